@@ -1,22 +1,33 @@
-"""The time for which the first search on a machine waits for the compiler; no GPU is needed.
+"""The first search on a machine: how long the compiler takes, and how long the command takes on a GPU.
 
     python benchmarks/benchmark_cold_start.py [--lengths 144 464] [--architecture 90] [--threads N] [--out RESULT.json]
+    python benchmarks/benchmark_cold_start.py --search QUERIES.fasta [--subjects 500000] [--repeat 5] [--out R.json]
 
-For each query length the kernels that the CUDA engine begins for one protein query with E-value floors are compiled
-twice into an empty cache: one after another, and concurrently in as many threads as there are usable cores. Times are
-wall times; the machine must be idle.
+Without ``--search`` no GPU is needed. For each query length the kernels that the CUDA engine begins for one protein
+query with E-value floors are compiled twice into an empty cache: one after another, and concurrently in as many threads
+as there are usable cores.
+
+With ``--search``, ``swsearch query`` runs on a GPU with the shortest query and with all queries, against the database
+of ``benchmark_search.py``: with an empty cache of kernels, waiting for the compiler and with generic kernels; with
+generic kernels only; and with all kernels in the cache. The hits must be the same bytes. A checkout has no generic
+kernels before ``scripts/build_generic_kernels.py`` has compiled them. Times are wall times; the machine must be idle.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmark_cuda import commit
+from benchmark_search import database
 
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
@@ -29,6 +40,7 @@ from swsearch.engine.cuda.search.plan import PlanOptions, plan_search
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
+from swsearch.search.query_file import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 
 MULTIPROCESSORS = 132
@@ -47,20 +59,77 @@ def kernels_of(length: int, architecture: int) -> list[KernelSpec]:
     return plan_search([request], partition, facts, PlanOptions()).kernels
 
 
+CASES = (
+    ("empty cache, waits for the compiler", "compiled", True),
+    ("empty cache, generic kernels until its own are compiled", "auto", True),
+    ("generic kernels only", "generic", True),
+    ("its own kernels in the cache", "compiled", False),
+)
+"""Names, values of SWSEARCH_KERNELS, and whether each run has an empty cache."""
+
+
+def run_query(queries: Path, path: Path, policy: str, cache: Path, out: Path) -> float:
+    """Wall time in seconds of one ``swsearch query``, whose hits are written to ``out``."""
+    command = [sys.executable, "-P", "-m", "swsearch", "query", str(queries), str(path), "--engine", "cuda", "--quiet"]
+    command += ["--store", "none", "--format", "tsv", "--out", str(out)]
+    environment = {**os.environ, "SWSEARCH_KERNELS": policy, "SWSEARCH_KERNEL_CACHE": str(cache)}
+    start = time.perf_counter()
+    subprocess.run(command, check=True, env=environment)
+    return time.perf_counter() - start
+
+
+def time_searches(queries: str, n_subjects: int, folder: Path, repeat: int) -> list[dict[str, Any]]:
+    """Every case for the shortest query and for all queries."""
+    subprocess.run([sys.executable, "-P", "-m", "swsearch", "engines"], check=True)
+    path = database(queries, n_subjects, folder)
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        one, out, warm = (Path(scratch) / name for name in ("one.fasta", "hits.tsv", "warm"))
+        shortest = min(read_queries(queries, PROTEIN), key=len)
+        one.write_text(f">{shortest.header}\n{shortest.letters}\n", encoding="utf-8")
+        for what, chosen in (("the shortest query", one), ("all queries", Path(queries))):
+            run_query(chosen, path, "compiled", warm, out)  # also reads all files for the first time
+            wanted = out.read_bytes()
+            for name, policy, is_cold in CASES:
+                seconds = []
+                for number in range(repeat):
+                    cache = Path(scratch) / f"{len(rows)}-{number}" if is_cold else warm
+                    seconds.append(run_query(chosen, path, policy, cache, out))
+                    if out.read_bytes() != wanted:
+                        sys.exit(f"{what}, {name}: other hits than with compiled kernels")
+                median = float(np.median(seconds))
+                rows.append({"search": what, "case": name, "seconds": median, "runs": seconds})
+                print(f"{what}, {name}: {median:.3f} s {[round(each, 3) for each in seconds]}", flush=True)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", type=int, nargs="+", default=[144, 464, 5478])
     parser.add_argument("--architecture", type=int, default=90)
     parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--search", help="a file with queries; needs a GPU")
+    parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp"))
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.search:
+        found = time_searches(options.search, options.subjects, options.folder, options.repeat)
+        if options.out is not None:
+            report = {"benchmark": "cold start", "command": " ".join(sys.argv), "searches": found}
+            report |= {"commit": options.commit or commit(), "n_processors": os.cpu_count()}
+            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        return
     compiler = Compilers.installed().current
     if compiler is None:
         parser.error("there is no compiler; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
 
     def seconds(specs: list[KernelSpec], threads: int) -> float:
+        compilers = Compilers.installed()  # those of a closed ParallelCompiler are abandoned
         with tempfile.TemporaryDirectory() as folder:
-            builds = ParallelCompiler(KernelCache(Compilers.of(compiler), Path(folder)), options.architecture, threads)
+            builds = ParallelCompiler(KernelCache(compilers, Path(folder)), options.architecture, threads)
             began = time.perf_counter()
             builds.begin(specs)
             for spec in specs:
@@ -82,7 +151,7 @@ def main() -> None:
         print(f"query of {length}: {one_by_one:.2f} s one by one, {together:.2f} s together ({shown})")
     if options.out is not None:
         facts = {"compiler": f"{compiler.name} {compiler.version}", "architecture": options.architecture}
-        facts |= {"threads": options.threads, "commit": commit()}
+        facts |= {"threads": options.threads, "commit": options.commit or commit()}
         options.out.write_text(json.dumps({**facts, "searches": rows}, indent=1) + "\n")
 
 

@@ -39,6 +39,7 @@ from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -122,6 +123,7 @@ class Tuner:
                         np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
                         np.uint64(self._scores.address), np.uint64(self._scores.address),
                         np.uint64(self._counters.address + 4 * strip), np.uint64(0), np.uint64(0),
+                        *gap_arguments(default_scheme(PROTEIN).gap),
                     ]  # fmt: skip
                     grid = device.facts.multiprocessors * resident
                     device.launch(case.spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)

@@ -59,9 +59,9 @@ struct FastPair {
     static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) { return max3(a, b, c); }
     static SWS_DEVICE Word max2(Word a, Word b) { return half2_max(a, b); }
 
-    template <int kStep>
-    static SWS_DEVICE Word decay_or(Word a, Word b) {
-        return half2_max(half2_fma_relu(a, kHalfOnes, addend(-kStep)), b);
+    static SWS_CONSTANT Word decrement(int step) { return addend(-step); }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) {
+        return half2_max(half2_fma_relu(a, kHalfOnes, decrement), b);
     }
 #elif defined(SWS_SATURATED_MAXIMA)
     // Turing has no fp16 maxima either, but sums that are limited to 0 … 1, and every exact score is far below 1, whose
@@ -76,9 +76,9 @@ struct FastPair {
         return max3(a, b, half2_fma_saturated(c, kHalfOnes, 0));
     }
 
-    template <int kStep>
-    static SWS_DEVICE Word decay_or(Word a, Word b) {
-        return max2(b, half2_fma_saturated(a, kHalfOnes, addend(-kStep)));
+    static SWS_CONSTANT Word decrement(int step) { return addend(-step); }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) {
+        return max2(b, half2_fma_saturated(a, kHalfOnes, decrement));
     }
 #else
     // max(a, b, c, 0), where b and c are not negative.
@@ -91,10 +91,10 @@ struct FastPair {
     // max(a, b, c), or if that is negative, a number from it to 0.
     static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
 
-    // max(a - kStep, b, 0)
-    template <int kStep>
-    static SWS_DEVICE Word decay_or(Word a, Word b) {
-        return __viaddmax_s16x2_relu(a, both_halves(static_cast<u32>(-kStep) & 0xFFFFu), b);
+    // A step in the form that `decay_or` takes, and max(a - step, b, 0).
+    static SWS_CONSTANT Word decrement(int step) { return both_halves(static_cast<u32>(-step) & 0xFFFFu); }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) {
+        return __viaddmax_s16x2_relu(a, decrement, b);
     }
 #endif
 };
@@ -110,10 +110,8 @@ struct ShortPair {
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s16x2_relu(a, b, c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
 
-    template <int kStep>
-    static SWS_DEVICE Word decay_or(Word a, Word b) {
-        return __viaddmax_s16x2_relu(a, addend(-kStep), b);
-    }
+    static SWS_CONSTANT Word decrement(int step) { return addend(-step); }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) { return __viaddmax_s16x2_relu(a, decrement, b); }
 };
 
 struct Wide {
@@ -125,10 +123,8 @@ struct Wide {
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return __vimax3_s32_relu(a, b, c); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return __vimax3_s32(a, b, c); }
 
-    template <int kStep>
-    static SWS_DEVICE Word decay_or(Word a, Word b) {
-        return __viaddmax_s32_relu(a, -kStep, b);
-    }
+    static SWS_CONSTANT Word decrement(int step) { return -step; }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) { return __viaddmax_s32_relu(a, decrement, b); }
 };
 
 }  // namespace swsearch

@@ -64,6 +64,7 @@
 #include "search/arithmetic.cuh"
 #include "search/boundary.cuh"
 #include "search/column_range.cuh"
+#include "search/gap_costs.cuh"
 #include "common/platform.cuh"
 #include "search/subject.cuh"
 #include "search/tile.cuh"
@@ -95,11 +96,11 @@ SWS_DEVICE typename Arithmetic::Word largest_of(const typename Arithmetic::Word*
 SWS_CONSTANT int decay(int band_gap, int bands) { return band_gap * bands < 2047 ? band_gap * bands : 2047; }
 
 // Raises Y of each band to the F that reaches it from f above the first band.
-template <class Arithmetic, int kBandGap, int kBands, int kBandsAbove = 0>
-SWS_DEVICE void pass_f(typename Arithmetic::Word* y, typename Arithmetic::Word f) {
+template <class Arithmetic, int kBands, int kBandsAbove = 0>
+SWS_DEVICE void pass_f(typename Arithmetic::Word* y, typename Arithmetic::Word f, int band_gap) {
     if constexpr (kBandsAbove < kBands) {
-        y[kBandsAbove] = Arithmetic::template decay_or<decay(kBandGap, kBandsAbove)>(f, y[kBandsAbove]);
-        pass_f<Arithmetic, kBandGap, kBands, kBandsAbove + 1>(y, f);
+        y[kBandsAbove] = Arithmetic::decay_or(f, Arithmetic::decrement(decay(band_gap, kBandsAbove)), y[kBandsAbove]);
+        pass_f<Arithmetic, kBands, kBandsAbove + 1>(y, f, band_gap);
     }
 }
 
@@ -108,20 +109,22 @@ SWS_DEVICE void pass_f(typename Arithmetic::Word* y, typename Arithmetic::Word f
 // this function together; groups whose subject has ended compute padding until the longest subject of the warp has
 // ended.
 //
-// strip: the staged profile strip. residues: the subject's first word. length: its residues. boundary: the location of
-// the last row of the strip above, and that of this strip's last row. boundary, has_strip_above and has_strip_below are
+// strip: the staged profile strip. residues: the subject's first word. length: its residues. gap: the gap costs.
+// boundary: the location of the last row of the strip above, and that of this strip's last row. boundary, has_strip_above and has_strip_below are
 // used only by kernels with boundaries.
-template <class Arithmetic, class Rows, int kOpen, int kExtend, int kBand, Edges kEdges>
+template <class Arithmetic, class Rows, int kBand, Edges kEdges>
 SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* residues, int length,
-                                                 const BoundaryLocation& boundary, bool has_strip_above,
-                                                 bool has_strip_below) {
+                                                 const GapCosts& gap, const BoundaryLocation& boundary,
+                                                 bool has_strip_above, bool has_strip_below) {
     using Word = typename Arithmetic::Word;
     using Shape = InOneColumn<Rows>;
     using Columns = WholeSubject<Shape>;
     constexpr int kWords = Shape::kWords;
     constexpr int kBands = kWords / kBand;
-    constexpr int kFirstGap = kOpen + kExtend;
-    constexpr int kBandGap = kBand * kExtend < kFirstGap ? kBand * kExtend : kFirstGap;
+    const int band_gap = kBand * gap.extend < gap.first() ? kBand * gap.extend : gap.first();
+    const Word extend = Arithmetic::decrement(gap.extend);
+    const Word first_gap = Arithmetic::decrement(gap.first());
+    const Word pass_band = Arithmetic::decrement(band_gap);
     constexpr bool kBoundary = kEdges != Edges::kNone;
     constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
     static_assert(Arithmetic::kPair, "a word has two halves");
@@ -219,22 +222,22 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                 }
                 const Word largest = largest_of<Arithmetic, kBand>(t + band * kBand);
                 y[band] = Arithmetic::max3(e[band], f, largest);
-                e[band] = Arithmetic::template decay_or<kExtend>(e[band], largest);
-                f = Arithmetic::template decay_or<kBandGap>(y[band], largest);
+                e[band] = Arithmetic::decay_or(e[band], extend, largest);
+                f = Arithmetic::decay_or(y[band], pass_band, largest);
                 if constexpr (!kRowBlocks) {
 #pragma unroll
                     for (int k = band * kBand; k < (band + 1) * kBand; ++k) {
-                        kept[k] = Arithmetic::template decay_or<kFirstGap>(y[band], t[k]);
+                        kept[k] = Arithmetic::decay_or(y[band], first_gap, t[k]);
                     }
                 }
             }
             if constexpr (kRowBlocks) {
                 const Word from_low = f << 16;  // F above the high half's first row
-                pass_f<Arithmetic, kBandGap, kBands>(y, from_low);
-                f = Arithmetic::template decay_or<decay(kBandGap, kBands)>(from_low, f);
+                pass_f<Arithmetic, kBands>(y, from_low, band_gap);
+                f = Arithmetic::decay_or(from_low, Arithmetic::decrement(decay(band_gap, kBands)), f);
 #pragma unroll
                 for (int k = 0; k < kWords; ++k) {
-                    kept[k] = Arithmetic::template decay_or<kFirstGap>(y[k / kBand], t[k]);
+                    kept[k] = Arithmetic::decay_or(y[k / kBand], first_gap, t[k]);
                 }
             }
             last_f = f;
@@ -263,7 +266,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
         best = Arithmetic::max2(best,
                                 static_cast<Word>(__shfl_xor_sync(kWholeWarp, static_cast<u32>(best), distance)));
     }
-    return Arithmetic::template decay_or<kFirstGap>(best, 0);
+    return Arithmetic::decay_or(best, first_gap, 0);
 }
 
 }  // namespace swsearch

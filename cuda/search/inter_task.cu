@@ -44,10 +44,9 @@ struct StripOfQuery {
 // strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
 // that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch, or so large
 // that there is no work (open_counters.cu).
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, int kBand, Edges kEdges, bool kTexture,
-          bool kListed>
+template <class Arithmetic, class Shape, bool kDeferred, int kBand, Edges kEdges, bool kTexture, bool kListed>
 SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
-                           const SubjectRange& subjects, int* scores_low, int* scores_high, u32* work_counter) {
+                           const SubjectRange& subjects, const GapCosts& gap, int* scores_low, int* scores_high, u32* work_counter) {
     const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
     stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
                           static_cast<int>(blockDim.x));
@@ -76,13 +75,13 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
         const u32* const residues = subjects.residues + start / 4;
         typename Arithmetic::Word best;
         if constexpr (kBand == 0) {
-            best = align_strip<Arithmetic, Shape, kOpen, kExtend, kDeferred, kEdges>(
-                strip, residues, WholeSubject<Shape>(length), boundary, query.has_strip_above != 0,
+            best = align_strip<Arithmetic, Shape, kDeferred, kEdges>(
+                strip, residues, WholeSubject<Shape>(length), gap, boundary, query.has_strip_above != 0,
                 query.has_strip_below != 0, NoSync());
         } else {
             static_assert(kDeferred, "a bound is the result of a deferred kernel");
-            best = bound_strip<Arithmetic, Shape, kOpen, kExtend, kBand, kEdges>(
-                strip, residues, length, boundary, query.has_strip_above != 0, query.has_strip_below != 0);
+            best = bound_strip<Arithmetic, Shape, kBand, kEdges>(
+                strip, residues, length, gap, boundary, query.has_strip_above != 0, query.has_strip_below != 0);
         }
 
         if (writes_score && has_subject) {
@@ -115,13 +114,15 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
            const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
-           swsearch::u32* work_counter, const swsearch::u32* listed, const swsearch::u32* n_listed) {
+           swsearch::u32* work_counter, const swsearch::u32* listed, const swsearch::u32* n_listed,
+           SWS_GAP_PARAMETERS) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_DEFERRED != 0, SWS_BAND,
-                         Edges::SWS_EDGES, SWS_TEXTURE != 0, SWS_LISTED != 0>(
+    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_DEFERRED != 0, SWS_BAND, Edges::SWS_EDGES, SWS_TEXTURE != 0,
+                         SWS_LISTED != 0>(
         strip, ProfileSource{profile, texture},
         StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-        SubjectRange{residues, starts, lengths, n_subjects, listed, n_listed}, scores_low, scores_high, work_counter);
+        SubjectRange{residues, starts, lengths, n_subjects, listed, n_listed}, SWS_GAP_COSTS, scores_low, scores_high,
+        work_counter);
 }

@@ -16,12 +16,12 @@ intra_task(const uint4* profile, swsearch::u64 texture, int n_strips, const swse
            const swsearch::u64* starts, const swsearch::u32* lengths, const swsearch::u32* listed,
            const swsearch::u32* n_listed, swsearch::u32 least, swsearch::u32 most, swsearch::u32* boundary,
            swsearch::u32 boundary_stride, swsearch::u64* counters, int team_size, int* scores,
-           swsearch::u32* work_counter) {
+           swsearch::u32* work_counter, SWS_GAP_PARAMETERS) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     const SubjectList subjects{residues, starts, lengths, listed, n_listed, least, most};
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::intra_task<SWS_ARITHMETIC, Shape, SWS_GAP_OPEN, SWS_GAP_EXTEND, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
-        strips, ProfileSource{profile, texture}, n_strips, subjects, boundary, boundary_stride, counters, team_size,
-        scores, work_counter, ScoresAlone());
+    swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES, SWS_TEXTURE != 0>(
+        strips, ProfileSource{profile, texture}, n_strips, subjects, SWS_GAP_COSTS, boundary, boundary_stride, counters,
+        team_size, scores, work_counter, ScoresAlone());
 }

@@ -93,9 +93,9 @@ struct ListBlock {
 // shared: shared memory for the staged strips and a ListBlock. team_size: warps that share a subject and compute its
 // strips in turn; with 1, each warp computes all strips of its subject. kEdges: kNone if the query has one strip,
 // else kOwn. scores: indexed by subject. work_counter: 0 before the launch.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, Edges kEdges, bool kTexture, class ObserverData>
+template <class Arithmetic, class Shape, Edges kEdges, bool kTexture, class ObserverData>
 SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           u32* boundary, u32 boundary_stride, u64* counters, int team_size, int* scores,
+                           const GapCosts& gap, u32* boundary, u32 boundary_stride, u64* counters, int team_size, int* scores,
                            u32* work_counter, const ObserverData& observer_data) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= 64, "kernels.py reserves this space");
@@ -173,9 +173,9 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
             const BoundaryLocation location{number % 2 == 0 ? last_buffer : first_buffer,
                                             number % 2 == 0 ? first_buffer : last_buffer, 0};
             const int length = static_cast<int>(subjects.lengths[subject]);
-            const auto best = align_strip<Arithmetic, Shape, kOpen, kExtend, false, kEdges>(
+            const auto best = align_strip<Arithmetic, Shape, false, kEdges>(
                 strip, subjects.residues + subjects.starts[subject] / 4,
-                column_range_of<Shape>(observer_data, subject, length, number), location, number > 0,
+                column_range_of<Shape>(observer_data, subject, length, number), gap, location, number > 0,
                 number + 1 < n_strips, sync, observe_strip<Shape>(observer_data, subject, number, n_strips, lane));
             if (lane == kWarpSize - 1) {
                 sync.finish();

@@ -35,6 +35,7 @@
 #include "search/arithmetic.cuh"
 #include "search/boundary.cuh"
 #include "search/column_range.cuh"
+#include "search/gap_costs.cuh"
 #include "search/strip_sync.cuh"
 #include "common/platform.cuh"
 #include "search/subject.cuh"
@@ -57,19 +58,21 @@ struct NoObserver {
 // has ended compute padding until the longest subject of the warp has ended.
 //
 // strip: the staged profile strip. residues: the word of the columns' first residue. columns: the columns that the
-// lanes compute (column_range.cuh). boundary: the location of the last row of the strip above, and that of this strip's
+// lanes compute (column_range.cuh). gap: the gap costs. boundary: the location of the last row of the strip above, and that of this strip's
 // last row. sync: the synchronisation with the strip above (strip_sync.cuh). boundary, has_strip_above, has_strip_below
 // and sync are used only by kernels with boundaries.
-template <class Arithmetic, class Shape, int kOpen, int kExtend, bool kDeferred, Edges kEdges, class Sync,
-          class ColumnRange, class Observer = NoObserver>
+template <class Arithmetic, class Shape, bool kDeferred, Edges kEdges, class Sync, class ColumnRange,
+          class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
-                                                 const BoundaryLocation& boundary, bool has_strip_above,
-                                                 bool has_strip_below, Sync sync, Observer observer = Observer()) {
+                                                 const GapCosts& gap, const BoundaryLocation& boundary,
+                                                 bool has_strip_above, bool has_strip_below, Sync sync,
+                                                 Observer observer = Observer()) {
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
     constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
-    constexpr Word kFirstGap = Arithmetic::addend(-(kOpen + kExtend));
+    const Word first_gap = Arithmetic::addend(-gap.first());
+    const Word extend = Arithmetic::decrement(gap.extend);
 
     const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
     const bool top = lane == 0;
@@ -165,9 +168,9 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 if constexpr (Observer::kObservesWords) {
                     observer.word(k, step + column, h);
                 }
-                const Word opened = Arithmetic::add(h, kFirstGap);
-                e[k] = Arithmetic::template decay_or<kExtend>(e[k], opened);
-                f = Arithmetic::template decay_or<kExtend>(f, opened);
+                const Word opened = Arithmetic::add(h, first_gap);
+                e[k] = Arithmetic::decay_or(e[k], extend, opened);
+                f = Arithmetic::decay_or(f, extend, opened);
                 if constexpr (!kDeferred) {
                     if (k % 2 == 1) {
                         best = Arithmetic::max3(best, pending, h);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from swsearch.cores import check_threads, threads_to_use
@@ -179,9 +180,13 @@ def open_named(
     """
     if name == "cuda":
         _require_gpu(gpus)
+        from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+        from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
         from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 
-        cuda = CudaDevices(devices, band_rows=None if bound else 0)
+        kernels = KernelPolicy.of_environment()
+        open_device = partial(PyCudaDevice, needs_compiler=kernels is KernelPolicy.COMPILED)
+        cuda = CudaDevices(devices, open_device, band_rows=None if bound else 0, kernels=kernels)
         return cuda, cuda.description
     info = engine_info(name)
     if not info.usable:

@@ -8,6 +8,7 @@ module                 holds
 ``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
 ``compiler``           the installed compilers: each nvcc, then NVRTC
+``shipped_kernels``    the compiled kernels that the package contains
 ``kernel_cache``       the cache of compiled kernels on disk
 ``parallel_compile``   the concurrent compilation of several kernels
 ``device``             the interface of a GPU: memory, streams, texture objects, launches

@@ -7,14 +7,16 @@ too old for the architecture or finds no host compiler, is passed over for the n
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -39,10 +41,13 @@ def maxima_options(architecture: int) -> list[str]:
     return ["-DSWS_HALF_MAXIMA"] if architecture in HALF_MAXIMA else []
 
 
-def compile_options(spec: KernelSpec, architecture: int, folder: Path) -> list[str]:
-    """Options that both nvcc and NVRTC accept; ``architecture`` is 90 for compute capability 9.0."""
+def compile_options(spec: KernelSpec, architecture: int, folder: Path, *, virtual: bool = False) -> list[str]:
+    """Options that both nvcc and NVRTC accept; ``architecture`` is 90 for compute capability 9.0.
+
+    With ``virtual``, the output is PTX for this architecture and later ones.
+    """
     return [
-        f"-arch=sm_{architecture}",
+        f"-arch={'compute' if virtual else 'sm'}_{architecture}",
         "-std=c++17",
         f"-I{folder}",
         *maxima_options(architecture),
@@ -74,6 +79,10 @@ class Compiler(Protocol):
         """
         ...
 
+    def abandon(self) -> None:
+        """End all compilations that are running, and refuse later ones; return when nothing of them is left."""
+        ...
+
 
 class Nvcc:
     """The toolkit's compiler."""
@@ -91,22 +100,90 @@ class Nvcc:
             raise EngineError(f"{path} --version printed no version; mend the CUDA toolkit's installation")
         self.version = found.group(1)
         self.flags = " ".join(f"{name}={os.environ[name]}" for name in FLAG_VARIABLES if name in os.environ)
+        self._changed = threading.Condition()
+        self._running: list[subprocess.Popen[str]] = []
+        self._n_busy = 0
+        self._abandoned = False
 
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """See :class:`Compiler`."""
-        folder = resource_folder("cuda")
-        with tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
-            output = Path(scratch) / "kernel.cubin"
-            command = [self.path, "-cubin", "-Xptxas", "-v", "-o", str(output)]
-            command += [*compile_options(spec, architecture, folder), str(folder / spec.source)]
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
-            except subprocess.TimeoutExpired as error:
-                raise KernelCompileError(spec.entry, f"{self.path} took more than {COMPILE_SECONDS} s") from error
-            log = done.stdout + done.stderr
-            if done.returncode != 0:
+        return self._output(spec, "-cubin", compile_options(spec, architecture, resource_folder("cuda")))
+
+    def compile_ptx(self, spec: KernelSpec, architecture: int) -> bytes:
+        """The PTX of a kernel for an architecture and later ones; raises as :meth:`compile`."""
+        return self._output(spec, "-ptx", compile_options(spec, architecture, resource_folder("cuda"), virtual=True))[0]
+
+    def architectures(self) -> list[int]:
+        """The architectures for which this version compiles."""
+        command = [self.path, "--list-gpu-arch"]
+        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
+
+    def _output(self, spec: KernelSpec, kind: str, options: Sequence[str]) -> tuple[bytes, str]:
+        """The file that nvcc writes, and what it prints."""
+        with self._busy(), tempfile.TemporaryDirectory(prefix="swsearch-nvcc-") as scratch:
+            output = Path(scratch) / "kernel"
+            source = resource_folder("cuda") / spec.source
+            command = [self.path, kind, "-Xptxas", "-v", "-o", str(output), *options, str(source)]
+            with self._started(command, scratch) as process:
+                try:
+                    log = "".join(process.communicate(timeout=COMPILE_SECONDS))
+                except subprocess.TimeoutExpired as error:
+                    raise KernelCompileError(spec.entry, f"{self.path} took more than {COMPILE_SECONDS} s") from error
+            if process.returncode != 0:
                 raise KernelCompileError(spec.entry, log)
             return output.read_bytes(), log
+
+    @contextlib.contextmanager
+    def _busy(self) -> Iterator[None]:
+        """Count a compilation, from before its first file to after its last."""
+        with self._changed:
+            self._n_busy += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._n_busy -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def _started(self, command: Sequence[str], scratch: str) -> Iterator[subprocess.Popen[str]]:
+        """A process of nvcc, which is killed if it has not ended with the block.
+
+        Its own processes form a group with it, and its own temporary files lie in ``scratch``.
+        """
+        with self._changed:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                env={**os.environ, "TMPDIR": scratch},
+            )  # fmt: skip
+            self._running.append(process)
+            if self._abandoned:
+                _kill(process)
+        try:
+            with process:
+                try:
+                    yield process
+                finally:
+                    _kill(process)
+        finally:
+            with self._changed:
+                self._running.remove(process)
+
+    def abandon(self) -> None:
+        """See :class:`Compiler`."""
+        with self._changed:
+            self._abandoned = True
+            for process in self._running:
+                _kill(process)
+            self._changed.wait_for(lambda: self._n_busy == 0)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """End a process that has not ended, and those that it has started in its group."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 class Nvrtc:
@@ -147,6 +224,9 @@ class Nvrtc:
         finally:
             nvrtc.nvrtcDestroyProgram(program)
 
+    def abandon(self) -> None:
+        """Do nothing: the library cannot be interrupted, but writes no files and takes a tenth of a second a kernel."""
+
 
 def find_nvcc() -> list[str]:
     """The paths of every nvcc: on ``PATH``, under ``CUDA_HOME`` and ``CUDA_PATH``, and in ``/usr/local/cuda``."""
@@ -183,6 +263,7 @@ class Compilers:
     def __init__(self, openers: Sequence[Callable[[], Compiler]]) -> None:
         self._waiting = list(openers)
         self._lock = threading.Lock()
+        self._abandoned = False
         self.passed_over: list[str] = []
         self.current = self._next()
         """The compiler to use; None if there is none."""
@@ -222,10 +303,18 @@ class Compilers:
             try:
                 return compiler, compiler.compile(spec, architecture)[0]
             except KernelCompileError as error:
+                if self._abandoned:
+                    raise
                 first = first or error
                 compiler = self._after(compiler, error)
         assert first is not None
         raise first
+
+    def abandon(self) -> None:
+        """End all compilations that are running, and refuse later ones; nothing of them is stored or left."""
+        self._abandoned = True
+        if self.current is not None:
+            self.current.abandon()
 
     def _after(self, failed: Compiler, error: KernelCompileError) -> Compiler | None:
         """The compiler to use after this one has failed; None if it was the last."""

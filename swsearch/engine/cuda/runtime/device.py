@@ -114,6 +114,11 @@ class Device(Protocol):
 
     facts: DeviceFacts
 
+    @property
+    def compiles(self) -> bool:
+        """Whether there is a compiler for kernels that are not ready."""
+        ...
+
     def free_bytes(self) -> int:
         """Free device memory in bytes."""
         ...
@@ -160,6 +165,10 @@ class Device(Protocol):
 
     def texture(self, buffer: Buffer) -> Texture:
         """A texture object over the complete buffer."""
+        ...
+
+    def ready(self, specs: Sequence[KernelSpec]) -> bool:
+        """Whether all these kernels can be launched without waiting for a compiler; any thread may ask."""
         ...
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:

@@ -30,7 +30,7 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
     if missing:
         return _unusable(missing)
     try:
-        device = PyCudaDevice(ordinal)
+        device = PyCudaDevice(ordinal, needs_compiler=False)
     except EngineUnavailable as error:
         return _unusable(error.reason)
     except EngineError as error:
@@ -38,7 +38,7 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
     try:
         if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
             return _unusable(f"cuda-bindings is not installed; {INSTALL}")
-        facts = device.facts
+        facts, compiler = device.facts, device.compilers.current
         try:
             device.resident_blocks(COLLECT_KERNEL, 0)
         except EngineError as error:
@@ -46,9 +46,12 @@ def cuda_info(ordinal: int = 0, *, gpus: GpuProbe | None = None) -> EngineInfo:
         detail = (
             f"{facts.name}, compute capability {facts.architecture // 10}.{facts.architecture % 10}, "
             f"{device.free_bytes() / 1e9:.1f} of {facts.memory_bytes / 1e9:.1f} GB free, driver {facts.driver}, "
-            f"{device.compiler.name} {device.compiler.version}"
+            + (f"{compiler.name} {compiler.version}" if compiler else "no compiler: generic kernels serve every search")
         )
-        detail = "; ".join([detail, *device.compilers.passed_over])
+        refused = device.shipped.refusals
+        if device.shipped.folder is None:
+            refused = ["no generic kernels: this package was built without nvcc"]
+        detail = "; ".join([detail, *device.compilers.passed_over, *refused])
         return EngineInfo("cuda", built=True, usable=True, detail=detail)
     finally:
         device.close()

@@ -33,6 +33,37 @@ def cache_folder() -> Path:
     return user_cache("kernels")
 
 
+def source_digest() -> str:
+    """SHA-256 of every file under ``cuda/`` that a kernel may include, names and contents, in hexadecimal."""
+    digest = hashlib.sha256()
+    root = resource_folder("cuda")
+    for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel_key(
+    sources: str, spec: KernelSpec, architecture: int, compiler: Compiler | None = None, *, virtual: bool = False
+) -> str:
+    """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
+
+    Specifications that differ only in their threads per block share their code and their key.
+
+    Parameters
+    ----------
+    sources : str
+        :func:`source_digest`.
+    virtual : bool
+        Whether the code is PTX.
+    """
+    parts = [sources, spec.entry, str(architecture)]
+    if compiler is not None:
+        parts += [compiler.name, compiler.version, compiler.flags]
+    parts += compile_options(spec, architecture, Path("."), virtual=virtual)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
 class KernelCache:
     """Compiled kernels on disk, each compiled when it is first requested.
 
@@ -46,24 +77,21 @@ class KernelCache:
 
     def _source_digest(self) -> str:
         if self._sources is None:
-            digest = hashlib.sha256()
-            root = resource_folder("cuda")
-            for path in sorted([*root.rglob("*.cuh"), *root.rglob("*.cu")]):
-                digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-                digest.update(path.read_bytes())
-            self._sources = digest.hexdigest()
+            self._sources = source_digest()
         return self._sources
 
     def key(self, spec: KernelSpec, architecture: int, compiler: Compiler | None = None) -> str:
-        """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
+        """See :func:`kernel_key`."""
+        return kernel_key(self._source_digest(), spec, architecture, compiler)
 
-        Specifications that differ only in their threads per block share their code and their key.
-        """
-        parts = [self._source_digest(), spec.entry, str(architecture)]
-        if compiler is not None:
-            parts += [compiler.name, compiler.version, compiler.flags]
-        parts += compile_options(spec, architecture, Path("."))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    @property
+    def compiles(self) -> bool:
+        """Whether there is a compiler."""
+        return self._compilers.current is not None
+
+    def abandon(self) -> None:
+        """See :meth:`Compilers.abandon`."""
+        self._compilers.abandon()
 
     def path(self, spec: KernelSpec, architecture: int) -> Path:
         """The file of a kernel by the compiler that is used at present, whether or not it exists yet."""

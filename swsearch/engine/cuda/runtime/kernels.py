@@ -207,11 +207,18 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
     return tuple((name.upper(), str(int(v) if isinstance(v, bool) else v)) for name, v in values.items())
 
 
+def _gap_constants(gap: GapPenalty | None) -> dict[str, object]:
+    """The constants of ``gap_costs.cuh``; those of a generic kernel are the names of its parameters."""
+    if gap is None:
+        return {"gap_open": "gap_open", "gap_extend": "gap_extend"}
+    return {"gap_open": gap.open, "gap_extend": gap.extend}
+
+
 @cache
 def inter_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
-    gap: GapPenalty,
+    gap: GapPenalty | None,
     *,
     deferred: bool,
     edges: BoundaryMode,
@@ -225,6 +232,8 @@ def inter_task_kernel(
 
     Parameters
     ----------
+    gap : GapPenalty or None
+        The gap costs; None for the generic kernel.
     blocks : int
         Blocks that a multiprocessor must be able to run.
     band : int
@@ -242,8 +251,7 @@ def inter_task_kernel(
             group=tile.group,
             words=tile.words,
             columns=tile.columns,
-            gap_open=gap.open,
-            gap_extend=gap.extend,
+            **_gap_constants(gap),
             deferred=deferred,
             band=band,
             listed=listed,
@@ -260,7 +268,7 @@ def inter_task_kernel(
 def intra_task_kernel(
     arithmetic: Arithmetic,
     tile: Tile,
-    gap: GapPenalty,
+    gap: GapPenalty | None,
     *,
     strips: int,
     texture: bool,
@@ -271,13 +279,15 @@ def intra_task_kernel(
 
     Parameters
     ----------
+    gap : GapPenalty or None
+        The gap costs; None for the generic kernel.
     strips : int
-        Strips of the query; a single strip has no boundary.
+        Strips of the query; a single strip has no boundary, except in the generic kernel.
     entry : str
         ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
         are known and their ends are requested.
     """
-    edges = BoundaryMode.NONE if strips == 1 else BoundaryMode.OWN
+    edges = BoundaryMode.NONE if strips == 1 and gap is not None else BoundaryMode.OWN
     return KernelSpec(
         "search",
         entry,
@@ -287,8 +297,7 @@ def intra_task_kernel(
             pairing=tile.pairing.value,
             words=tile.words,
             columns=tile.columns,
-            gap_open=gap.open,
-            gap_extend=gap.extend,
+            **_gap_constants(gap),
             edges=edges.value,
             texture=texture,
             threads=max_warps(entry) * WARP,

@@ -2,17 +2,23 @@
 
 The input is a list of kernel specifications; the output is one cubin per specification. A device begins the compilation
 of the kernels that it will launch, and requests each compiled kernel at its launch. The compilers run in threads of
-:class:`ParallelCompiler`; the thread that owns the device loads the results.
+:class:`ParallelCompiler`; the thread that owns the device loads the results. Kernels that the package contains
+(:mod:`swsearch.engine.cuda.runtime.shipped_kernels`) are not compiled.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from swsearch.cores import usable_cores
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
+from swsearch.errors import EngineError
+
+INSTALL_COMPILER = "install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
 
 
 class ParallelCompiler:
@@ -25,23 +31,45 @@ class ParallelCompiler:
         90 for compute capability 9.0.
     n_threads : int, optional
         Kernels compiled at a time; by default the number of usable cores.
+    shipped : ShippedKernels, optional
+        The kernels of the package.
     """
 
-    def __init__(self, cache: KernelCache, architecture: int, n_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        cache: KernelCache,
+        architecture: int,
+        n_threads: int | None = None,
+        shipped: ShippedKernels | None = None,
+    ) -> None:
         self._cache = cache
+        self._shipped = shipped
+        self._is_told = False
         self._architecture = architecture
         self._n_threads = n_threads or usable_cores()
         self._threads: ThreadPoolExecutor | None = None
         self._begun: dict[str, Future[bytes]] = {}  # by the cache's keys
+
+    def is_shipped(self, spec: KernelSpec) -> bool:
+        """Whether the package contains a kernel: machine code or, if there is no compiler, PTX.
+
+        The driver compiles PTX, which takes it as long as a compiler.
+        """
+        return self._shipped is not None and self._shipped.has(spec, virtual=not self._cache.compiles)
+
+    def refuse(self, spec: KernelSpec, reason: str) -> None:
+        """Use those kernels of the package no longer that came with this one."""
+        assert self._shipped is not None
+        self._shipped.refuse(spec, reason, virtual=not self._cache.compiles)
 
     def begin(self, specs: Iterable[KernelSpec]) -> None:
         """Begin to compile kernels that are not on disk, in this order; returns at once.
 
         Only :meth:`take` raises an error of the compiler, so a kernel that is never launched cannot fail a search.
         """
-        for spec in specs:
+        for spec in specs if self._cache.compiles else ():
             key = self._cache.key(spec, self._architecture)
-            if key in self._begun or self._cache.path(spec, self._architecture).exists():
+            if key in self._begun or self.is_shipped(spec) or self._cache.path(spec, self._architecture).exists():
                 continue
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self._n_threads, "compile")
@@ -49,10 +77,20 @@ class ParallelCompiler:
 
     def is_ready(self, spec: KernelSpec) -> bool:
         """Whether :meth:`take` returns a compiled kernel at once."""
+        if self.is_shipped(spec):
+            return True
+        if not self._cache.compiles:
+            return False
         begun = self._begun.get(self._cache.key(spec, self._architecture))
         if begun is None:
             return self._cache.path(spec, self._architecture).exists()
-        return begun.done() and begun.exception() is None
+        if not begun.done():
+            return False
+        error = begun.exception()
+        if error is not None and not self._is_told:
+            self._is_told = True
+            logging.getLogger("swsearch").warning("swsearch: generic kernels are used: %s", error)
+        return error is None
 
     def take(self, spec: KernelSpec) -> bytes:
         """The cubin; waits for a pending compilation, or compiles the kernel now.
@@ -61,11 +99,23 @@ class ParallelCompiler:
         ------
         KernelCompileError
             No compiler compiles the kernel.
+        EngineError
+            There is no compiler, and the package does not contain the kernel.
         """
+        while self.is_shipped(spec):
+            assert self._shipped is not None
+            code = self._shipped.read(spec, virtual=not self._cache.compiles)
+            if code is not None:
+                return code
+        if not self._cache.compiles:
+            reasons = [] if self._shipped is None else self._shipped.refusals
+            missing = "; ".join([f"there is no compiler for kernel {spec.entry}", *reasons])
+            raise EngineError(f"{missing}; {INSTALL_COMPILER}")
         begun = self._begun.get(self._cache.key(spec, self._architecture))
         return self._cache.load(spec, self._architecture) if begun is None else begun.result()
 
     def close(self) -> None:
-        """Cancel compilations that have not begun; running ones finish and store their kernels on disk."""
+        """Cancel compilations that have not begun, and end those that run, so that nobody waits for them."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+            self._cache.abandon()

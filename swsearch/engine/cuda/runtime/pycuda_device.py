@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.cores import usable_cores
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import (
     Argument,
@@ -28,9 +29,10 @@ from swsearch.engine.cuda.runtime.device import (
     Texture,
 )
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
-from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, WARP, KernelSpec
-from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.runtime.parallel_compile import INSTALL_COMPILER, ParallelCompiler
 from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
+from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.runtime.warm_up import load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
 
@@ -131,6 +133,8 @@ class PyCudaDevice:
     ----------
     ordinal : int
         Number of the device among those that the driver lists.
+    needs_compiler : bool
+        Whether a compiler is needed although the package has generic kernels.
 
     Raises
     ------
@@ -138,7 +142,7 @@ class PyCudaDevice:
         No driver, no such device, no compiler, or too old a device; the message names the remedy.
     """
 
-    def __init__(self, ordinal: int = 0) -> None:
+    def __init__(self, ordinal: int = 0, *, needs_compiler: bool = True) -> None:
         try:
             from pycuda import driver
         except ImportError as error:
@@ -174,10 +178,15 @@ class PyCudaDevice:
                 "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
             )
         self.compilers = Compilers.installed()
-        if self.compilers.current is None:
-            missing = "; ".join(["there is no compiler", *self.compilers.passed_over])
-            raise EngineUnavailable("cuda", f"{missing}; install the CUDA toolkit or pip install nvidia-cuda-nvrtc")
-        self._builds = ParallelCompiler(KernelCache(self.compilers), self.facts.architecture)
+        self.shipped = ShippedKernels(self.facts.architecture)
+        has_generic = self.shipped.has(COLLECT_KERNEL, virtual=self.compilers.current is None)
+        if self.compilers.current is None and (needs_compiler or not has_generic):
+            missing = "; ".join(["there is no compiler", *self.compilers.passed_over, *self.shipped.refusals])
+            raise EngineUnavailable("cuda", f"{missing}; {INSTALL_COMPILER}")
+        # Nobody waits for the compilers if generic kernels serve meanwhile, so they leave a core to the search.
+        n_threads = max(usable_cores() - int(has_generic and not needs_compiler), 1)
+        cache = KernelCache(self.compilers)
+        self._builds = ParallelCompiler(cache, self.facts.architecture, n_threads, self.shipped)
         self._context = device.retain_primary_context()
         self._context.push()
         try:
@@ -202,9 +211,14 @@ class PyCudaDevice:
 
     @property
     def compiler(self) -> Compiler:
-        """The compiler of kernels that are not in the cache."""
+        """The compiler of kernels that are not in the cache; there must be one."""
         assert self.compilers.current is not None
         return self.compilers.current
+
+    @property
+    def compiles(self) -> bool:
+        """See :class:`Device`."""
+        return self.compilers.current is not None
 
     @contextlib.contextmanager
     def errors(self, doing: str) -> Iterator[None]:
@@ -302,15 +316,33 @@ class PyCudaDevice:
     def _function(self, spec: KernelSpec) -> Any:
         function = self._kernels.get(spec)
         if function is None:
-            code = self._builds.take(spec)
+            module = self._module(spec)
             with self.errors(f"loading kernel {spec.entry}"):
-                module = self._driver.module_from_buffer(code)
                 function = module.get_function(spec.function)
                 max_shared = self.facts.shared_bytes
                 function.set_attribute(self._driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, max_shared)
             self._modules.append(module)
             self._kernels[spec] = function
         return function
+
+    def _module(self, spec: KernelSpec) -> Any:
+        """Load a kernel's code. Code of the package that the driver refuses, as an old driver may, is compiled here."""
+        while True:
+            is_shipped = self._builds.is_shipped(spec)
+            code = self._builds.take(spec)
+            with self.errors(f"loading kernel {spec.entry}"):
+                try:
+                    return self._driver.module_from_buffer(code)
+                except self._driver.MemoryError:
+                    raise
+                except self._driver.Error as error:
+                    if not is_shipped:
+                        raise
+                    self._builds.refuse(spec, f"the driver, {self.facts.driver}, does not load them ({error})")
+
+    def ready(self, specs: Sequence[KernelSpec]) -> bool:
+        """See :class:`Device`."""
+        return all(spec in self._kernels or self._builds.is_ready(spec) for spec in specs)
 
     def prepare(self, specs: Sequence[KernelSpec]) -> None:
         """See :class:`Device`."""

@@ -25,25 +25,18 @@ from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmeti
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, boundary_addresses
+from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (
     DeviceProfile,
     IntraTaskLaunch,
     IntraTaskLauncher,
     Listed,
     address,
+    gap_arguments,
     signed,
     unsigned,
 )
-from swsearch.engine.cuda.search.plan import (
-    BatchPlan,
-    BoundPlan,
-    FloorRange,
-    ListedRoute,
-    PlanOptions,
-    QueryPlan,
-    plan_batch,
-    plan_listed,
-)
+from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, FloorRange, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
@@ -64,7 +57,7 @@ class Resources:
     Attributes
     ----------
     device : Device
-    options : PlanOptions
+    choice : KernelChoice
     scratch : Scratch
         Memory that is used in the order of the stream.
     spare : Slot
@@ -75,7 +68,7 @@ class Resources:
     """
 
     device: Device
-    options: PlanOptions
+    choice: KernelChoice
     scratch: Scratch
     spare: Slot
     lists: IntraTaskLauncher
@@ -150,7 +143,7 @@ class BatchRun:
         self._direct = subjects.prefix(plan.n_direct)
         self._resources = resources
         self._device = resources.device
-        self._selector = Selector(resources.device, slot, resources.options.thresholds.downloaded)
+        self._selector = Selector(resources.device, slot, resources.choice.options.thresholds.downloaded)
         self._packed: dict[str, DeviceProfile] = {}
         self._passing: NDArray[np.uint32] | None = None  # the number of subjects of a sample that pass the bound
         self._began: Event
@@ -194,7 +187,7 @@ class BatchRun:
         for number, query in enumerate(self._queries):
             if query.plan.windows is not None:
                 query.windows = self._resources.windows.begin(
-                    query.plan.profile, self._subjects, plan.n_direct, str(number), slot
+                    query.plan.profile, query.plan.windows, self._subjects, plan.n_direct, str(number), slot
                 )
             if query.plan.long is not None:
                 launches.append(self._plan_long(number, query, query.plan.long, counters))
@@ -300,6 +293,7 @@ class BatchRun:
                 address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
                 address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
                 address(counters, (first_counter + number) * 4), *launch.listed,
+                *gap_arguments(self.plan.queries[0].profile.gap),
             ]  # fmt: skip
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
@@ -411,7 +405,7 @@ class BatchRun:
         stream: Stream,
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(
-            query.plan.profile, profile, listed, tile=route.tile, arithmetic=route.arithmetic,
+            query.plan.profile, profile, listed, route=route,
             scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}",
         )  # fmt: skip
 
@@ -517,10 +511,9 @@ class BatchRun:
     def _score_exactly(self, query: _QueryRun) -> ScoreBlock:
         """Score the subjects without windows again with the exact kernel, and wait for it."""
         resources = self._resources
-        plan = plan_batch(
-            (query.plan.index,), [query.plan.request], self._direct.partition, self._device.facts,
-            replace(resources.options, deferred=False), windows=False, diamonds=False,
-        )  # fmt: skip
+        plan = resources.choice.plan_batch(
+            (query.plan.index,), [query.plan.request], self._direct.partition, deferred=False, windows=False
+        )
         run = BatchRun(plan, self._direct, resources, resources.spare)
         run.start()
         (block,) = run.finish()
@@ -542,7 +535,7 @@ class BatchRun:
     ) -> NDArray[np.int32]:
         """Score some subjects in a type, and wait for it."""
         device = self._device
-        route = plan_listed(query.plan.profile, arithmetic, device.facts, self._resources.options)
+        route = self._resources.choice.listed(query.plan.profile, arithmetic)
         profile = self._profile(f"profile listed {number}", query, route)
         on_device = self._listed(*self._upload_list(f"listed {number}", listed), len(listed))
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)

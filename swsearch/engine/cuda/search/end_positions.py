@@ -21,9 +21,10 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
+from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
+from swsearch.engine.cuda.search.routing import first_arithmetic
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.ends import Ends
@@ -33,10 +34,6 @@ from swsearch.typing import Lengths, Offsets, Scores
 
 MIN_STRIDE: Final = 4096
 """Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
-GROUP_BYTES: Final = 32 << 20
-"""Maximum number of residues per upload, unless a single window has more."""
-SMALLEST_GROUP: Final = 1 << 20
-"""If fewer bytes than this are free, the device finds no ends."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 """The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
@@ -126,8 +123,9 @@ class EndFinder:
     slot : Slot
         Memory that no batch uses.
     launcher : IntraTaskLauncher
+    choice : KernelChoice
     group_bytes, smallest_group : int
-        See :data:`GROUP_BYTES` and :data:`SMALLEST_GROUP`.
+        See :class:`swsearch.engine.cuda.search.thresholds.Thresholds`.
     """
 
     def __init__(
@@ -135,12 +133,14 @@ class EndFinder:
         device: Device,
         slot: Slot,
         launcher: IntraTaskLauncher,
-        group_bytes: int = GROUP_BYTES,
-        smallest_group: int = SMALLEST_GROUP,
+        choice: KernelChoice,
+        group_bytes: int,
+        smallest_group: int,
     ) -> None:
         self._device = device
         self._slot = slot
         self._launcher = launcher
+        self._choice = choice
         self._group_bytes = group_bytes
         self._smallest_group = smallest_group
 
@@ -195,7 +195,7 @@ class EndFinder:
     ) -> tuple[Scores, Offsets]:
         """The best score of each subject and its first end, in one launch; ``scores`` are the known best scores."""
         device, slot, n = self._device, self._slot, len(subjects)
-        tile = plan_intra_task(profile, device.facts.architecture, arithmetic)
+        route = self._choice.listed(profile, arithmetic, "end_positions")
         counts = np.array([n, 0], dtype=np.uint32)  # the list's length, and the counter of subjects taken from it
         slot.clear()  # the last search has ended
         residues = slot.scratch.buffer("residues", subjects.residues.nbytes)
@@ -210,14 +210,14 @@ class EndFinder:
         starts, lengths, listed, counters, wanted = (slot.upload(*each, Stream.ENDS) for each in uploaded)
         best, positions = slot.scratch.buffer("scores", n * 4), slot.scratch.buffer("found", n * 8)
         device.clear(positions, n * 8, Stream.ENDS)
-        on_device = slot.profile("profile", [profile_strips([profile], tile, arithmetic)], Stream.ENDS)
+        on_device = slot.profile("profile", [profile_strips([profile], route.tile, arithmetic)], Stream.ENDS)
         self._launcher.plan(
             profile, on_device,
             Listed(
                 address(residues), address(starts), address(lengths), address(listed), address(counters),
                 n, int(subjects.lengths[-1]),
             ),
-            tile=tile, arithmetic=arithmetic, scores=address(best), counter=address(counters, 4),
+            route=route, scores=address(best), counter=address(counters, 4),
             stream=Stream.ENDS, name="ends", ends=[address(wanted), address(positions)],
         ).start()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)

@@ -23,9 +23,9 @@ from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
+from swsearch.engine.cuda.search.kernel_choice import KernelChoice, KernelPolicy
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
-from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan, batch_indices, plan_batch, plan_search
-from swsearch.engine.cuda.search.plan_cache import PlanCache
+from swsearch.engine.cuda.search.plan import BatchPlan, PlanOptions, SearchPlan, batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.cuda.search.thresholds import Thresholds
@@ -67,6 +67,8 @@ class CudaEngine(Closeable):
         Sizes at which the engine changes its method; by default the measured ones.
     band_rows : int, optional
         Rows of a band of the bound; see :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
+    kernels : KernelPolicy
+        Whether the engine waits for the compiler or uses generic kernels.
 
     Attributes
     ----------
@@ -93,20 +95,21 @@ class CudaEngine(Closeable):
         deferred: bool = True,
         thresholds: Thresholds | None = None,
         band_rows: int | None = None,
+        kernels: KernelPolicy = KernelPolicy.COMPILED,
     ) -> None:
         thresholds = Thresholds() if thresholds is None else thresholds
         self._device: Device = PyCudaDevice() if device is None else device
-        self._options = PlanOptions(texture, pairs, deferred, thresholds, band_rows)
+        self._options = PlanOptions(texture, pairs, deferred, thresholds, band_rows, diamonds=self._device.compiles)
+        self._choice = KernelChoice(self._device, self._options, kernels)
         self.timing = Timing()
         self._scratch = Scratch(self._device)
         smallest = self._device.facts.memory_bytes // SMALLEST_SHARE
         self._slots = [Slot(self._device, texture=texture, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._spare = Slot(self._device, texture=texture)
         self._n_in_flight = IN_FLIGHT
-        self._plans = PlanCache()
-        self._lists = IntraTaskLauncher(self._device, self._scratch, texture=texture)
+        self._lists = IntraTaskLauncher(self._device, self._scratch)
         self._end_finder = EndFinder(
-            self._device, Slot(self._device, texture=texture), self._lists,
+            self._device, Slot(self._device, texture=texture), self._lists, self._choice,
             thresholds.end_group_bytes, thresholds.smallest_end_group_bytes,
         )  # fmt: skip
         if memory_limit is None:
@@ -114,7 +117,7 @@ class CudaEngine(Closeable):
         self._store = SubjectStore(self._device, memory_limit)
         # This sweep must not free cached memory, because the kernels of the batches in flight use it.
         self.windows = VerifiedWindows(
-            self._device, self._lists, DiamondSweep(self._device), self.timing,
+            self._device, self._lists, self._choice, DiamondSweep(self._device), self.timing,
             thresholds.window_overlap, thresholds.window_stride,
         )  # fmt: skip
         self._sweep = DiamondSweep(self._device, self.make_room)
@@ -141,8 +144,16 @@ class CudaEngine(Closeable):
         return batch_indices(profiles, self._device.facts, self._options)
 
     def plan(self, requests: Sequence[ScoreRequest], partition: Partition) -> SearchPlan:
-        """The plan by which the requests are scored against a partition that the device holds."""
-        return plan_search(requests, partition, self._device.facts, self._options, self._plans.plan_batch)
+        """The plan by which the requests are scored against a partition that the device holds.
+
+        A batch whose kernels are not compiled may be scored by generic ones (``kernel_choice``).
+        """
+        return self._choice.plan(requests, partition)
+
+    def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
+        """A description for the user of how a call would begin now; it says which batches have generic kernels."""
+        plan = self._choice.ready_plan(requests, partition)
+        return [*plan.lines(), *self._choice.lines(plan)]
 
     def free_bytes(self) -> int:
         """Free device memory in bytes."""
@@ -199,13 +210,12 @@ class CudaEngine(Closeable):
         """Yield each request's block as soon as it is complete, in about the order of the requests.
 
         ``between`` is called before each batch is started; its work on the device may wait for the batches in flight.
-        The kernels of all batches are being compiled when this method returns.
+        The kernels that the call needs are being compiled when this method returns.
         """
         plan = None
         if len(partition):
             plan = self.plan(requests, partition)
-            self._device.prepare(plan.kernels)
-            self._device.load(plan.kernels)
+            self._choice.begin(plan, partition)
         return self._score_planned(plan, requests, partition, progress, between or (lambda: None))
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
@@ -296,7 +306,7 @@ class CudaEngine(Closeable):
     ) -> Generator[tuple[tuple[int, ...], list[ScoreBlock]], None, None]:
         """Yield the indices and blocks of each batch as soon as it has been scored against the last piece."""
         resources = Resources(
-            self._device, self._options, self._scratch, self._spare, self._lists, self.windows, self.timing
+            self._device, self._choice, self._scratch, self._spare, self._lists, self.windows, self.timing
         )
         blocks: dict[int, list[ScoreBlock]] = {index: [] for batch in batches for index in batch.indices}
         free = deque(self._slots[: self._n_in_flight])
@@ -350,12 +360,15 @@ class CudaEngine(Closeable):
         *,
         sleeping: bool,
     ) -> BatchRun:
-        """Start a batch against a piece, which needs a plan of its own unless it is the complete partition."""
+        """Start a batch against a piece, which needs a plan of its own unless it is the complete partition.
+
+        From here on the batch has its own kernels or generic ones.
+        """
         if subjects.streamed or batch.n_subjects != len(subjects):
-            batch = plan_batch(
-                batch.indices, [requests[index] for index in batch.indices], subjects.partition,
-                self._device.facts, self._options, diamonds=False,
-            )  # fmt: skip
+            of_batch = [requests[index] for index in batch.indices]
+            batch = self._choice.plan_batch(batch.indices, of_batch, subjects.partition)
+        else:
+            batch = self._choice.ready_batch(batch, subjects.partition)
         run = BatchRun(batch, subjects, resources, slot)
         run.start(sleeping=sleeping)
         return run

@@ -6,14 +6,15 @@ residues, a profile and a list of subjects on the device, and writes the subject
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile, intra_task_kernel
+from swsearch.engine.cuda.runtime.kernels import WARP, IntraTaskEntry, KernelSpec, Tile
 from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.routing import (
     IntraTaskTeams,
     block_strips,
@@ -22,6 +23,7 @@ from swsearch.engine.cuda.search.routing import (
     suits_teams,
 )
 from swsearch.query.profile import QueryProfile
+from swsearch.scoring.gap import GapPenalty
 
 EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
@@ -42,6 +44,11 @@ def unsigned(value: int) -> np.uint32:
 def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
     """A pointer argument of a kernel, ``offset`` bytes into a buffer; null without a buffer."""
     return np.uint64(0 if buffer is None else buffer.address + offset)
+
+
+def gap_arguments(gap: GapPenalty) -> list[Argument]:
+    """The last two arguments of every kernel that scores; only generic kernels read them (``gap_costs.cuh``)."""
+    return [signed(gap.open), signed(gap.extend)]
 
 
 @dataclass(frozen=True)
@@ -107,47 +114,36 @@ class IntraTaskLauncher:
     ----------
     device : Device
     scratch : Scratch
-    texture : bool
-        Read profiles as textures rather than from global memory.
     """
 
-    def __init__(self, device: Device, scratch: Scratch, *, texture: bool) -> None:
+    def __init__(self, device: Device, scratch: Scratch) -> None:
         self._device = device
         self._scratch = scratch
-        self._texture = texture
         self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
 
-    def concurrent_windows(self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic) -> int:
+    def concurrent_windows(self, profile: QueryProfile, route: ListedRoute) -> int:
         """Maximum number of windows that the device scores at a time."""
-        return max(slots for _, slots in self._choices(profile, tile, arithmetic, "score_windows", alone=False))
+        return max(slots for _, slots in self._choices(profile, route, "score_windows", alone=False))
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
         """Whether a team has a warp per strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
         return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
 
     def _choices(
-        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, alone: bool
+        self, profile: QueryProfile, route: ListedRoute, entry: IntraTaskEntry, *, alone: bool
     ) -> list[tuple[IntraTaskTeams, int]]:
         """Possible blocks, each with the number of subjects that the device then scores at a time."""
-        facts, strips = self._device.facts, tile.strips(profile.length)
-        key = (self.kernel(profile, tile, arithmetic, entry), strips, alone)
+        facts, tile = self._device.facts, route.tile
+        strips = tile.strips(profile.length)
+        key = (route.kernel, strips, alone)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = []
             for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=entry):
-                spec = self.kernel(profile, tile, arithmetic, entry, warps=teams.warps)
+                spec = replace(route.kernel, threads=teams.warps * WARP)
                 blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
                 found.append((teams, blocks * teams.teams))
         return found
-
-    def kernel(
-        self, profile: QueryProfile, tile: Tile, arithmetic: Arithmetic, entry: IntraTaskEntry, *, warps: int = 1
-    ) -> KernelSpec:
-        """The kernel of :meth:`plan`; its code does not depend on ``warps``."""
-        strips = tile.strips(profile.length)
-        return intra_task_kernel(
-            arithmetic, tile, profile.gap, strips=strips, texture=self._texture, warps=warps, entry=entry
-        )
 
     def plan(
         self,
@@ -155,8 +151,7 @@ class IntraTaskLauncher:
         on_device: DeviceProfile,
         listed: Listed,
         *,
-        tile: Tile,
-        arithmetic: Arithmetic,
+        route: ListedRoute,
         scores: np.uint64,
         counter: np.uint64,
         stream: Stream,
@@ -168,6 +163,8 @@ class IntraTaskLauncher:
 
         Parameters
         ----------
+        route : ListedRoute
+            The tile, in which ``on_device`` is packed, and the kernel, in blocks of any number of warps.
         counter : uint64
             Address of a word that is 0.
         name : str
@@ -181,15 +178,15 @@ class IntraTaskLauncher:
         ------
         OutOfDeviceMemory
         """
-        device = self._device
+        device, tile = self._device, route.tile
         strips = tile.strips(profile.length)
         entry: IntraTaskEntry = (
             "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
         )
         alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
-        choices = self._choices(profile, tile, arithmetic, entry, alone=alone)
+        choices = self._choices(profile, route, entry, alone=alone)
         chosen, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
-        spec = self.kernel(profile, tile, arithmetic, entry, warps=chosen.warps)
+        spec = replace(route.kernel, threads=chosen.warps * WARP)
         grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None
@@ -203,6 +200,6 @@ class IntraTaskLauncher:
             *on_device.arguments, signed(strips),
             listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
             unsigned(listed.least), unsigned(listed.most), address(edge), unsigned(stride), address(counts),
-            signed(chosen.team), scores, counter, *(checkpoints or []), *(ends or []),
+            signed(chosen.team), scores, counter, *(checkpoints or []), *(ends or []), *gap_arguments(profile.gap),
         ]  # fmt: skip
         return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), arguments, stream)

@@ -17,7 +17,8 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.runtime.kernels import WARP, BoundaryMode, Pairing, Tile
-from swsearch.engine.cuda.search.tuning import TunedTile, tiles
+from swsearch.engine.cuda.search.generic import LISTED_BLOCKS, LISTED_THREADS, generic_tiles, listed_tiles
+from swsearch.engine.cuda.search.tuning import STEP_WORDS, TunedTile, tiles
 
 ROW_UNIT: Final = 4
 """The number of rows of every tile is a multiple of this."""
@@ -25,9 +26,7 @@ TABLE_TILES: Final = 6
 """Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
 
 LISTED_WORDS: Final = 10
-LISTED_THREADS: Final = 256
-LISTED_BLOCKS: Final = 3
-"""Words per lane, threads per block, and blocks per multiprocessor of the launches for listed subjects."""
+"""Maximum number of words per lane of the launches for listed subjects."""
 
 
 @dataclass(frozen=True)
@@ -63,22 +62,26 @@ class Layout:
 
 
 @cache
-def layout(architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool, band: int = 0) -> Layout:
+def layout(
+    architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool, band: int = 0, generic: bool = False
+) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    With ``band``, the tiles are those of the bound with bands of so many rows.
+    With ``band``, the tiles are those of the bound with bands of so many rows. With ``generic``, they are those of the
+    generic kernels, which have :data:`~swsearch.engine.cuda.search.generic.COLUMNS` columns; two queries then share
+    words down to the end of the longer one.
 
     Two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the longer
     one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
-    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred, band)
+    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred, band, generic)
     if len(lengths) == 1:
         return _linked(_cover(one, lengths[0], whole=True), deferred)
     shorter, longer = lengths
-    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred, band)
+    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred, band, generic)
     reach = two.shapes[-1].tile.rows
     found = [_cover(two, longer, whole=True)]
-    for rows in range(shorter, min(longer, shorter + reach), ROW_UNIT):
+    for rows in range(shorter, min(longer, shorter + (0 if generic else reach)), ROW_UNIT):
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
@@ -97,6 +100,13 @@ def listed_layout(columns: int, n_rows: int) -> Layout:
     words = -(-n_rows // (2 * WARP * n_strips))
     tile = Tile(Pairing.ROW_BLOCKS, WARP, words, columns)
     return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips, deferred=False)
+
+
+@cache
+def generic_listed_layout(n_rows: int) -> Layout:
+    """Strips of a generic kernel for a query against a list of subjects, one warp per subject."""
+    tile = min(listed_tiles(), key=lambda tile: (tile.strips(n_rows) * (tile.words + STEP_WORDS), tile.rows))
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * tile.strips(n_rows), deferred=False)
 
 
 def _cost(shapes: Sequence[TunedTile], deferred: bool) -> float:
@@ -149,8 +159,8 @@ def _units(rows: int) -> int:
 
 
 @cache
-def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool, band: int) -> _Table:
-    shapes = tiles(architecture, pairing, columns, band)
+def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool, band: int, generic: bool) -> _Table:
+    shapes = generic_tiles(architecture, pairing, band) if generic else tiles(architecture, pairing, columns, band)
     full = min(shapes, key=lambda shape: shape.edges[deferred] / shape.tile.rows)
     single = [
         min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])

@@ -29,6 +29,7 @@ from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
+from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
@@ -199,6 +200,8 @@ class CudaDevices(Closeable):
         Bytes of each device's memory that databases may take.
     band_rows : int, optional
         Rows of a band of the bound, or 0 for no bound; by default each engine chooses.
+    kernels : KernelPolicy
+        Whether the engines wait for the compiler or use generic kernels.
 
     Raises
     ------
@@ -215,6 +218,7 @@ class CudaDevices(Closeable):
         memory_limit: int | None = None,
         *,
         band_rows: int | None = None,
+        kernels: KernelPolicy = KernelPolicy.COMPILED,
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
@@ -223,7 +227,7 @@ class CudaDevices(Closeable):
         self.engines: list[CudaEngine] = []
 
         def open_engine(ordinal: int) -> CudaEngine:
-            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows)
+            return CudaEngine(open_device(ordinal), memory_limit, band_rows=band_rows, kernels=kernels)
 
         opening = [
             thread.submit(open_engine, ordinal) for thread, ordinal in zip(self._threads, self.ordinals, strict=True)
@@ -273,7 +277,7 @@ class CudaDevices(Closeable):
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         share = self._shares_of(partition).parts[0] if self.shares_subjects(len(requests), partition) else partition
-        return self.engines[0].plan(requests, share).lines() if len(share) else []
+        return self.engines[0].explain(requests, share) if len(share) else []
 
     @property
     def rows_per_call(self) -> int:

@@ -46,6 +46,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     inter_task_kernel,
     intra_task_kernel,
 )
+from swsearch.engine.cuda.search.generic import generic_inter_task_kernel, generic_list_kernel
 from swsearch.engine.cuda.search.routing import (
     BITS,
     InterTaskPlan,
@@ -95,6 +96,10 @@ class PlanOptions:
     band_rows : int or None
         Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
         which depends on the query's length and on a sample of the subjects.
+    generic : bool
+        Plan with generic kernels only.
+    diamonds : bool
+        Whether long subjects of queries of many thousand rows may be scored by diamonds.
     """
 
     texture: bool = True
@@ -102,6 +107,8 @@ class PlanOptions:
     deferred: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
     band_rows: int | None = None
+    generic: bool = False
+    diamonds: bool = True
 
 
 @dataclass(frozen=True)
@@ -259,12 +266,18 @@ class BatchPlan:
                 kernels.append(COMPARE_CHECKPOINTS_KERNEL)
         return [*kernels, COLLECT_KERNEL] if collects and self.n_direct else kernels
 
+    @property
+    def generic(self) -> bool:
+        """Whether the kernels are generic ones."""
+        return self.inter_task.generic
+
     def lines(self) -> list[str]:
         """A description for the user, one line per route."""
         lengths = " and ".join(f"{query.profile.length:,}" for query in self.queries)
         shared = " that share words" if len(self.queries) == 2 else ""
         plan = self.inter_task
         found = [f"{'queries' if shared else 'query'} of {lengths} residues{shared}"]
+        found[0] += "; generic kernels" if self.generic else ""
         if self.n_short:
             of_subjects = f"  inter-task: {self.n_short:,} subjects, "
             found.append(of_subjects + plan.line())
@@ -339,7 +352,7 @@ def plan_search(
     tiled = [
         index
         for index, profile in enumerate(profiles)
-        if first_tiled(partition, profile, facts, options.thresholds) < len(partition)
+        if first_tiled(partition, profile, facts, options) < len(partition)
     ]
     return SearchPlan(
         tuple(
@@ -378,10 +391,12 @@ def plan_batch(
     profiles = [request.profile for request in requests]
     ranges = [floor_ranges(request, partition.lengths) for request in requests]
     deferred = options.deferred and all(each and all(part.limit is not None for part in each) for each in ranges)
-    inter_task = plan_inter_task(profiles, facts.architecture, deferred=deferred, band=options.band_rows or 0)
+    inter_task = plan_inter_task(
+        profiles, facts.architecture, deferred=deferred, band=options.band_rows or 0, generic=options.generic
+    )
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
-        n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options.thresholds)
+        n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options)
     rows = [profile.length for profile in profiles]
     if windows:
         longest = chain_limit(residues_of_first(partition, n_windowed), rows, facts.multiprocessors)
@@ -391,6 +406,8 @@ def plan_batch(
     n_short = first_long(
         partition.lengths[:n_direct], residues_of_first(partition, n_direct), facts.multiprocessors * groups
     )
+    if options.generic and inter_task.arithmetic is not Arithmetic.FAST:
+        n_short = 0  # no generic inter-task kernel has these gap costs
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     bound = None
@@ -400,7 +417,7 @@ def plan_batch(
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
-        listed = plan_listed_inter_task(profile) if is_bounded else None
+        listed = plan_listed_inter_task(profile, generic=options.generic) if is_bounded else None
         again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
         if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
             again = None
@@ -412,7 +429,7 @@ def plan_batch(
                 inter_task.deferred,
                 plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
                 listed,
-                kernels_of(listed, profile.gap, texture=options.texture, listed=True) if listed is not None else (),
+                kernels_of(listed, profile.gap, options, listed=True) if listed is not None else (),
                 plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
                 plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
                 if n_direct < n_windowed
@@ -426,7 +443,7 @@ def plan_batch(
     return BatchPlan(
         tuple(queries),
         inter_task,
-        kernels_of(inter_task, profiles[0].gap, texture=options.texture),
+        kernels_of(inter_task, profiles[0].gap, options),
         bound,
         n_short,
         n_direct,
@@ -450,8 +467,15 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     )
 
 
-def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool, listed: bool = False) -> tuple[KernelSpec, ...]:
+def kernels_of(
+    plan: InterTaskPlan, gap: GapPenalty, options: PlanOptions, *, listed: bool = False
+) -> tuple[KernelSpec, ...]:
     """The inter-task kernel of each strip, for all subjects or for listed ones."""
+    if plan.generic:
+        return tuple(
+            generic_inter_task_kernel(strip.shape, deferred=plan.deferred, band=plan.band, listed=listed)
+            for strip in plan.strips
+        )
     return tuple(
         inter_task_kernel(
             plan.arithmetic,
@@ -461,7 +485,7 @@ def kernels_of(plan: InterTaskPlan, gap: GapPenalty, *, texture: bool, listed: b
             band=plan.band,
             listed=listed,
             edges=strip.edges,
-            texture=texture,
+            texture=options.texture,
             threads=strip.shape.threads,
             blocks=strip.shape.blocks,
         )
@@ -477,11 +501,11 @@ def plan_bound(
     options: PlanOptions,
 ) -> BoundPlan | None:
     """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
-    plan = plan_inter_task_bound(profiles, facts.architecture)
+    plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
     if plan.cost >= deferred.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
-    kernels = kernels_of(plan, profiles[0].gap, texture=options.texture)
+    kernels = kernels_of(plan, profiles[0].gap, options)
     return BoundPlan(plan, kernels, rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
 
 
@@ -499,7 +523,10 @@ def plan_listed(
     entry: IntraTaskEntry = "intra_task",
 ) -> ListedRoute:
     """The route of listed subjects of one query in a number type."""
-    tile = plan_intra_task(profile, facts.architecture, arithmetic, windows=entry == "score_windows")
+    windows = entry == "score_windows"
+    tile = plan_intra_task(profile, facts.architecture, arithmetic, windows=windows, generic=options.generic)
+    if options.generic:
+        return ListedRoute(arithmetic, tile, generic_list_kernel(arithmetic, entry))
     strips = tile.strips(profile.length)
     kernel = intra_task_kernel(
         arithmetic, tile, profile.gap, strips=strips, texture=options.texture, warps=1, entry=entry
@@ -507,12 +534,12 @@ def plan_listed(
     return ListedRoute(arithmetic, tile, kernel)
 
 
-def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, thresholds: Thresholds) -> int:
+def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, options: PlanOptions) -> int:
     """Index of the first subject that is scored by diamonds; the length if there is none."""
-    if profile.length <= thresholds.windowed_rows or not suits_diamonds(profile):
+    if not options.diamonds or profile.length <= options.thresholds.windowed_rows or not suits_diamonds(profile):
         return len(partition)
     limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
-    return first_longer(partition.lengths, max(limit, thresholds.diamond_residues))
+    return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
 
 
 def residues_of_first(partition: Partition, n_subjects: int) -> int:

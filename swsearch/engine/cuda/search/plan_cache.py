@@ -28,6 +28,14 @@ def _shape(request: ScoreRequest) -> Hashable:
     )  # fmt: skip
 
 
+def _same(partition: Partition, other: Partition | None) -> bool:
+    """Whether two partitions, both alive, have the same subjects in the same memory."""
+    if other is None or len(partition) != len(other):
+        return False
+    starts, lengths = partition.starts.ctypes.data, partition.lengths.ctypes.data
+    return starts == other.starts.ctypes.data and lengths == other.lengths.ctypes.data
+
+
 class PlanCache:
     """Plans of one device and one set of options, against the partition of the last call."""
 
@@ -44,7 +52,7 @@ class PlanCache:
         options: PlanOptions,
     ) -> BatchPlan:
         """See :func:`swsearch.engine.cuda.search.plan.plan_batch`."""
-        if partition is not self._partition or len(self._plans) == KNOWN_PLANS:
+        if not _same(partition, self._partition) or len(self._plans) == KNOWN_PLANS:
             self._partition = partition
             self._plans.clear()
         key = tuple(map(_shape, requests))

@@ -22,7 +22,8 @@ from typing import Final
 import numpy as np
 
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
-from swsearch.engine.cuda.search.layout import Strip, layout, listed_layout
+from swsearch.engine.cuda.search.generic import BAND, COLUMNS, list_tile
+from swsearch.engine.cuda.search.layout import Strip, generic_listed_layout, layout, listed_layout
 from swsearch.engine.cuda.search.profile import ProfileStrips, residue_columns
 from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
@@ -172,6 +173,8 @@ class InterTaskPlan:
     order : tuple of int
         Indices of the batch's queries, the shorter first. The first query is in the low halves of words, the last
         one in the high halves.
+    generic : bool
+        Whether the kernels are generic ones.
     """
 
     arithmetic: Arithmetic
@@ -180,6 +183,7 @@ class InterTaskPlan:
     deferred: bool
     cost: float
     band: int = 0
+    generic: bool = False
 
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first; row blocks have one query, the longer one."""
@@ -205,42 +209,55 @@ class InterTaskPlan:
 
 
 def plan_inter_task(
-    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool, band: int = 0
+    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool, band: int = 0, generic: bool = False
 ) -> InterTaskPlan:
     """Score type and strips of one query or of two, whose gap costs are equal.
 
-    With ``band``, the deferred kernel is the bound with bands of so many rows.
+    With ``band``, the deferred kernel is the bound with bands of so many rows. Generic kernels have one height of
+    bands.
     """
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
     deferred = deferred and arithmetic is Arithmetic.FAST
-    band = band if deferred else 0
+    band = (BAND if generic else band) if deferred and band else 0
+    columns = COLUMNS if generic else residue_columns(profiles)
     lengths = tuple(profiles[index].length for index in order)
-    found = layout(architecture, residue_columns(profiles), lengths, deferred=deferred, band=band)
-    return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band)
+    found = layout(architecture, columns, lengths, deferred=deferred, band=band, generic=generic)
+    return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band, generic)
 
 
-def plan_inter_task_bound(profiles: Sequence[QueryProfile], architecture: int) -> InterTaskPlan:
+def plan_inter_task_bound(
+    profiles: Sequence[QueryProfile], architecture: int, *, generic: bool = False
+) -> InterTaskPlan:
     """The bound for one query or two.
 
     One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
     always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
     """
+    if generic:
+        return plan_inter_task(profiles, architecture, deferred=True, band=BAND, generic=True)
     widest = widest_band(profiles)
     bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
     plans = [plan_inter_task(profiles, architecture, deferred=True, band=band) for band in bands]
     return min(plans, key=lambda plan: plan.cost)
 
 
-def plan_listed_inter_task(profile: QueryProfile) -> InterTaskPlan:
+def plan_listed_inter_task(profile: QueryProfile, *, generic: bool = False) -> InterTaskPlan:
     """Strips of a query against the subjects that pass a bound; scores up to 2,047 are exact."""
-    found = listed_layout(residue_columns([profile]), profile.length)
-    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, False, found.cost)
+    if generic:
+        found = generic_listed_layout(profile.length)
+    else:
+        found = listed_layout(residue_columns([profile]), profile.length)
+    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, False, found.cost, generic=generic)
 
 
-def plan_intra_task(profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False) -> Tile:
+def plan_intra_task(
+    profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False, generic: bool = False
+) -> Tile:
     """Tile of the kernel for listed subjects, or of the kernel for windows."""
+    if generic:
+        return list_tile(arithmetic)
     pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
     entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
     return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)

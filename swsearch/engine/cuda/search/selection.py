@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,6 @@ from swsearch.engine.cuda.search.launches import address, signed, unsigned
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.protocol import TopKBound
 from swsearch.typing import Lengths, Scores
-
-DOWNLOADED: Final = 1 << 14
-"""Number of selected subjects that are downloaded with their number; further ones need another download."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +74,10 @@ class Selector:
     slot : Slot
         The memory of the batch.
     n_downloaded : int
-        See :data:`DOWNLOADED`.
+        Number of selected subjects that are downloaded with their number; further ones need another download.
     """
 
-    def __init__(self, device: Device, slot: Slot, n_downloaded: int = DOWNLOADED) -> None:
+    def __init__(self, device: Device, slot: Slot, n_downloaded: int) -> None:
         self._device = device
         self._slot = slot
         self._n_downloaded = n_downloaded

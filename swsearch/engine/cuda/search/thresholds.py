@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from swsearch.engine.cuda.search import end_positions, selection, tiled_subjects, verified_windows
-
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -16,11 +14,13 @@ class Thresholds:
     Attributes
     ----------
     window_overlap, window_stride : int
-        Columns by which windows of long subjects overlap, and the smallest distance between their starts.
+        Columns by which windows of long subjects overlap at first, and the smallest distance between their starts:
+        below it, most of the work is overlap. ``benchmarks/benchmark_window_checkpoints.py`` measures how many columns
+        are needed.
     windowed_residues : int
         Subjects of at most so many residues are never scored in windows.
     windowed_rows : int
-        Queries of more rows are scored against long subjects by diamonds, not in windows.
+        Rows of the longest query that is scored against long subjects in windows; others take diamonds.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
     bound_subjects : int
@@ -28,15 +28,16 @@ class Thresholds:
     downloaded : int
         Number of selected subjects that are downloaded with their number.
     end_group_bytes, smallest_end_group_bytes : int
-        Residues of a group of subjects whose ends are searched together, and of the smallest group if memory is short.
+        Residues of a group of subjects whose ends are searched together, unless a single window has more, and of the
+        smallest group if memory is short: if fewer bytes are free, the device finds no ends.
     """
 
-    window_overlap: int = verified_windows.OVERLAP
-    window_stride: int = verified_windows.MIN_STRIDE
-    windowed_residues: int = verified_windows.MIN_LENGTH
-    windowed_rows: int = tiled_subjects.MAX_WINDOW_ROWS
-    diamond_residues: int = tiled_subjects.MIN_LENGTH
+    window_overlap: int = 256
+    window_stride: int = 384
+    windowed_residues: int = 2048
+    windowed_rows: int = 16_384
+    diamond_residues: int = 4096
     bound_subjects: int = 1 << 15
-    downloaded: int = selection.DOWNLOADED
-    end_group_bytes: int = end_positions.GROUP_BYTES
-    smallest_end_group_bytes: int = end_positions.SMALLEST_GROUP
+    downloaded: int = 1 << 14
+    end_group_bytes: int = 32 << 20
+    smallest_end_group_bytes: int = 1 << 20

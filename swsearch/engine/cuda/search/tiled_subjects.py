@@ -9,8 +9,6 @@ strips, one below the other; then the subject's matrix is divided among warps in
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from swsearch.database.partition import Partition
@@ -21,11 +19,6 @@ from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
-
-MAX_WINDOW_ROWS: Final = 16_384
-"""Rows of the longest query that is scored in verified windows."""
-MIN_LENGTH: Final = 4096
-"""Subjects of at most so many residues are never scored by diamonds."""
 
 
 def suits_diamonds(profile: QueryProfile) -> bool:

@@ -40,29 +40,22 @@ from swsearch.engine.cuda.runtime.kernels import (
     CHECKPOINTS,
     COMPARE_CHECKPOINTS_KERNEL,
     WARP,
-    Arithmetic,
-    Tile,
 )
 from swsearch.engine.cuda.runtime.timing import Timing
+from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address, unsigned
-from swsearch.engine.cuda.search.profile import profile_strips, residue_columns
-from swsearch.engine.cuda.search.routing import first_arithmetic, plan_intra_task
+from swsearch.engine.cuda.search.plan import ListedRoute
+from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds, suits_diamonds
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 
-OVERLAP: Final = 256
 EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
-"""Initial overlap of the windows, and maximum extension of a window, in columns. If windows cannot be extended, they
-overlap by the sum of both. ``benchmarks/benchmark_window_checkpoints.py`` measures how many columns are needed."""
-MIN_STRIDE: Final = 384
-"""Smallest distance in columns between the starts of two windows: below it, most of the work is overlap."""
+"""Maximum extension of a window in columns. If windows cannot be extended, they overlap by so many columns more."""
 GROWTH: Final = 2
 """Smallest factor by which the overlap grows each time that a checkpoint is not proven."""
-MIN_LENGTH: Final = 2048
-"""Subjects of at most so many residues are never divided into windows."""
 COMPARE_BLOCKS: Final = 16
 """Blocks per multiprocessor of the kernel that compares checkpoints."""
 STATE_BYTES: Final = 256 << 20
@@ -235,6 +228,7 @@ class VerifiedWindows:
     ----------
     device : Device
     launcher : IntraTaskLauncher
+    choice : KernelChoice
     sweep : DiamondSweep
     timing : Timing
         The time of kernels that run after the first launch is added to it.
@@ -254,13 +248,15 @@ class VerifiedWindows:
         self,
         device: Device,
         launcher: IntraTaskLauncher,
+        choice: KernelChoice,
         sweep: DiamondSweep,
         timing: Timing,
-        overlap: int = OVERLAP,
-        min_stride: int = MIN_STRIDE,
+        overlap: int,
+        min_stride: int,
     ) -> None:
         self.device = device
         self.launcher = launcher
+        self.choice = choice
         self.sweep = sweep
         self.timing = timing
         self._overlap = overlap
@@ -274,6 +270,7 @@ class VerifiedWindows:
     def begin(
         self,
         profile: QueryProfile,
+        route: ListedRoute,
         subjects: DeviceSubjects,
         first: int,
         name: str,
@@ -283,6 +280,8 @@ class VerifiedWindows:
 
         Parameters
         ----------
+        route : ListedRoute
+            The route of the first launch.
         name : str
             Name of the run, unique in its slot.
         slot : Slot
@@ -292,30 +291,29 @@ class VerifiedWindows:
         ------
         OutOfDeviceMemory
         """
-        key = (id(subjects.partition), first, profile.length, residue_columns([profile]), first_arithmetic(profile))
+        key = (id(subjects.partition), first, profile.length, route)
         if key not in self._cuts:
             if len(self._cuts) == KNOWN_CUTS:
                 self._cuts.clear()
             long = subjects.partition[first:]
-            size = self.size(profile, long)
+            size = self.size(profile, route, long)
             self._cuts[key] = subjects.partition, size, cut_in_windows(long.lengths, size)
         _, size, windows = self._cuts[key]
         indices = np.arange(first, len(subjects))
-        return VerifiedWindowsRun(self, profile, subjects, indices, size, windows, name, slot)
+        return VerifiedWindowsRun(self, profile, route, subjects, indices, size, windows, name, slot)
 
-    def size(self, profile: QueryProfile, partition: Partition) -> Size:
+    def size(self, profile: QueryProfile, route: ListedRoute, partition: Partition) -> Size:
         """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
-        architecture = self.device.facts.architecture
-        narrow = first_arithmetic(profile)
-        tile = plan_intra_task(profile, architecture, narrow, windows=True)
-        n_concurrent = max(self.launcher.concurrent_windows(profile, tile, narrow), 2 * len(partition))
-        wide = plan_intra_task(profile, architecture, Arithmetic.WIDE, windows=True)
-        bytes_per_window = (CHECKPOINTS + 1) * wide.strips(profile.length) * wide.checkpoint_words * WARP * 4
+        tile = route.tile
+        n_concurrent = max(self.launcher.concurrent_windows(profile, route), 2 * len(partition))
+        later = self.choice.later_window_tiles(profile)
+        words = max(tile.strips(profile.length) * tile.checkpoint_words for tile in later)
+        bytes_per_window = (CHECKPOINTS + 1) * words * WARP * 4
         overlap = self._overlap if self.launcher.all_strips_at_once(profile, tile) else self._overlap + EXTENSION
         stride = _rounded(max(self._min_stride, partition.n_residues * bytes_per_window // STATE_BYTES))
         lengths = partition.lengths.astype(np.int64)
         stride = max(stride, _rounded((partition.n_residues - len(partition) * overlap) // n_concurrent))
-        slant = min(tile.strips(profile.length) * tile.slant, wide.strips(profile.length) * wide.slant)
+        slant = min(tile.strips(profile.length) * tile.slant for tile in [tile, *later])
         while int(_n_windows(lengths, Size(overlap, stride, slant)).sum()) > n_concurrent:
             stride += SUBJECT_ALIGNMENT
         return Size(overlap, stride, slant)
@@ -328,6 +326,7 @@ class VerifiedWindowsRun:
         self,
         of: VerifiedWindows,
         profile: QueryProfile,
+        route: ListedRoute,
         subjects: DeviceSubjects,
         indices: NDArray[np.intp],
         size: Size,
@@ -345,13 +344,12 @@ class VerifiedWindowsRun:
         self._slot = slot
         self._downloads: NDArray[np.int32] | None = None
         self._again: NDArray[np.intp] | None
-        self._tile: Tile
         self._windows: Windows
         self._overlap: int
         self._extends: bool
         self._results: Buffer
         self._agreed: np.uint64
-        self._prepare(first_arithmetic(profile), np.arange(len(indices)), windows)
+        self._prepare(route, np.arange(len(indices)), windows)
 
     def start(self) -> None:
         """Launch the windows and, unless the kernel compares and extends them itself, the comparison of checkpoints."""
@@ -380,7 +378,8 @@ class VerifiedWindowsRun:
             assert self._arithmetic.wider is not None
             chosen = self._chosen[beyond]
             windows = cut_in_windows(self._subjects.partition.lengths[self._indices[chosen]], self._size)
-            self._prepare(self._arithmetic.wider, chosen, windows)
+            route = self._of.choice.listed(self._profile, self._arithmetic.wider, "score_windows")
+            self._prepare(route, chosen, windows)
             self._start_timed()
             scores[chosen], beyond = self._proven()
         return scores, n_left
@@ -398,7 +397,7 @@ class VerifiedWindowsRun:
             again = windows.unproven(found, strips) if self._extends else found != 0
             if again.any():
                 again, whole = self._begin_earlier(again & ~beyond[windows.subject], of_subjects)
-                if whole.any() and suits_diamonds(profile):
+                if whole.any() and self._of.choice.options.diamonds and suits_diamonds(profile):
                     by_diamonds = np.zeros_like(of_subjects) if by_diamonds is None else by_diamonds
                     of_whole = self._subjects.partition[self._indices[self._chosen[whole]]]
                     by_diamonds[whole] = score_by_diamonds(self._of.sweep, profile, of_whole, self._of.timing)
@@ -444,19 +443,18 @@ class VerifiedWindowsRun:
             self.start()
         self._of.timing.seconds += seconds[0]
 
-    def _prepare(self, arithmetic: Arithmetic, chosen: NDArray[np.intp], windows: Windows) -> None:
-        """Prepare the windows of the chosen subjects in a type."""
+    def _prepare(self, route: ListedRoute, chosen: NDArray[np.intp], windows: Windows) -> None:
+        """Prepare the windows of the chosen subjects."""
         profile, scratch = self._profile, self._slot.scratch
-        self._arithmetic = arithmetic
+        self._route, self._tile, self._arithmetic = route, route.tile, route.arithmetic
         self._chosen = chosen
         self._lengths = self._subjects.partition.lengths[self._indices[chosen]]
         self._windows = windows
         self._overlap = self._of.full_overlap
         self._again = None
-        self._tile = plan_intra_task(profile, self._device.facts.architecture, arithmetic, windows=True)
         # A shorter window would end before checkpoints at which the previous window may wait for it.
         self._extends = self._size.stride >= EXTENSION and self._of.launcher.all_strips_at_once(profile, self._tile)
-        strips = profile_strips([profile], self._tile, arithmetic)
+        strips = profile_strips([profile], self._tile, self._arithmetic)
         self._on_device = self._slot.profile(self._named("profile"), [strips])
         # The scores and states of windows that are not scored again are retained from launch to launch.
         n = len(self._windows)
@@ -485,7 +483,7 @@ class VerifiedWindowsRun:
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
-            tile=self._tile, arithmetic=self._arithmetic, scores=address(self._results),
+            route=self._route, scores=address(self._results),
             counter=address(self._results, 2 * scores_bytes), stream=Stream.COMPUTE, name=f"windows {self._name}",
             checkpoints=[
                 before, self._at_warmup, n_columns, self._states,

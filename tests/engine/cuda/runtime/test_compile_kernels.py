@@ -39,6 +39,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
     sweep_kernel,
 )
+from swsearch.engine.cuda.search.generic import generic_kernels
 from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile, tiles
 from swsearch.engine.pair_arrays import AlignmentProblem
 from swsearch.query.profile import sequence_profile
@@ -51,6 +52,8 @@ from tests.compiled import compiled, digest_of
 pytestmark = pytest.mark.slow
 
 ARCHITECTURES = [75, 80, 86, 90, 120]
+GENERIC_ARCHITECTURES = [75, 80, 86, 90, 100, 120]
+"""Those for which ``scripts/build_generic_kernels.py`` compiles generic kernels."""
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
@@ -156,8 +159,12 @@ def diamond_kernels(architecture: int) -> list[KernelSpec]:
 
 KERNELS: tuple[Callable[[int], list[KernelSpec]], ...] = (
     inter_task_kernels, bound_kernels, list_kernels, window_kernels, small_kernels, classic_kernels, pair_kernels,
-    diamond_kernels,
+    diamond_kernels, generic_kernels,
 )  # fmt: skip
+
+
+def lists_of(architecture: int) -> tuple[Callable[[int], list[KernelSpec]], ...]:
+    return KERNELS if architecture in ARCHITECTURES else (generic_kernels,)
 
 
 def joined_source(specs: list[KernelSpec]) -> str:
@@ -200,7 +207,7 @@ def read_reports(log: str, n_kernels: int) -> list[Report]:
 def all_reports(architecture: int) -> dict[KernelSpec, Report]:
     """Return the assembler's report on every kernel."""
     # The number of threads per block does not affect a kernel's code, so two lists may contain the same kernel.
-    specs = list(dict.fromkeys(spec for kernels in KERNELS for spec in kernels(architecture)))
+    specs = list(dict.fromkeys(spec for kernels in lists_of(architecture) for spec in kernels(architecture)))
     source = joined_source(specs)
 
     def write(path: Path) -> None:
@@ -237,6 +244,18 @@ def test_bounds_spill_nothing(architecture: int) -> None:
     for registers, spilled in reports(bound_kernels, architecture):
         assert registers <= 65_536 // (256 * 2)
         assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
+
+
+@pytest.mark.parametrize("architecture", GENERIC_ARCHITECTURES)
+def test_generic_kernels_spill_nothing(architecture: int) -> None:
+    """Gap costs that are arguments take registers, but the tiles are chosen so that none is spilled."""
+    for spec, (registers, spilled) in zip(
+        generic_kernels(architecture), reports(generic_kernels, architecture), strict=True
+    ):  # fmt: skip
+        constants = dict(spec.constants)
+        threads, blocks = int(constants.get("THREADS", spec.threads)), int(constants.get("BLOCKS", 1))
+        assert registers <= 65_536 // (threads * blocks)
+        assert spilled == 0, spec
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -48,6 +48,9 @@ class PlayedCompiler:
             raise KernelCompileError(spec.entry, self._refuses)
         return f"{spec.entry} {architecture} {len(self.compiled)}".encode(), ""
 
+    def abandon(self) -> None:
+        """Nothing runs that could be ended."""
+
 
 def a_list_kernel(words: int) -> KernelSpec:
     tile = Tile(Pairing.ROW_BLOCKS, 32, words, 28)

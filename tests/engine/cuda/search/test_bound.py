@@ -23,6 +23,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     inter_task_kernel,
 )
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task, plan_inter_task_bound
@@ -98,7 +99,7 @@ def kernel_results(
             np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
             np.uint64(subjects.lengths.address), np.uint32(len(partition)),
             np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
-            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0),
+            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0), *gap_arguments(profiles[0].gap),
         ]  # fmt: skip
         device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
         first_unit += tile.strip_units
@@ -288,6 +289,7 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
 
 
+@pytest.mark.usefixtures("kernels")
 def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> None:
     """Match 127: 20 matches exceed the fast type, 270 exceed 16 bits, and floors lie below and above both."""
     rng = np.random.default_rng(4)
@@ -300,6 +302,7 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
             assert_same(engine.score(profiles, partition, [floor]), reference.score(profiles, partition, [floor]))
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(8)
     (query,), partition = protein_case(6, (90,))
@@ -312,6 +315,7 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
             assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("n_queries", [1, 2])
 @pytest.mark.parametrize("shuffle", [None, 3])
 def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_queries: int, shuffle: int | None) -> None:
@@ -330,6 +334,7 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
             assert [block.n_bounded > 0 for block in found] == [is_bounded] * n_queries
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
     """No subject is as short as those of other samples."""
     rng = np.random.default_rng(13)
@@ -341,6 +346,7 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
         assert found.n_bounded > 20
 
 
+@pytest.mark.usefixtures("kernels")
 def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])

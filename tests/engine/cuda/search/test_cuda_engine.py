@@ -17,8 +17,12 @@ import pytest
 from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime import shipped_kernels
+from swsearch.engine.cuda.runtime.compiler import find_nvcc
 from swsearch.engine.cuda.runtime.info import cuda_info
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -200,3 +204,30 @@ def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
     first.close()
     with second:
         assert_as_reference(second, [profile], partition)
+
+
+@pytest.mark.parametrize("policy", [KernelPolicy.GENERIC, KernelPolicy.AUTO])
+def test_generic_kernels_are_exact(
+    engine: CudaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: KernelPolicy
+) -> None:
+    """The archive of this device's architecture is built first; with AUTO, the kernels of the search are compiled."""
+    if not find_nvcc():
+        pytest.skip("nvcc is not installed")
+    monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(shipped_kernels, "resource_folder", lambda name: tmp_path / name)
+    script = Path(__file__).parents[4] / "scripts" / "build_generic_kernels.py"
+    out, architecture = str(tmp_path / "cubins"), str(engine.facts.architecture)
+    subprocess.run([sys.executable, str(script), "--out", out, "--architectures", architecture], check=True)
+    device = PyCudaDevice(needs_compiler=False)
+    assert device.shipped.refusals == []
+    with CudaEngine(device, kernels=policy) as generic:
+        for gap in (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(2100, 5)):
+            scheme = ScoringScheme(named_matrix("BLOSUM62"), gap)
+            queries, partition = case(5, (20, 80, 375, 1_000), 2_000)
+            profiles = [sequence_profile(query, scheme) for query in queries]
+            assert_as_reference(generic, profiles, partition)
+            assert_as_reference(generic, profiles, partition, [60] * len(profiles))
+            (wanted,) = ReferenceEngine().score(profiles[2:3], partition)
+            assert generic.ends(profiles[2], partition, wanted.score) is not None
+        if policy is KernelPolicy.GENERIC:
+            assert not (tmp_path / "cache").exists()

@@ -28,6 +28,8 @@ from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
 
+pytestmark = pytest.mark.usefixtures("kernels")
+
 
 def assert_same(found: Sequence[ScoreBlock], wanted: Sequence[ScoreBlock]) -> None:
     assert len(found) == len(wanted)

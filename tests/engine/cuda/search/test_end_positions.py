@@ -33,6 +33,8 @@ from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
+
+pytestmark = pytest.mark.usefixtures("kernels")
 WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 
 

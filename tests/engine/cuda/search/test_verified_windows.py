@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
+from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.verified_windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
@@ -29,6 +31,8 @@ from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
+
+pytestmark = pytest.mark.usefixtures("kernels")
 OVERLAP = 128
 STRIDE = 256
 SLOTS = 24
@@ -58,6 +62,13 @@ class BestThree:
 
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
         return int(np.sort(scores)[-3])
+
+
+def windows_route(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> ListedRoute:
+    (batch,) = engine.plan([ScoreRequest(profile)], partition).batches
+    route = batch.queries[0].windows
+    assert route is not None
+    return route
 
 
 def window_launches(device: EmulatedDevice) -> list[str]:
@@ -125,7 +136,7 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
         profile = sequence_profile(random_codes(rng, length), BLOSUM62)
         (batch,) = engine.plan([ScoreRequest(profile)], partition).batches
         assert batch.n_direct == 1
-        size = engine.windows.size(profile, partition[1:])
+        size = engine.windows.size(profile, windows_route(engine, profile, partition), partition[1:])
         assert (size.overlap, size.stride) == (384, 512)
         assert_as_reference(engine, profile, partition)
         assert engine.windows.n_again == 0
@@ -136,9 +147,12 @@ def test_unrelated_sequences_are_proven_at_once(emulated: MakeDevice, length: in
 
 @pytest.mark.parametrize(("length", "reversed_order"), [(300, False), (300, True), (1_100, False), (1_100, True)])
 def test_windows_are_extended_until_they_agree(
-    emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
+    emulated: MakeDevice, kernels: KernelPolicy, monkeypatch: pytest.MonkeyPatch, length: int, reversed_order: bool
 ) -> None:
-    """After 48 columns few windows agree with the previous one, after 240 columns nearly all do."""
+    """After 48 columns few windows agree with the previous one, after 240 columns nearly all do.
+
+    Generic kernels have more strips, all of which must agree.
+    """
     rng = np.random.default_rng(21)
     profile = sequence_profile(random_codes(rng, length), BLOSUM62)
     partition = Partition.pack([random_codes(rng, n) for n in (900, 2_000)])
@@ -152,7 +166,7 @@ def test_windows_are_extended_until_they_agree(
     monkeypatch.setattr(Windows, "unproven", recorded)
     with windowed(emulated(multiprocessors=SLOTS, reversed_order=reversed_order), 48, EXTENSION) as engine:
         assert_as_reference(engine, profile, partition)
-        assert engine.windows.n_again <= 2
+        assert engine.windows.n_again <= (2 if kernels is KernelPolicy.COMPILED else 5)
     at_checkpoint = agreements[0].sum(axis=0)
     assert at_checkpoint[1:].sum() > 3
 
@@ -339,7 +353,7 @@ def test_there_are_no_more_windows_than_the_device_scores_at_a_time(emulated: Ma
     profile = sequence_profile(random_codes(np.random.default_rng(9), 100), BLOSUM62)
     partition = Partition.pack([np.zeros(n, np.uint8) for n in (12_000, 13_200, 14_800)])
     with windowed(emulated(multiprocessors=7)) as engine:
-        size = engine.windows.size(profile, partition)
+        size = engine.windows.size(profile, windows_route(engine, profile, partition), partition)
         assert (size.overlap, size.stride) == (OVERLAP, 368)
         assert len(cut_in_windows(partition.lengths, size)) == 109
 

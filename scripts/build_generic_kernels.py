@@ -1,0 +1,106 @@
+"""Compiles the generic kernels that the package contains, with nvcc; no GPU is needed.
+
+    python scripts/build_generic_kernels.py [--out cubins] [--nvcc NVCC] [--jobs N] [--architectures 80 90]
+
+Writes an archive per architecture (``swsearch/engine/cuda/runtime/shipped_kernels.py``). The build of a wheel runs this
+script if there is an nvcc; a checkout finds the archives in its folder ``cubins``, the default. Architectures that this
+nvcc does not know are left out, with a line that says so. With ``--if-possible`` a compiler that fails is no error: the
+package is then built without generic kernels, and a line says so. The script needs no package but the standard library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
+from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
+from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
+from swsearch.engine.cuda.search.generic import generic_kernels  # noqa: E402
+from swsearch.errors import EngineError  # noqa: E402
+
+ARCHITECTURES = (75, 80, 86, 90, 100, 120)
+"""Architectures with machine code of their own; 8.9 runs that of 8.6, 10.3 that of 10.0, and 12.1 that of 12.0."""
+VIRTUAL = (80, 90)
+"""The architecture of the PTX, from which the driver compiles for all others, and a device with the tiles for these."""
+
+
+def build(nvcc: Nvcc, architecture: int, folder: Path, pool: ThreadPoolExecutor) -> Path:
+    """Compile the machine code for one architecture."""
+    specs = generic_kernels(architecture)
+    codes = pool.map(lambda spec: nvcc.compile(spec, architecture)[0], specs)
+    return _write(nvcc, folder, architecture, specs, list(codes), virtual=False)
+
+
+def build_ptx(nvcc: Nvcc, folder: Path, pool: ThreadPoolExecutor) -> Path:
+    """Compile the PTX for architectures without machine code."""
+    architecture, tiles_of = VIRTUAL
+    specs = generic_kernels(tiles_of)
+    codes = pool.map(lambda spec: nvcc.compile_ptx(spec, architecture), specs)
+    return _write(nvcc, folder, architecture, specs, list(codes), virtual=True)
+
+
+def _write(
+    nvcc: Nvcc, folder: Path, architecture: int, specs: list[KernelSpec], codes: list[bytes], *, virtual: bool
+) -> Path:
+    kernels = list(zip(specs, codes, strict=True))
+    path = write_archive(folder, architecture, kernels, virtual=virtual, compiler=f"{nvcc.name} {nvcc.version}")
+    print(f"{path.name}: {len(specs)} kernels, {path.stat().st_size:,} bytes", flush=True)
+    return path
+
+
+def build_all(path: str, folder: Path, architectures: list[int] | None, n_jobs: int) -> None:
+    """Compile for all architectures that nvcc knows, into a folder that has either all archives or none."""
+    nvcc = Nvcc(path)
+    known = nvcc.architectures()
+    wanted = ARCHITECTURES if architectures is None else architectures
+    left_out = [architecture for architecture in wanted if architecture not in known]
+    if left_out:
+        print(f"{path} {nvcc.version} does not know these architectures, which are left out: {left_out}")
+    unfinished = folder.with_name(folder.name + ".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    began = time.perf_counter()
+    try:
+        with ThreadPoolExecutor(n_jobs) as pool:
+            written = [build(nvcc, each, unfinished, pool) for each in wanted if each in known]
+            if architectures is None and VIRTUAL[0] in known:
+                written.append(build_ptx(nvcc, unfinished, pool))
+        n_bytes = sum(path.stat().st_size for path in written)
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    print(f"{folder}: {n_bytes:,} bytes in {time.perf_counter() - began:.0f} s")
+
+
+def main() -> int:
+    """Build the archives; the exit status is 1 if there are none."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "cubins", help="the folder, whose archives are replaced")
+    parser.add_argument("--nvcc", help="the compiler, by default the first that is found")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--architectures", type=int, nargs="+", help="only machine code for these, such as 90 for 9.0")
+    parser.add_argument("--if-possible", action="store_true")
+    options = parser.parse_args()
+    found = [options.nvcc] if options.nvcc else find_nvcc()
+    try:
+        if not found:
+            raise EngineError("there is no nvcc; install the CUDA toolkit, or name one with --nvcc")
+        build_all(found[0], options.out, options.architectures, options.jobs)
+    except EngineError as error:
+        print(f"no generic kernels are built: {error}", file=sys.stderr)
+        return 0 if options.if_possible else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

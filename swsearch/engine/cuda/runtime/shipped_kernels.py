@@ -1,0 +1,162 @@
+"""The compiled kernels that the package contains, so that a search need not wait for a compiler, or can do without.
+
+``scripts/build_generic_kernels.py`` writes an archive for each architecture while the package is built: ``sm90.zip``
+has machine code for compute capability 9.0, ``compute80.zip`` PTX, from which the driver compiles machine code for
+newer architectures. Machine code runs on later architectures of the same major number as well. An entry's name is the
+kernel's key (:mod:`swsearch.engine.cuda.runtime.kernel_cache`), which includes a digest of all sources, so code of
+other sources is never found. The archive's manifest names that digest too, for the message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from swsearch.engine.cuda.runtime.kernel_cache import kernel_key, source_digest
+from swsearch.engine.cuda.runtime.kernels import KernelSpec
+from swsearch.errors import SwSearchError
+from swsearch.resources import resource_folder
+
+MANIFEST: Final = "manifest.json"
+_NAME: Final = re.compile(r"(sm|compute)(\d+)\.zip")
+_DAMAGE: Final = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+"""What reading a damaged archive may raise."""
+
+
+def archive_name(architecture: int, *, virtual: bool) -> str:
+    """The file of the kernels for an architecture: machine code or, if ``virtual``, PTX."""
+    return f"{'compute' if virtual else 'sm'}{architecture}.zip"
+
+
+def write_archive(folder: Path, architecture: int, kernels: Sequence[tuple[KernelSpec, bytes]], *, virtual: bool,
+                  compiler: str) -> Path:  # fmt: skip
+    """Write the archive of an architecture, complete or not at all; the same kernels give the same bytes."""
+    sources = source_digest()
+    entries = [(MANIFEST, json.dumps({"sources": sources, "compiler": compiler}).encode())]
+    entries += [(kernel_key(sources, spec, architecture, virtual=virtual), code) for spec, code in kernels]
+    path = folder / archive_name(architecture, virtual=virtual)
+    unfinished = path.with_suffix(".unfinished")
+    try:
+        with zipfile.ZipFile(unfinished, "w") as archive:
+            for name, content in entries:
+                archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+class _Archive:
+    """One archive; opened at its first use."""
+
+    def __init__(self, path: Path, architecture: int, *, virtual: bool) -> None:
+        self.path = path
+        self.virtual = virtual
+        self._architecture = architecture
+        self._lock = threading.Lock()
+        self._names: frozenset[str] | None = None
+        self._sources = ""
+        self.refusal = ""
+
+    def _key(self, spec: KernelSpec) -> str:
+        return kernel_key(self._sources, spec, self._architecture, virtual=self.virtual)
+
+    def _open(self) -> frozenset[str]:
+        """The names of the entries; none if the archive is refused."""
+        with self._lock:
+            if self._names is None:
+                self._names = frozenset()
+                self._sources = source_digest()
+                try:
+                    with zipfile.ZipFile(self.path) as archive:
+                        made_from = json.loads(archive.read(MANIFEST))["sources"]
+                        names = frozenset(archive.namelist())
+                except _DAMAGE as error:
+                    self.refuse(f"it is damaged ({error}); install swsearch again")
+                else:
+                    if made_from != self._sources:
+                        self.refuse("it was made from other sources; run scripts/build_generic_kernels.py again")
+                    else:
+                        self._names = names
+            return self._names
+
+    def has(self, spec: KernelSpec) -> bool:
+        names = self._open()
+        return not self.refusal and bool(names) and self._key(spec) in names
+
+    def read(self, spec: KernelSpec) -> bytes | None:
+        """The code; None if the archive turns out to be damaged."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                code = archive.read(self._key(spec))  # checks the entry's checksum
+        except _DAMAGE as error:
+            self.refuse(f"it is damaged ({error}); install swsearch again")
+            return None
+        return code + b"\0" if self.virtual else code  # PTX is text, which the driver reads up to a zero
+
+    def refuse(self, reason: str) -> None:
+        self.refusal = f"the generic kernels in {self.path} are refused: {reason}"
+
+
+class ShippedKernels:
+    """The package's kernels for one device; may be shared by threads.
+
+    Parameters
+    ----------
+    architecture : int
+        That of the device; 90 for compute capability 9.0.
+    folder : Path, optional
+        The folder of the archives; by default that of the package, which may lack it.
+    """
+
+    def __init__(self, architecture: int, folder: Path | None = None) -> None:
+        if folder is None:
+            try:
+                folder = resource_folder("cubins")
+            except SwSearchError:  # the package was built without nvcc
+                folder = None
+        self.folder = folder
+        self._archives = list(_suitable(folder, architecture)) if folder is not None else []
+
+    @property
+    def refusals(self) -> list[str]:
+        """Which archives are refused, and why: one line each."""
+        return [archive.refusal for archive in self._archives if archive.refusal]
+
+    def _of(self, spec: KernelSpec, *, virtual: bool) -> _Archive | None:
+        """The archive that has a kernel: machine code before PTX, which is considered only if ``virtual``."""
+        suitable = (archive for archive in self._archives if virtual or not archive.virtual)
+        return next((archive for archive in suitable if archive.has(spec)), None)
+
+    def has(self, spec: KernelSpec, *, virtual: bool) -> bool:
+        """Whether there is machine code of a kernel or, if ``virtual``, PTX."""
+        return self._of(spec, virtual=virtual) is not None
+
+    def read(self, spec: KernelSpec, *, virtual: bool) -> bytes | None:
+        """The code of a kernel, as the driver loads it; None if there is none."""
+        while (archive := self._of(spec, virtual=virtual)) is not None:
+            code = archive.read(spec)
+            if code is not None:
+                return code
+        return None
+
+    def refuse(self, spec: KernelSpec, reason: str, *, virtual: bool) -> None:
+        """Do not use the archive from which :meth:`read` took a kernel any longer."""
+        archive = self._of(spec, virtual=virtual)
+        if archive is not None:
+            archive.refuse(reason)
+
+
+def _suitable(folder: Path, architecture: int) -> Iterator[_Archive]:
+    """The archives that a device can load, in the order of preference: machine code, then PTX, the newest first."""
+    found = [(match, path) for path in folder.glob("*.zip") if (match := _NAME.fullmatch(path.name))]
+    archives = [(match[1] == "compute", int(match[2]), path) for match, path in found]
+    for virtual, made_for, path in sorted(archives, key=lambda each: (each[0], -each[1])):
+        if made_for <= architecture and (virtual or made_for // 10 == architecture // 10):
+            yield _Archive(path, made_for, virtual=virtual)

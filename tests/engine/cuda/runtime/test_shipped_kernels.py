@@ -1,0 +1,328 @@
+"""The archives of compiled kernels: what is found, what is refused and why, and what happens without a compiler.
+
+The code of most archives is text, because no GPU loads it here; one archive is compiled with the real nvcc.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.cuda.runtime import kernel_cache
+from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, write_archive
+from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
+from swsearch.errors import EngineError, KernelCompileError
+from tests.compiled import ROOT
+from tests.patience import LIMIT_SECONDS, wait_until
+
+GENERIC = generic_list_kernel(Arithmetic.FAST, "intra_task")
+KERNELS = (GENERIC, COLLECT_KERNEL)
+
+
+class PlayedCompiler:
+    name, version, flags = "played", "1", ""
+
+    def __init__(self, *, rejects: bool = False) -> None:
+        self._rejects = rejects
+        self.compiled: list[str] = []
+
+    def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
+        self.compiled.append(spec.entry)
+        if self._rejects:
+            raise KernelCompileError(spec.entry, "no host compiler")
+        return b"compiled", ""
+
+    def abandon(self) -> None:
+        """Nothing runs."""
+
+
+def archive(folder: Path, architecture: int, *, virtual: bool = False, code: bytes = b"") -> Path:
+    """Write an archive whose code names its file, or is ``code``."""
+    made_for = f"{'compute' if virtual else 'sm'}{architecture}".encode()
+    kernels = [(spec, code or made_for + b" " + spec.entry.encode()) for spec in KERNELS]
+    return write_archive(folder, architecture, kernels, virtual=virtual, compiler="played 1")
+
+
+def builds_of(folder: Path, cache: Path, architecture: int, *compilers: PlayedCompiler) -> ParallelCompiler:
+    shipped = ShippedKernels(architecture, folder)
+    return ParallelCompiler(KernelCache(Compilers.of(*compilers), cache), architecture, 1, shipped)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "with_compiler", "without"),
+    [
+        (75, "sm75", "sm75"),
+        (80, "sm80", "sm80"),
+        (86, "sm86", "sm86"),
+        (87, "sm86", "sm86"),
+        (89, "sm86", "sm86"),
+        (90, "sm90", "sm90"),
+        (100, None, "compute80"),
+        (110, None, "compute80"),
+        (120, "sm120", "sm120"),
+        (121, "sm120", "sm120"),
+    ],
+)
+def test_a_device_takes_machine_code_of_its_major_number_or_ptx(
+    tmp_path: Path, architecture: int, with_compiler: str | None, without: str
+) -> None:
+    """PTX, which the driver compiles, is of use only where there is no compiler."""
+    for made_for in (75, 80, 86, 90, 120):
+        archive(tmp_path, made_for)
+    archive(tmp_path, 80, virtual=True)
+    shipped = ShippedKernels(architecture, tmp_path)
+    found = shipped.read(GENERIC, virtual=False)
+    assert (found and found.split()[0].decode()) == with_compiler
+    found = shipped.read(GENERIC, virtual=True)
+    assert found is not None
+    assert found.split()[0].decode() == without
+    assert found.endswith(b"\0") == without.startswith("compute")
+    assert not shipped.has(COUNT_KERNEL, virtual=True)
+    assert shipped.refusals == []
+
+
+def test_shipped_kernels_are_ready_at_once_and_never_compiled(tmp_path: Path) -> None:
+    archive(tmp_path, 90)
+    compiler = PlayedCompiler()
+    builds = builds_of(tmp_path, tmp_path / "cache", 90, compiler)
+    assert all(builds.is_ready(spec) for spec in KERNELS)
+    assert not builds.is_ready(COUNT_KERNEL)
+    builds.begin([*KERNELS, COUNT_KERNEL])
+    assert builds.take(GENERIC) == b"sm90 intra_task"
+    assert builds.take(COUNT_KERNEL) == b"compiled"
+    assert builds.is_ready(COUNT_KERNEL)
+    builds.close()
+    assert compiler.compiled == ["count_scores"]
+
+
+def test_without_a_compiler_only_shipped_kernels_are_ready(tmp_path: Path) -> None:
+    archive(tmp_path, 90)
+    builds = builds_of(tmp_path, tmp_path / "cache", 90)
+    builds.begin([GENERIC, WAVEFRONT_KERNEL])
+    assert builds.is_ready(GENERIC)
+    assert builds.take(GENERIC) == b"sm90 intra_task"
+    assert not builds.is_ready(WAVEFRONT_KERNEL)
+    with pytest.raises(EngineError, match=r"there is no compiler for kernel wavefront; install the CUDA toolkit"):
+        builds.take(WAVEFRONT_KERNEL)
+    builds.close()
+
+
+def test_ptx_is_ready_only_without_a_compiler(tmp_path: Path) -> None:
+    archive(tmp_path, 80, virtual=True)
+    compiler = PlayedCompiler()
+    assert not builds_of(tmp_path, tmp_path / "cache", 110, compiler).is_ready(GENERIC)
+    assert builds_of(tmp_path, tmp_path / "cache", 110).is_ready(GENERIC)
+
+
+def test_a_package_without_archives_has_no_kernels(tmp_path: Path) -> None:
+    assert not ShippedKernels(90, tmp_path).has(GENERIC, virtual=True)
+    assert ShippedKernels(90, tmp_path / "absent").read(GENERIC, virtual=True) is None
+
+
+def test_a_failing_compiler_is_told_once_and_leaves_the_generic_kernels(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    archive(tmp_path, 90)
+    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler(rejects=True))
+    builds.begin([COUNT_KERNEL, WAVEFRONT_KERNEL])
+    wait_until(lambda: builds.is_ready(COUNT_KERNEL) or caplog.messages, "a compiler that fails")
+    with pytest.raises(KernelCompileError):
+        builds.take(WAVEFRONT_KERNEL)
+    assert not builds.is_ready(WAVEFRONT_KERNEL)
+    assert len(caplog.messages) == 1
+    assert "generic kernels are used: kernel count_scores does not compile: no host compiler" in caplog.messages[0]
+    assert builds.is_ready(GENERIC)
+    builds.close()
+
+
+# --- Archives that are refused ---
+
+
+def test_an_archive_of_other_sources_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive is written, then a source is changed by one character."""
+    sources = tmp_path / "cuda"
+    shutil.copytree(ROOT / "cuda", sources)
+    monkeypatch.setattr(kernel_cache, "resource_folder", lambda name: sources)
+    path = archive(tmp_path, 90)
+    assert ShippedKernels(90, tmp_path).has(GENERIC, virtual=True)
+    with (sources / "search" / "strip.cuh").open("a") as file:
+        file.write("\n")
+    shipped = ShippedKernels(90, tmp_path)
+    assert not shipped.has(GENERIC, virtual=True)
+    assert shipped.read(GENERIC, virtual=True) is None
+    assert shipped.refusals == [
+        f"the generic kernels in {path} are refused: it was made from other sources; "
+        "run scripts/build_generic_kernels.py again"
+    ]
+    builds = builds_of(tmp_path, tmp_path / "cache", 90)
+    assert not builds.is_ready(GENERIC)
+    with pytest.raises(EngineError, match=r"no compiler for kernel intra_task; .* made from other sources"):
+        builds.take(GENERIC)
+
+
+def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> None:
+    """Every 61st byte in turn is changed; the code is either the right one or refused, and nothing else is raised."""
+    code = b"code of a kernel " * 40
+    path = archive(tmp_path, 90, code=code)
+    whole = path.read_bytes()
+    n_refused = 0
+    for place in range(0, len(whole), 61):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        shipped = ShippedKernels(90, tmp_path)
+        for spec in KERNELS:
+            assert shipped.read(spec, virtual=True) in (code, None)
+        n_refused += bool(shipped.refusals)
+        assert all(f"{path} are refused: it is damaged" in line or "other sources" in line for line in shipped.refusals)
+    assert n_refused > 0
+    for length in (0, 1, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        shipped = ShippedKernels(90, tmp_path)
+        assert shipped.read(GENERIC, virtual=True) is None
+        assert len(shipped.refusals) == 1
+        assert "is damaged" in shipped.refusals[0]
+        assert "install swsearch again" in shipped.refusals[0]
+
+
+def test_damage_in_a_kernel_is_found_when_it_is_read_and_the_kernel_compiled(tmp_path: Path) -> None:
+    path = archive(tmp_path, 90, code=b"0123456789" * 1000)
+    with zipfile.ZipFile(path) as opened:
+        entry = opened.infolist()[1]
+        place = entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    builds = builds_of(tmp_path, tmp_path / "cache", 90, PlayedCompiler())
+    assert builds.is_ready(GENERIC)  # its contents have not been read
+    assert builds.take(GENERIC) == b"compiled"
+    assert builds.take(COLLECT_KERNEL) == b"compiled"  # nothing of a damaged archive is used
+    builds.close()
+
+
+def test_a_driver_that_refuses_machine_code_gets_another_archive_or_the_compiler(tmp_path: Path) -> None:
+    archive(tmp_path, 86)
+    archive(tmp_path, 80)
+    builds = builds_of(tmp_path, tmp_path / "cache", 89, PlayedCompiler())
+    assert builds.take(GENERIC) == b"sm86 intra_task"
+    builds.refuse(GENERIC, "the driver does not load them")
+    assert builds.take(GENERIC) == b"sm80 intra_task"
+    builds.refuse(GENERIC, "the driver does not load them")
+    assert not builds.is_ready(GENERIC)
+    assert builds.take(GENERIC) == b"compiled"
+    builds.close()
+
+
+def test_an_archive_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
+    path = archive(tmp_path, 90)
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        write_archive(tmp_path, 90, [(GENERIC, None)], virtual=False, compiler="")  # type: ignore[list-item]
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# --- The script ---
+
+
+@pytest.mark.slow
+def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
+    """With the real nvcc, for one architecture: every generic kernel is there, and is machine code."""
+    if not find_nvcc():
+        pytest.skip("nvcc is not installed")
+    out = tmp_path / "cubins"
+    script = ROOT / "scripts" / "build_generic_kernels.py"
+    command = [sys.executable, "-I", str(script), "--out", str(out), "--architectures", "90", "--jobs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "sm90.zip: 31 kernels" in done.stdout
+    shipped = ShippedKernels(90, out)
+    codes = [shipped.read(spec, virtual=False) for spec in generic_kernels(90)]
+    assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
+    assert sum(path.stat().st_size for path in out.iterdir()) < 400_000
+    with zipfile.ZipFile(out / "sm90.zip") as opened:
+        manifest = json.loads(opened.read(MANIFEST))
+    assert manifest["compiler"] == f"nvcc {Nvcc(find_nvcc()[0]).version}"
+
+
+def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
+    """Without an nvcc, or with one that fails; the old archives are kept. The build of a wheel goes on."""
+    script = str(ROOT / "scripts" / "build_generic_kernels.py")
+    failing = tmp_path / "nvcc"
+    failing.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in --version) echo V13.0.1;; --list*) echo compute_90;; *) echo no host compiler >&2; exit 1; esac\n'
+    )
+    failing.chmod(0o755)
+    kept = archive(tmp_path, 90)
+    for nvcc, reason in ((tmp_path / "absent", "absent --version fails"), (failing, "no host compiler")):
+        command = [sys.executable, "-I", script, "--nvcc", str(nvcc), "--out", str(tmp_path / "out")]
+        command += ["--architectures", "90"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "no generic kernels are built: " in done.stderr
+        assert reason in done.stderr
+        assert "Traceback" not in done.stderr
+        assert subprocess.run([*command, "--if-possible"], capture_output=True, check=False).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, "nvcc"])
+
+
+# --- The end of a process while its compilers run ---
+
+SLOW_NVCC = """#!/bin/sh
+case "$*" in --version) echo V13.0.1; exit;; esac
+sleep 1000 &
+echo $$ $! "$TMPDIR" > {told}
+touch "$TMPDIR/half-a-kernel"
+wait
+"""
+
+PROCESS = """
+import os, sys, time
+from pathlib import Path
+from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc
+from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
+from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL
+from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
+
+nvcc, told, cache = sys.argv[1:]
+builds = ParallelCompiler(KernelCache(Compilers.of(Nvcc(nvcc)), Path(cache)), 90, 1)
+builds.begin([COLLECT_KERNEL, COUNT_KERNEL])
+while not (Path(told).exists() and Path(told).read_text().endswith("\\n")):
+    time.sleep(0.01)
+builds.close()
+os._exit(0)  # as the command ends
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process exists that has not ended; its parent may not have asked for its status yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_a_process_that_ends_leaves_no_compiler_and_no_file(tmp_path: Path) -> None:
+    """The compiler would take a quarter of an hour, and has a process of its own."""
+    nvcc, told, cache, scratch = (tmp_path / name for name in ("nvcc", "told", "cache", "scratch"))
+    nvcc.write_text(SLOW_NVCC.format(told=told))
+    nvcc.chmod(0o755)
+    scratch.mkdir()
+    command = [sys.executable, "-c", PROCESS, str(nvcc), str(told), str(cache)]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=LIMIT_SECONDS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second, folder = told.read_text().split()
+    assert Path(folder).parent == scratch
+    wait_until(lambda: not is_running(int(first)) and not is_running(int(second)), "the end of the compiler")
+    assert list(scratch.iterdir()) == []
+    assert not cache.exists()
