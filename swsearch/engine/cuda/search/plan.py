@@ -74,6 +74,8 @@ MAX_BOUND_SHARE: Final = 1 / 4
 again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
+MIN_BOUND_ROWS: Final = 32
+"""Shorter queries have no bound: the sample takes more time than the bound saves (``benchmark_bound.py --biased``)."""
 MAX_SAMPLE_SHARE: Final = 0.06
 """A bound is computed first for this number of subjects of at most so many residues, or for the shortest ones, which
 takes about a hundredth of the time for all. If more than this share of them passes, scores are cheaper than the bound.
@@ -413,7 +415,7 @@ def plan_batch(
     bound = None
     if inter_task.deferred and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
         bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
-    is_bounded = bound is not None or inter_task.band > 0
+    is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
@@ -501,6 +503,8 @@ def plan_bound(
     options: PlanOptions,
 ) -> BoundPlan | None:
     """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
+    if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
+        return None
     plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
     if plan.cost >= deferred.cost:
         return None

@@ -347,6 +347,19 @@ def test_a_sample_of_long_subjects_alone(emulated: MakeDevice) -> None:
 
 
 @pytest.mark.usefixtures("kernels")
+def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
+    """Each subject would end last, so none is scored by the inter-task kernel, whose bound has nothing to decide."""
+    rng = np.random.default_rng(15)
+    query = random_codes(rng, 40)
+    partition = Partition.pack([random_codes(rng, 1600), np.concatenate([random_codes(rng, 1700), query])])
+    profiles = profiles_of([query], default_scheme(PROTEIN))
+    with CudaEngine(emulated(), band_rows=4) as engine:
+        (found,) = engine.score(profiles, partition, [50])
+        assert engine.plan([ScoreRequest(profiles[0], 50)], partition).batches[0].n_short == 0
+    assert_same([found], ReferenceEngine().score(profiles, partition, [50]))
+    assert (len(found), found.n_bounded) == (1, 0)
+
+
 def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
