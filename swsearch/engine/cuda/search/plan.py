@@ -68,14 +68,14 @@ from swsearch.query.profile import QueryProfile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.typing import Lengths
 
+MIN_BOUND_ROWS: Final = 32
+"""Shorter queries have no bound: the sample takes more time than the bound saves (``benchmark_bound.py --biased``)."""
 MAX_DEFERRED_SHARE: Final = 1 / 16
 MAX_BOUND_SHARE: Final = 1 / 4
 """If more than this share of the subjects passes a deferred kernel or a bound, the exact kernel scores all subjects
 again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
-MIN_BOUND_ROWS: Final = 32
-"""Shorter queries have no bound: the sample takes more time than the bound saves (``benchmark_bound.py --biased``)."""
 MAX_SAMPLE_SHARE: Final = 0.06
 """A bound is computed first for this number of subjects of at most so many residues, or for the shortest ones, which
 takes about a hundredth of the time for all. If more than this share of them passes, scores are cheaper than the bound.
