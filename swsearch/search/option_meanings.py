@@ -1,7 +1,7 @@
 """The meaning of each option of a search, written once for the command line and for the pages of the search service.
 
-:data:`MEANINGS` has an entry for each field of :class:`swsearch.search.options.SearchOptions`, and for the other options
-of a search that ``swsearch query`` has. The module imports nothing that takes time, because ``--help`` needs it.
+:data:`MEANINGS` has an entry for each field of :class:`swsearch.search.options.SearchOptions`, and for ``--alphabet``.
+The module imports nothing that takes time, because ``--help`` needs it.
 """
 
 from __future__ import annotations
