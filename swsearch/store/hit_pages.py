@@ -88,11 +88,14 @@ class HitPage:
         Number of hits that the filter lets through.
     n_hits : int
         Number of hits of the query, one for each alignment.
+    n_subjects : int
+        Number of subjects among all hits of the query.
     """
 
     query: QueryResult
     n_matching: int
     n_hits: int
+    n_subjects: int
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,8 @@ def read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage
     chosen = select(HITS).where(of_query, HITS.c.rank.in_({rank for rank, _ in found}))
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
-    return HitPage(query_result(query, hits), n_matching, query.n_hits)
+    n_subjects = connection.execute(select(func.max(HITS.c.rank)).where(of_query)).scalar() or 0
+    return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
 
 
 def read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:
@@ -171,6 +175,15 @@ def read_summaries(connection: Connection, run_id: int, offset: int, limit: int)
     found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
     rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
     return [QuerySummary(*row) for row in rows]
+
+
+def read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[int | None, int | None]:
+    """The numbers of the committed queries before and after a query; None where there is none."""
+    number_of = QUERIES.c.number
+    of_run = QUERIES.c.run_id == run_id
+    before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
+    after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
+    return before, after
 
 
 def read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places]:

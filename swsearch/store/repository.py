@@ -338,6 +338,11 @@ class HitStore(Closeable):
         with reading(self._engine) as connection:
             return hit_pages.read_summaries(connection, run_id, offset, limit)
 
+    def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the committed queries before and after a query; None where there is none."""
+        with reading(self._engine) as connection:
+            return hit_pages.read_neighbours(connection, run_id, number)
+
     def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
         """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
         with self._reading_query(run_id, number) as (connection, row):

@@ -1,0 +1,170 @@
+"""Figures of one result as SVG: the scores of its subjects beside what chance predicts, and the coverage of the query.
+
+Positions are percentages and curves are stretched, so a figure fits any width and its text keeps its size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from markupsafe import Markup
+
+from swsearch.report.overview import ticks
+from swsearch.typing import Floats, Places
+
+_HEIGHT: Final = 180
+_MAX_BINS: Final = 60
+_MAX_STEPS: Final = 400
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its text.
+
+    Attributes
+    ----------
+    svg : Markup
+    title, caption : str
+        The caption states the numbers that a reader needs; a screen reader gets it instead of the graphic.
+    """
+
+    svg: Markup
+    title: str
+    caption: str
+
+
+def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure | None:
+    """Number of subjects by bit score, and the number that chance predicts by the run's statistics.
+
+    Parameters
+    ----------
+    bits, evalues : float64 arrays, shape (n_subjects,)
+        Of the stored subjects.
+    least_evalue : float
+        Largest E-value that the run reports.
+
+    Returns
+    -------
+    Figure or None
+        None if there are no bit scores.
+    """
+    known = np.isfinite(bits) & np.isfinite(evalues)
+    if not known.any():
+        return None
+    bits, evalues = bits[known], evalues[known]
+    low, high = float(np.floor(bits.min())), float(np.ceil(bits.max())) + 1.0
+    width = max(1.0, np.ceil((high - low) / _MAX_BINS))
+    n_bins = max(1, int(np.ceil((high - low) / width)))
+    edges = low + width * np.arange(n_bins + 1)
+    counts = np.histogram(bits, edges)[0]
+    # E = c * 2^-bits; c varies a little with the length of the subject, its median stands for all.
+    positive = evalues > 0
+    expected = np.zeros(n_bins)
+    if positive.any():
+        log_c = float(np.median(np.log2(evalues[positive]) + bits[positive]))
+        below = np.exp2(np.minimum(log_c - edges, 1000.0))
+        expected = below[:-1] - below[1:]
+    top = max(1.0, float(counts.max()))
+
+    def height(values: Floats) -> Floats:
+        """Share of the height on a logarithmic axis from 0.5 to twice the largest count."""
+        shown: Floats = np.clip(np.log(np.maximum(values, 1e-9) / 0.5) / np.log(2 * top / 0.5), 0.0, 1.0)
+        return shown
+
+    parts = []
+    for n in [10**power for power in range(8) if 10**power <= 2 * top]:
+        y = _HEIGHT * (1 - float(height(np.array([float(n)]))[0]))
+        parts.append(f'<line class="grid" x1="0%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="0%" y="{y - 2:.1f}">{n:,}</text>')
+    tall = height(counts.astype(np.float64))
+    for number, (count, share) in enumerate(zip(counts.tolist(), tall.tolist(), strict=True)):
+        if count:
+            x, wide = 100 * number / n_bins, 100 / n_bins
+            y = _HEIGHT * (1 - share)
+            tip = f"{edges[number]:.0f} to {edges[number + 1]:.0f} bits: {count:,}"
+            parts.append(
+                f'<rect class="count" x="{x:.2f}%" width="{wide * 0.92:.2f}%" y="{y:.1f}" '
+                f'height="{_HEIGHT - y:.1f}"><title>{tip}</title></rect>'
+            )
+    middles = 1000 * (np.arange(n_bins) + 0.5) / n_bins
+    curve = _curve(middles, _HEIGHT * (1 - height(expected)), expected > 0.5)
+    parts.append(_stretched(f'<path class="curve" d="{curve}"/>' if curve else ""))
+    for place in _round_ticks(low, high):
+        x = 100 * (place - low) / (n_bins * width)
+        anchor = "start" if x < 3 else "end" if x > 97 else "middle"
+        parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place:g}</text>')
+    parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
+    surprising = int((evalues < 0.001).sum())
+    caption = (
+        f"{len(bits):,} subjects between {bits.min():.1f} and {bits.max():.1f} bits, {surprising:,} of them with an "
+        f"E-value below 0.001. The line is the number that chance predicts by the statistics of the run. The list ends "
+        f"at an E-value of {evalues.max():.2g}"
+        + (f" (the limit was {least_evalue:g})" if np.isfinite(least_evalue) else "")
+        + ". The vertical axis is logarithmic."
+    )
+    return Figure(_svg(parts), "Bit scores of the subjects", caption)
+
+
+def coverage_figure(starts: Places, ends: Places, length: int) -> Figure:
+    """Number of alignments over each position of the query.
+
+    Parameters
+    ----------
+    starts, ends : int64 arrays, shape (n_hits,)
+        Aligned parts of the query, 0-based and half-open.
+    length : int
+        Length of the query.
+    """
+    change = (
+        np.bincount(starts, minlength=length + 1)[: length + 1] - np.bincount(ends, minlength=length + 1)[: length + 1]
+    )
+    depth = np.cumsum(change)[:length]
+    top = max(1, int(depth.max()))
+    n_steps = min(length, _MAX_STEPS)
+    cuts = np.arange(n_steps + 1) * length // n_steps
+    steps = [int(depth[a:b].max()) for a, b in pairwise(cuts)]
+    path = [f"M0 {_HEIGHT}"]
+    for number, deep in enumerate(steps):
+        y = _HEIGHT * (1 - deep / top)
+        path.append(f"L{1000 * number / n_steps:.1f} {y:.1f}L{1000 * (number + 1) / n_steps:.1f} {y:.1f}")
+    path.append(f"L1000 {_HEIGHT}Z")
+    parts = [_stretched(f'<path class="area" d="{"".join(path)}"/>')]
+    parts.append(f'<line class="grid" x1="0%" x2="100%" y1="0.5" y2="0.5"/><text x="0%" y="12">{top:,}</text>')
+    for place in ticks(length):
+        x = 100 * (place - 1) / length
+        anchor = "start" if x < 3 else "end" if x > 96 else "middle"
+        parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place}</text>')
+    parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
+    covered = int((depth > 0).sum())
+    caption = (
+        f"{covered:,} of {length:,} positions of the query lie in at least one of {len(starts):,} alignments; at most "
+        f"{top:,} alignments lie over one position."
+    )
+    return Figure(_svg(parts), "Alignments over each position of the query", caption)
+
+
+def _svg(parts: list[str]) -> Markup:
+    content = "".join(parts)
+    return Markup(f'<svg class="plot" height="{_HEIGHT + 20}" aria-hidden="true" focusable="false">{content}</svg>')
+
+
+def _stretched(content: str) -> str:
+    box = f'viewBox="0 0 1000 {_HEIGHT}" preserveAspectRatio="none" width="100%" height="{_HEIGHT}"'
+    return f"<svg {box}>{content}</svg>"
+
+
+def _curve(xs: Floats, ys: Floats, drawn: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
+    points = [(x, y) for x, y, is_drawn in zip(xs.tolist(), ys.tolist(), drawn.tolist(), strict=True) if is_drawn]
+    if len(points) < 2:
+        return ""
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def _round_ticks(low: float, high: float) -> list[float]:
+    span = high - low
+    step = next(unit * 10.0**power for power in range(7) for unit in (1, 2, 5) if span <= 10 * unit * 10.0**power)
+    first = np.ceil(low / step) * step
+    return [float(place) for place in np.arange(first, high + 1e-9, step)]
