@@ -26,6 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.resources import resource_folder
+from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
 BUSY_SECONDS: Final = 60.0
