@@ -16,16 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Delete, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Delete, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
-from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
-from swsearch.store import hit_pages
-from swsearch.store.hit_pages import HitFilter, HitPage, HitView, QuerySummary
 from swsearch.store.models import FAILURES, FINISHED, HITS, INTERRUPTED, QUERIES, RUNS
 from swsearch.store.records import (
     StoredRun,
@@ -53,7 +50,6 @@ from swsearch.store.session import (
     writing,
 )
 from swsearch.store.workers import Worker
-from swsearch.typing import Floats, Places
 
 _LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
 
@@ -308,59 +304,13 @@ class HitStore(Closeable):
         StoreError
             The run has no query with this number.
         """
-        with self._reading_query(run_id, number) as (connection, row):
-            hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
-            return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
-
-    # Reading parts of a result (swsearch.store.hit_pages); each raises StoreError if the run has no such query.
-
-    def hit_page(self, run_id: int, number: int, view: HitView) -> HitPage:
-        """A page of the sorted and filtered hits of a query."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return hit_pages.read_page(connection, row, view)
-
-    def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
-        """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return hit_pages.read_subject(connection, row, rank)
-
-    def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
-        """The hits of a query that the filter lets through, by rank, one at a time."""
-        with self._reading_query(run_id, number) as (connection, row):
-            yield from hit_pages.read_hits(connection, row, keep)
-
-    def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
-        """Some queries of a run in order of their numbers; an unknown run has none."""
         with reading(self._engine) as connection:
-            return hit_pages.read_summaries(connection, run_id, offset, limit)
-
-    def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
-        """The numbers of the committed queries before and after a query; None where there is none."""
-        with reading(self._engine) as connection:
-            return hit_pages.read_neighbours(connection, run_id, number)
-
-    def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
-        """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return hit_pages.read_places(connection, row)
-
-    def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
-        """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return hit_pages.read_scores(connection, row)
-
-    def subject_headers(self, run_id: int, number: int) -> list[str]:
-        """The headers of the subjects of a query, by rank."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return hit_pages.read_headers(connection, row)
-
-    @contextmanager
-    def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
-        with reading(self._engine) as connection:
-            row = hit_pages.query_row(connection, run_id, number)
+            wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
+            row = connection.execute(select(QUERIES).where(wanted)).first()
             if row is None:
                 raise StoreError(f"{self.name}: run {run_id} has no query {number}")
-            yield connection, row
+            hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
+            return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
 
     def committed(self, run_id: int) -> dict[int, str]:
         """Numbers of a run's committed queries, each with its :func:`query_digest`."""

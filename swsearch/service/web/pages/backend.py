@@ -16,7 +16,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import SwSearchError
 from swsearch.hits.result import DatabaseInfo
 from swsearch.store.records import StoredRun
-from swsearch.store.repository import HitStore
+from swsearch.store.result_views import ResultViews
 
 WAITING: Final = "waiting"
 RUNNING: Final = "running"
@@ -142,7 +142,7 @@ class PageBackend(Protocol):
     """
 
     @property
-    def store(self) -> HitStore:
+    def store(self) -> ResultViews:
         """The store with the runs."""
         ...
 

@@ -20,8 +20,8 @@ from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
-from swsearch.store.hit_pages import SORTS, HitFilter, HitPage, HitView, QuerySummary
 from swsearch.store.records import StoredRun
+from swsearch.store.result_views import SORTS, HitFilter, HitPage, HitView, QuerySummary
 
 ROWS: Final = 50
 """Number of hits on a page."""

@@ -48,8 +48,8 @@ from swsearch.service.web.pages.results import (
 )
 from swsearch.service.web.pages.taxonomy import organisms
 from swsearch.service.web.pages.templating import page, rendered, static_response
-from swsearch.store.hit_pages import HitView
 from swsearch.store.records import StoredRun
+from swsearch.store.result_views import HitView
 
 MAX_PASTED: Final = 64 << 20
 """Largest number of bytes of pasted sequences."""
@@ -141,7 +141,7 @@ class Pages:
         run = self.run(request, reference)
         view = read_view(given)
         try:
-            found = self.backend.store.hit_page(run.id, number - 1, view)
+            found = self.backend.store.view(run.id, number - 1, view)
         except StoreError as error:
             raise NotFound(str(error)) from error
         return HitsView(run, found, view, f"/results/{reference}/queries/{number}", given)
@@ -172,7 +172,7 @@ class Pages:
             return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
         first = view.page
         if view.view != HitView(limit=view.view.limit):
-            first = self.backend.store.hit_page(view.run.id, number - 1, HitView(limit=ROWS))
+            first = self.backend.store.view(view.run.id, number - 1, HitView(limit=ROWS))
         search = self.backend.status(self.owner_of(request), reference)
         before, after = self.backend.store.neighbours(view.run.id, number - 1)
         return page(

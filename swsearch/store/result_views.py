@@ -1,23 +1,26 @@
 """Parts of one stored result, for readers of a few hits: a sorted and filtered page, or single columns of all hits.
 
 A result may have 100,000 hits and more, of which a page shows some dozens. Sorting and filtering are therefore left to
-the database, and only the rows of the page become records. :class:`swsearch.store.repository.HitStore` has a method for
-each function here.
+the database, and only the rows of the page become records. :class:`ResultViews` has a method for each part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, cast, func, select
 
+from swsearch.errors import StoreError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.store.models import HITS, QUERIES
 from swsearch.store.records import hit_of, query_result
+from swsearch.store.repository import HitStore
+from swsearch.store.session import reading
 from swsearch.typing import Floats, Places
 
 SORTS: Final = (
@@ -129,13 +132,68 @@ class QuerySummary:
     best_bits: float | None
 
 
-def query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | None:
+class ResultViews(HitStore):
+    """A store with these parts of results; parameters and errors are those of ``HitStore``.
+
+    A method with the number of a query raises :class:`StoreError` if the run has no such query.
+    """
+
+    def view(self, run_id: int, number: int, view: HitView) -> HitPage:
+        """A page of the sorted and filtered hits of a query."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_page(connection, row, view)
+
+    def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
+        """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_subject(connection, row, rank)
+
+    def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
+        """The hits of a query that the filter lets through, by rank, one at a time."""
+        with self._reading_query(run_id, number) as (connection, row):
+            yield from _read_hits(connection, row, keep)
+
+    def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
+        """Some queries of a run in order of their numbers; an unknown run has none."""
+        with reading(self._engine) as connection:
+            return _read_summaries(connection, run_id, offset, limit)
+
+    def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the committed queries before and after a query; None where there is none."""
+        with reading(self._engine) as connection:
+            return _read_neighbours(connection, run_id, number)
+
+    def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
+        """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_places(connection, row)
+
+    def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
+        """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_scores(connection, row)
+
+    def subject_headers(self, run_id: int, number: int) -> list[str]:
+        """The headers of the subjects of a query, by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_headers(connection, row)
+
+    @contextmanager
+    def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
+        with reading(self._engine) as connection:
+            row = _query_row(connection, run_id, number)
+            if row is None:
+                raise StoreError(f"{self.name}: run {run_id} has no query {number}")
+            yield connection, row
+
+
+def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | None:
     """The row of a query of a run, or None if it is not committed."""
     wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
     return connection.execute(select(QUERIES).where(wanted)).first()
 
 
-def read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
+def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
     """A page of the hits of ``query``, a row of the table of queries."""
     of_query = HITS.c.query_id == query.id
     kept = and_(of_query, *_conditions(view.keep, query))
@@ -152,20 +210,20 @@ def read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage
     return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
 
 
-def read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:
+def _read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:
     """The query with all alignments of the subject of this rank; without hits if there is no such subject."""
     rows = connection.execute(select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp))
     return query_result(query, tuple(hit_of(row, query.header) for row in rows))
 
 
-def read_hits(connection: Connection, query: Row[Any], keep: HitFilter) -> Iterator[Hit]:
+def _read_hits(connection: Connection, query: Row[Any], keep: HitFilter) -> Iterator[Hit]:
     """All hits that the filter lets through, by rank, one at a time."""
     kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
     for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
         yield hit_of(row, query.header)
 
 
-def read_summaries(connection: Connection, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
+def _read_summaries(connection: Connection, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
     """The queries of a run in order of their numbers."""
     best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
     columns = (
@@ -177,7 +235,7 @@ def read_summaries(connection: Connection, run_id: int, offset: int, limit: int)
     return [QuerySummary(*row) for row in rows]
 
 
-def read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[int | None, int | None]:
+def _read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[int | None, int | None]:
     """The numbers of the committed queries before and after a query; None where there is none."""
     number_of = QUERIES.c.number
     of_run = QUERIES.c.run_id == run_id
@@ -186,7 +244,7 @@ def read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[i
     return before, after
 
 
-def read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places]:
+def _read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places]:
     """The aligned parts of the query: starts and ends, 0-based and half-open; int64, shape (n_hits,), by rank."""
     found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
     rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
@@ -194,7 +252,7 @@ def read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places
     return places[:, 0], places[:, 1]
 
 
-def read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats]:
+def _read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats]:
     """Bit scores and E-values of the best alignment of each subject; float64, NaN where there is none, by rank."""
     found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
     rows = connection.execute(found.order_by(HITS.c.rank)).all()
@@ -203,7 +261,7 @@ def read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats
     return values[:, 0], values[:, 1]
 
 
-def read_headers(connection: Connection, query: Row[Any]) -> list[str]:
+def _read_headers(connection: Connection, query: Row[Any]) -> list[str]:
     """The headers of the subjects, by rank."""
     found = select(HITS.c.subject_header).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
     return list(connection.execute(found.order_by(HITS.c.rank)).scalars())
