@@ -61,7 +61,8 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
     style = _page_file("components.css") + _page_file("style.css")
     yield f"<title>Hits in {_text(run.database.name)}</title>\n<style>\n{style}</style>\n</head>\n"
-    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl class="facts">\n'
+    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n'
+    yield '<h1>Smith-Waterman search</h1>\n<dl class="facts">\n'
     facts = {
         "Database": database_line(run),
         "Scoring": scoring_line(run),
@@ -92,7 +93,9 @@ def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
 
 def _figure(query: QueryResult, name: str) -> Iterator[str]:
     yield "<figure>\n"
-    yield from overview(query.hits, query.length, f"{name}-overview", lambda hit: f"#{_anchor(name, hit)}")
+    yield from overview(
+        query.hits, query.length, f"{name}-overview", lambda hit: f"#{_anchor(name, hit)}", f"{name}-hits"
+    )
     yield "<figcaption>"
     yield from key(query.hits, len(query.hits))
     yield "</figcaption>\n</figure>\n"
@@ -101,7 +104,7 @@ def _figure(query: QueryResult, name: str) -> Iterator[str]:
 def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     titles = ["#", "id", "description", *number_titles(run)]
     short = len(query.hits) > ROWS_SHOWN
-    yield f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
+    yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
     yield f'<caption id="{name}-caption">Hits of {_text(identifier(query.header))}</caption>\n<thead>\n<tr>'
     for title in titles:

@@ -42,7 +42,7 @@ def bits_class(bits: float | None) -> str:
     return _NO_BITS if bits is None else next(name for least, name, _ in CLASSES if bits >= least)
 
 
-def overview(hits: Sequence[Hit], length: int, name: str, address: Callable[[Hit], str]) -> Iterator[str]:
+def overview(hits: Sequence[Hit], length: int, name: str, address: Callable[[Hit], str], after: str) -> Iterator[str]:
     """The graphic, as successive parts of its text.
 
     Parameters
@@ -55,10 +55,13 @@ def overview(hits: Sequence[Hit], length: int, name: str, address: Callable[[Hit
         Prefix of the ids of the graphic's elements, unique in the page.
     address : callable
         The address of a hit's alignment.
+    after : str
+        The id of the element that follows, to which the keyboard can skip the bars.
     """
     shown = hits[:MAX_BARS]
     yield f'<div class="overview" role="group" aria-labelledby="{name}-title">\n'
     yield f'<p class="unseen" id="{name}-title">Where on the query the hits align</p>\n'
+    yield f'<a class="skip" href="#{after}">Skip the overview</a>\n'
     yield '<svg class="axis" aria-hidden="true" focusable="false">'
     for place in ticks(length):
         x = _percent(place - 1, length)

@@ -338,7 +338,7 @@ class HitsView:
 def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
     """The overview of the first hits with its key."""
     hits = query.hits[:MAX_BARS]
-    graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}"))
+    graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}", "hits"))
     return Markup(f"{graphic}<figcaption>{''.join(key(hits, n_hits))}</figcaption>")
 
 
