@@ -10,11 +10,12 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from swsearch.store.models import QUERIES
+from swsearch.store.models import QUERIES, RUNS
+from swsearch.store.records import StoredRun
 from swsearch.store.result_views import ResultViews
 from swsearch.store.search_records import StoredSearch
 from swsearch.store.searches import SearchStore
-from swsearch.store.service_models import SEARCH_QUERIES
+from swsearch.store.service_models import SEARCH_QUERIES, SEARCHES
 from swsearch.store.session import reading
 
 
@@ -33,6 +34,14 @@ class PageStore(SearchStore, ResultViews):
             known = [found for found in (waiting.get(search.id), searched.get(search.run_id or 0)) if found is not None]
             titles[search.id] = min(known)[1] if known else ""
         return titles
+
+    def runs_without_search(self, limit: int) -> list[StoredRun]:
+        """The newest runs that commands made."""
+        with reading(self._engine) as connection:
+            of_search = select(SEARCHES.c.run_id).where(SEARCHES.c.run_id == RUNS.c.id).exists()
+            found = select(RUNS.c.id).where(~of_search).order_by(RUNS.c.id.desc()).limit(limit)
+            ids = list(connection.execute(found).scalars())
+        return [self.run(run_id) for run_id in ids]
 
     def fasta(self, search: StoredSearch) -> str:
         """The queries of a search as FASTA, in their order; of a cancelled search, those that were searched."""

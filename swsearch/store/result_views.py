@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, cast, func, select
@@ -137,6 +137,13 @@ class ResultViews(HitStore):
 
     A method with the number of a query raises :class:`StoreError` if the run has no such query.
     """
+
+    @classmethod
+    def beside(cls, store: HitStore) -> Self:
+        """These methods on the connections of an open store, which remain its own."""
+        made = cls.__new__(cls)
+        made.__dict__.update(store.__dict__)
+        return made
 
     def view(self, run_id: int, number: int, view: HitView) -> HitPage:
         """A page of the sorted and filtered hits of a query."""

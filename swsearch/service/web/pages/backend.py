@@ -127,6 +127,8 @@ class SearchStatus:
     share_done: float | None = None
     problem: str = ""
     expires: datetime | None = None
+    can_be_shared: bool = False
+    """Whether :meth:`PageBackend.share` gives a reference for others."""
 
     @property
     def has_ended(self) -> bool:
@@ -184,6 +186,10 @@ class PageBackend(Protocol):
 
     def stored_runs(self, owner: str) -> Sequence[StoredRun]:
         """The runs of commands that the owner may see, newest first."""
+        ...
+
+    def downloading(self) -> AbstractContextManager[ResultViews]:
+        """The store for one download. Raises :class:`swsearch.errors.Refused` if too many are running."""
         ...
 
     def open_database(self, info: DatabaseInfo) -> AbstractContextManager[PackedDatabase | None]:

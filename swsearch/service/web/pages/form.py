@@ -87,14 +87,21 @@ def form_fields() -> tuple[Field, ...]:
     order = {name: number for number, name in enumerate(MEANINGS)}
     first = {name: number for number, name in enumerate(FIRST)}
     return tuple(
-        sorted(made, key=lambda one: (first.get(one.name, len(first)), groups.index(one.group), order[one.name]))
+        sorted(
+            made,
+            key=lambda one: (first.get(one.name, len(first)), groups.index(MEANINGS[one.name].group), order[one.name]),
+        )
     )
 
 
 def _field(name: str, default: object, annotation: str) -> Field:
     meaning = MEANINGS[name]
     choices = meaning.choices
-    help_text = meaning.help
+    help_text = ". ".join(
+        sentence
+        for sentence in meaning.help.split(". ")
+        if not any(f"--{other.replace('_', '-')}" in sentence for other in NOT_OFFERED)
+    )
     if name == "matrix":
         choices = tuple(matrix_names())
         help_text = "The substitution matrix for protein. [BLOSUM62]"

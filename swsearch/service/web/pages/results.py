@@ -17,11 +17,12 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.overview import MAX_BARS, bar, bits_class, direction, key, overview
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import SORTS, HitFilter, HitPage, HitView, QuerySummary
+from swsearch.words import counted
 
 ROWS: Final = 50
 """Number of hits on a page."""
@@ -45,12 +46,12 @@ class Column:
 _COLUMNS: Final = (
     Column("#", "rank", "rank", narrow=True),
     Column("subject", "id", "identifier and description of the subject", narrow=True),
-    Column("on the query", "query_start", "aligned part of the query"),
+    Column("on query", "query_start", "aligned part of the query"),
     Column("bits", "bits", "bit score", narrow=True),
     Column("E-value", "evalue", "number of such hits expected by chance", narrow=True),
-    Column("identity", "identity", "equal letters in the alignment, in percent", narrow=True),
-    Column("query cover", "query_coverage", "part of the query between the alignment's ends, in percent"),
-    Column("subject cover", "subject_coverage", "part of the subject between the alignment's ends, in percent"),
+    Column("identity", "identity", "equal letters in the alignment, in percent"),
+    Column("query cov.", "query_coverage", "part of the query between the alignment's ends, in percent"),
+    Column("subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent"),
     Column("columns", "columns", "length of the alignment, gaps included"),
     Column("length", "length", "length of the subject"),
 )
@@ -222,9 +223,11 @@ class HitsView:
         return one_line(split_header(self.query.header)[0]) or "unnamed"
 
     @property
-    def title(self) -> str:
-        """The query's header with its length."""
-        return query_line(self.run.info, self.query)
+    def description(self) -> str:
+        """The rest of its header, and the query's length."""
+        unit = "base" if self.run.info.query_alphabet == "dna" else "residue"
+        size = f"({counted(self.query.length, unit)})"
+        return f"{one_line(split_header(self.query.header)[1])} {size}".lstrip()
 
     @property
     def extra_title(self) -> str:
@@ -258,7 +261,7 @@ class HitsView:
         cells = (
             ("" if hit.bits is None else blast_bits(hit.bits).strip(), True),
             ("" if hit.evalue is None else blast_evalue(hit.evalue), True),
-            (f"{whole_percent(alignment.identities, alignment.columns)}%", True),
+            (f"{whole_percent(alignment.identities, alignment.columns)}%", False),
             (f"{whole_percent(alignment.query_end - alignment.query_start, length)}%", False),
             (f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%", False),
             (f"{alignment.columns:,}", False),

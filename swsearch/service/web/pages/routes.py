@@ -18,9 +18,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
-from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
@@ -97,24 +96,6 @@ class PageRoute(APIRoute):
 def problem_page(status: int, title: str, text: str) -> HTMLResponse:
     """A page about a problem."""
     return page("problem.html", status, title=title, text=text)
-
-
-def same_origin(request: Request) -> None:
-    """Refuse a form that another site sent: a browser says where a form comes from.
-
-    Raises
-    ------
-    HTTPException
-        403, if the browser says that the form is from another site.
-    """
-    site = request.headers.get("sec-fetch-site")
-    origin = request.headers.get("origin")
-    if site is not None:
-        fits = site in ("same-origin", "none")
-    else:
-        fits = origin is None or urlsplit(origin).netloc == request.headers.get("host")
-    if not fits:
-        raise HTTPException(403, "This form was sent from another site.")
 
 
 def is_part(request: Request) -> bool:
@@ -235,7 +216,7 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
                 form = SearchForm(example.fasta, tuple(fitting[:1]))
         return pages.search_page(form)
 
-    @router.post("/searches", dependencies=[Depends(same_origin)])
+    @router.post("/searches")
     async def submit(request: Request) -> Response:
         async with request.form(max_part_size=MAX_PASTED) as sent:
             form, sequences = await _read_form(sent)
@@ -328,12 +309,12 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
 
         return EventSourceResponse(changes(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
-    @router.post("/results/{reference}/cancel", dependencies=[Depends(same_origin)])
+    @router.post("/results/{reference}/cancel")
     def cancel(request: Request, reference: str) -> RedirectResponse:
         backend.cancel(owner_of(request), reference)
         return RedirectResponse(f"/results/{reference}", 303)
 
-    @router.post("/results/{reference}/share", dependencies=[Depends(same_origin)])
+    @router.post("/results/{reference}/share")
     def share(request: Request, reference: str) -> HTMLResponse:
         shared = backend.share(owner_of(request), reference)
         address = f"{request.base_url}results/{shared}"
@@ -359,16 +340,17 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
             raise NotFound(f"there is no format {format_name}")
         asked = request.query_params.get("query")
         suffix = downloads.SUFFIXES.get(format_name, format_name)
-        if asked is None:
-            queries = backend.store.queries(run.id)
-            name = downloads.file_name(f"{run.info.database.name}_hits", suffix)
-        else:
-            view = pages.hits_view(request, reference, _number(asked), {})
-            keep = read_view(dict(request.query_params)).keep
-            hits = tuple(backend.store.hits(run.id, view.query.number, keep))
-            queries = iter([replace(view.query, hits=hits)])
-            name = downloads.file_name(view.query.header, suffix)
-        file = downloads.written_report(run.info, queries, format_name)
+        with backend.downloading() as store:
+            if asked is None:
+                queries = store.queries(run.id)
+                name = downloads.file_name(f"{run.info.database.name}_hits", suffix)
+            else:
+                view = pages.hits_view(request, reference, _number(asked), {})
+                keep = read_view(dict(request.query_params)).keep
+                hits = tuple(store.hits(run.id, view.query.number, keep))
+                queries = iter([replace(view.query, hits=hits)])
+                name = downloads.file_name(view.query.header, suffix)
+            file = downloads.written_report(run.info, queries, format_name)
         media = downloads.MEDIA_TYPES.get(format_name, "text/plain; charset=utf-8")
         return _download(file, name, media)
 
@@ -444,15 +426,16 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
             raise InputError(f"give a whole number of residues for the flanks, at most {downloads.MAX_FLANK:,}")
         part = given.get("part", "aligned")
         with ExitStack() as stack:
+            store = stack.enter_context(backend.downloading())
             database = None
             if part != "aligned":
                 database = stack.enter_context(backend.open_database(run.info.database))
             keep = read_view(given).keep
             rank = given.get("rank")
             hits = (
-                backend.store.hits(run.id, number - 1, keep)
+                store.hits(run.id, number - 1, keep)
                 if rank is None
-                else iter(backend.store.subject(run.id, number - 1, _number(rank)).hits)
+                else iter(store.subject(run.id, number - 1, _number(rank)).hits)
             )
             translated = run.info.translates in ("subject", "both")
             file = downloads.written_sequences(hits, part, int(flank), database, translated=translated)

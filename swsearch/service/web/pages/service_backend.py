@@ -1,24 +1,21 @@
-"""The backend of the pages on a service's store, databases and limits (:class:`ServiceBackend`)."""
+"""The backend of the pages on the service of the web process (:class:`ServiceBackend`)."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from datetime import timedelta
 from typing import Any, Final
 
-from fastapi.concurrency import run_in_threadpool
-
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import DatabaseError, RunNotFound, SearchNotFound
+from swsearch.errors import DatabaseError, Refused, RunNotFound, SearchNotFound
 from swsearch.hits.result import DatabaseInfo
 from swsearch.search.options import SearchOptions
-from swsearch.service.databases import Databases
-from swsearch.service.requests import Submission, new_search, plain_text
-from swsearch.service.settings import LOCAL_OWNER, Settings
+from swsearch.service.requests import Submission, plain_text
+from swsearch.service.settings import LOCAL_OWNER
+from swsearch.service.web import state
+from swsearch.service.web.hub import Hub
 from swsearch.service.web.pages.backend import (
     CANCELLED,
     FAILED,
@@ -27,18 +24,19 @@ from swsearch.service.web.pages.backend import (
     WAITING,
     NotFound,
     OfferedDatabase,
+    RequestRefused,
     SearchRequest,
     SearchStatus,
 )
 from swsearch.store.page_store import PageStore
 from swsearch.store.records import StoredRun
+from swsearch.store.result_views import ResultViews
 from swsearch.store.search_records import StoredSearch
 
 _STATES: Final = {"queued": WAITING, "running": RUNNING, "done": FINISHED, "failed": FAILED, "cancelled": CANCELLED}
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
-_WATCH_SECONDS: Final = 0.5
-"""Time between two looks at a search that somebody watches."""
-_SEEN_WITHIN: Final = timedelta(seconds=10)
+_FIELDS: Final = {"unknown_database": "databases", "top_too_large": "top"}
+"""The fields that refusals are about; the others are about the sequences."""
 
 
 class ServiceBackend:
@@ -46,15 +44,14 @@ class ServiceBackend:
 
     Parameters
     ----------
-    store : PageStore
-    databases : Databases
-    settings : Settings
+    service : Service
+    hub : Hub
     """
 
-    def __init__(self, store: PageStore, databases: Databases, settings: Settings) -> None:
-        self.store = store
-        self._databases = databases
-        self._settings = settings
+    def __init__(self, service: state.Service, hub: Hub) -> None:
+        self._service = service
+        self._hub = hub
+        self.store = PageStore.beside(service.store)
 
     def databases(self) -> Sequence[OfferedDatabase]:
         """The databases that can be read now."""
@@ -62,86 +59,94 @@ class ServiceBackend:
             OfferedDatabase(
                 one.name, one.alphabet, one.n_subjects, one.n_residues, one.searched.digest, one.searched.generation
             )
-            for one in self._databases.all()
+            for one in self._service.offered()
         ]
 
     def submit(self, owner: str, request: SearchRequest) -> str:
         """Check and store a search; returns its key."""
-        limits = self._settings.limits
         options = dict(request.options)
         alphabet = options.pop("alphabet", None)
-        text = plain_text(request.sequences, limits)
-        submission = Submission(text, request.database, options, None if alphabet is None else str(alphabet))
-        database = self._databases.current(request.database)
-        keep = timedelta(days=self._settings.expiry_days) if self._settings.expiry_days else None
-        search, _ = self.store.submit(
-            new_search(submission, owner, database, limits),
-            queued_cells=limits.queued_cells,
-            daily_cells=limits.daily_cells,
-            keep=keep,
-        )
-        return search.key
+        try:
+            text = plain_text(request.sequences, self._service.settings.limits)
+            submission = Submission(text, request.database, options, None if alphabet is None else str(alphabet))
+            status, _ = self._service.submit(submission, owner)
+        except Refused as error:
+            raise RequestRefused(_FIELDS.get(error.code, "sequences"), str(error)) from error
+        return status.search.key
 
     def status(self, owner: str, reference: str) -> SearchStatus:
         """The state of a search, or of a stored run."""
-        found = self._found(owner, reference)
-        return self._status_of_run(found, reference) if isinstance(found, StoredRun) else self._statuses([found])[0]
+        if _RUN.fullmatch(reference):
+            return self._status_of_run(self._run(owner, reference), reference)
+        try:
+            found = self._service.status(reference, owner)
+        except SearchNotFound as error:
+            raise NotFound(str(error)) from error
+        return self._statuses([found])[0]
 
     async def watch(self, owner: str, reference: str) -> AsyncIterator[SearchStatus]:
-        """The state now and whenever it has changed."""
-        last = None
-        while True:
-            status = await run_in_threadpool(self.status, owner, reference)
-            if status != last:
-                yield status
-            if status.has_ended:
-                return
-            last = status
-            await asyncio.sleep(_WATCH_SECONDS)
+        """The state now and whenever it has changed; whether the owner may see it was checked before."""
+        title = None
+        async for found in self._hub.changes(reference):
+            if title is None:
+                title = self.store.titles([found.search])[found.search.id]
+            yield self._status(found, title)
 
     def cancel(self, owner: str, reference: str) -> None:
         """Cancel a search; a stored run cannot be cancelled."""
-        if isinstance(self._found(owner, reference), StoredSearch):
-            self.store.cancel(reference, self._owner_of_searches(owner))
+        if not _RUN.fullmatch(reference):
+            self._service.cancel(self._search(owner, reference).key, owner)
+            self._service.on_submit()  # whoever watches it looks at once
 
     def run(self, owner: str, reference: str) -> StoredRun | None:
         """The run with the results."""
-        found = self._found(owner, reference)
-        if isinstance(found, StoredRun):
-            return found
-        return None if found.run_id is None else self.store.run(found.run_id)
+        if _RUN.fullmatch(reference):
+            return self._run(owner, reference)
+        run_id = self._search(owner, reference).run_id
+        return None if run_id is None else self.store.run(run_id)
 
     def request(self, owner: str, reference: str) -> SearchRequest | None:
         """The search as it was submitted."""
-        found = self._found(owner, reference)
-        if isinstance(found, StoredRun):
+        if _RUN.fullmatch(reference):
+            self._run(owner, reference)
             return None
-        fasta = self.store.fasta(found).encode("utf-8", "surrogateescape")
-        return SearchRequest(fasta, found.database.name, _changed_options(found.options))
+        search = self._search(owner, reference)
+        fasta = self.store.fasta(search).encode("utf-8", "surrogateescape")
+        return SearchRequest(fasta, search.database.name, _changed_options(search.options))
 
     def share(self, owner: str, reference: str) -> str:
-        """The reference itself: its owner, or who may see the store's runs, knows it already."""
-        self._found(owner, reference)
+        """The reference itself: on a server without tokens, everyone who reaches it sees all results."""
+        status = self.status(owner, reference)
+        if not status.can_be_shared:
+            raise NotFound("results cannot be shared on this server")
         return reference
 
     def history(self, owner: str, offset: int, limit: int) -> Sequence[SearchStatus]:
         """The owner's searches, newest first."""
-        return self._statuses(self.store.searches_of(owner, offset + limit)[offset:])
+        return self._statuses(self._service.history(owner, offset + limit)[offset:])
 
     def stored_runs(self, owner: str) -> Sequence[StoredRun]:
         """The runs that no search has; all of them on a server without tokens, otherwise none."""
-        if owner != LOCAL_OWNER:
-            return []
-        of_searches = {search.run_id for search in self.store.searches_of(owner, 10_000)}
-        return [run for run in reversed(self.store.runs()) if run.id not in of_searches]
+        return [] if owner != LOCAL_OWNER else self.store.runs_without_search(limit=50)
+
+    @contextmanager
+    def downloading(self) -> Iterator[ResultViews]:
+        """The store whose connections are for downloads."""
+        if not self._service.download_slots.acquire(blocking=False):
+            most = self._service.settings.limits.downloads
+            raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
+        try:
+            yield ResultViews.beside(self._service.downloads)
+        finally:
+            self._service.download_slots.release()
 
     @contextmanager
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched."""
-        for one in self._databases.all():
+        for one in self._service.offered():
             if one.searched.digest == info.digest:
                 try:
-                    database = PackedDatabase.open_content(self._databases.paths[one.name], info.digest)
+                    database = PackedDatabase.open_content(self._service.databases.paths[one.name], info.digest)
                 except DatabaseError:
                     continue
                 with database:
@@ -151,42 +156,27 @@ class ServiceBackend:
 
     # --- searches and runs ---
 
-    def _owner_of_searches(self, owner: str) -> str | None:
-        """The owner whose searches may be seen; None for those of everybody."""
-        return owner
-
-    def _found(self, owner: str, reference: str) -> StoredSearch | StoredRun:
-        run = _RUN.fullmatch(reference)
+    def _search(self, owner: str, reference: str) -> StoredSearch:
         try:
-            if run is None:
-                return self.store.search(reference, self._owner_of_searches(owner))
-            if owner == LOCAL_OWNER:
-                return self.store.run(int(run[1]))
-        except (SearchNotFound, RunNotFound) as error:
+            return self.store.search(reference, owner)
+        except SearchNotFound as error:
             raise NotFound(str(error)) from error
-        raise NotFound(f"there is no result {reference}")
 
-    def _statuses(self, searches: Sequence[StoredSearch]) -> list[SearchStatus]:
-        titles = self.store.titles(searches)
-        before: Mapping[str, tuple[int, int]] = {}
-        speed = 0.0
-        if any(not search.is_finished for search in searches):
-            before = self._queue()
-            speed = sum(worker.cells_per_second for worker in self.store.workers(_SEEN_WITHIN))
-        return [self._status(search, titles[search.id], before, speed) for search in searches]
+    def _run(self, owner: str, reference: str) -> StoredRun:
+        found = _RUN.fullmatch(reference)
+        if found is None or owner != LOCAL_OWNER:
+            raise NotFound(f"there is no result {reference}")
+        try:
+            return self.store.run(int(found[1]))
+        except RunNotFound as error:
+            raise NotFound(str(error)) from error
 
-    def _queue(self) -> dict[str, tuple[int, int]]:
-        """Of each unfinished search, the number of those submitted before it, and the cells to its end."""
-        before = {}
-        cells = 0
-        for place, waiting in enumerate(self.store.waiting()):
-            cells += waiting.cells_left
-            before[waiting.key] = (place, cells)
-        return before
+    def _statuses(self, found: Sequence[state.SearchStatus]) -> list[SearchStatus]:
+        titles = self.store.titles([one.search for one in found])
+        return [self._status(one, titles[one.search.id]) for one in found]
 
-    @staticmethod
-    def _status(search: StoredSearch, title: str, before: Mapping[str, tuple[int, int]], speed: float) -> SearchStatus:
-        place = before.get(search.key)
+    def _status(self, found: state.SearchStatus, title: str) -> SearchStatus:
+        search, forecast = found.search, found.forecast
         is_running = search.state == "running"
         return SearchStatus(
             reference=search.key,
@@ -196,11 +186,12 @@ class ServiceBackend:
             n_queries=search.n_queries,
             n_done=search.n_done + search.n_failed,
             submitted=search.created,
-            position=place[0] if place is not None and not is_running else None,
-            seconds_left=place[1] / speed if place is not None and speed > 0 else None,
+            position=None if forecast is None or is_running else forecast.position - 1,
+            seconds_left=None if forecast is None else forecast.seconds,
             share_done=search.cells_done / max(1, search.cells) if is_running else None,
-            problem=search.reason or "",
+            problem=self._service.databases.without_paths(search.reason or ""),
             expires=search.expires,
+            can_be_shared=search.owner == LOCAL_OWNER,
         )
 
     def _status_of_run(self, run: StoredRun, reference: str) -> SearchStatus:
@@ -216,6 +207,7 @@ class ServiceBackend:
             n_done=run.n_queries + run.n_failed,
             submitted=run.started,
             share_done=(run.n_queries + run.n_failed) / max(1, n_queries),
+            can_be_shared=True,
         )
 
 

@@ -1,4 +1,8 @@
-"""Templates, the headers of every page, and the static files, whose addresses change with their content."""
+"""Templates, and the static files, whose addresses change with their content.
+
+The middleware of the application adds the headers that protect pages: no script or style may stand in a page, and
+nothing may come from another address.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from swsearch import __version__
 from swsearch.report.text import one_line
 from swsearch.words import counted
-
-SECURITY_HEADERS: Final = {
-    "Content-Security-Policy": (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-}
-"""No script or style may stand in a page, and nothing may come from another address. A link that names a result is not
-told to other sites."""
 
 _STATIC: Final = {
     "style.css": "text/css; charset=utf-8",
@@ -68,8 +61,7 @@ def static_response(name: str) -> Response:
     """A static file, which browsers keep for a year; 404 if there is none of this name."""
     if name not in _STATIC:
         return Response("There is no such file.", 404, media_type="text/plain")
-    headers = {"Cache-Control": _YEAR, "X-Content-Type-Options": "nosniff"}
-    return Response(static_content(name), media_type=_STATIC[name], headers=headers)
+    return Response(static_content(name), media_type=_STATIC[name], headers={"Cache-Control": _YEAR})
 
 
 def shown_duration(seconds: float) -> str:
@@ -118,6 +110,6 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
 
 
 def page(template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
-    """A page as an answer, with the headers that protect it. What depends on the owner is not kept by caches."""
-    sent = {**SECURITY_HEADERS, "Cache-Control": "private, no-cache", "Vary": "HX-Request", **(headers or {})}
+    """A page as an answer. What depends on the owner is not kept by caches."""
+    sent = {"Cache-Control": "private, no-cache", "Vary": "HX-Request", **(headers or {})}
     return HTMLResponse(rendered(template, values), status, sent)
