@@ -126,6 +126,18 @@ class WorkStore(HitStore):
             database = SearchedDatabase(row.database_name, row.database_digest, row.database_generation)
             return Batch(lead.fingerprint, database, parameters_of(row.options), tuple(queries))
 
+    def has_work(self) -> bool:
+        """Whether a query is queued; a look that takes no lock."""
+        with reading(self._engine) as connection:
+            queued = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED)
+            return connection.execute(queued.limit(1)).first() is not None
+
+    def asked_digest(self, search_id: int) -> str:
+        """The digest of the queries of a search; empty if there is no such search."""
+        with reading(self._engine) as connection:
+            found = select(SEARCHES.c.asked_digest).where(SEARCHES.c.id == search_id)
+            return str(connection.execute(found).scalar() or "")
+
     def begin(self, searches: Iterable[int], info: RunInfo) -> dict[int, tuple[int, RunInfo | None]]:
         """The runs of claimed searches; a search that has none gets one with the record ``info``.
 
