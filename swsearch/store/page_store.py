@@ -51,7 +51,17 @@ class PageStore(SearchStore, ResultViews):
             if search.run_id is not None:
                 searched = select(QUERIES.c.number, QUERIES.c.header, QUERIES.c.letters)
                 found.update(_texts(connection, searched.where(QUERIES.c.run_id == search.run_id)))
-        return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(found.items()))
+        return _fasta(found)
+
+    def run_fasta(self, run_id: int) -> str:
+        """The searched queries of a run as FASTA, in their order."""
+        with reading(self._engine) as connection:
+            searched = select(QUERIES.c.number, QUERIES.c.header, QUERIES.c.letters)
+            return _fasta(dict(_texts(connection, searched.where(QUERIES.c.run_id == run_id))))
+
+
+def _fasta(queries: dict[int, tuple[str, str]]) -> str:
+    return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(queries.items()))
 
 
 def _first(connection: Connection, group: Any, table: Any, ids: Sequence[int]) -> dict[int, tuple[int, str]]:

@@ -173,7 +173,7 @@ class PageBackend(Protocol):
         ...
 
     def request(self, owner: str, reference: str) -> SearchRequest | None:
-        """The search as it was submitted, to search again; None for a run of the command line."""
+        """The search as it was submitted, to search again; None for a large run of the command line."""
         ...
 
     def share(self, owner: str, reference: str) -> str:

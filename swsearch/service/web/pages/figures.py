@@ -74,11 +74,12 @@ def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure |
         shown: Floats = np.clip(np.log(np.maximum(values, 1e-9) / 0.5) / np.log(2 * top / 0.5), 0.0, 1.0)
         return shown
 
-    parts = []
+    parts: list[str] = []
+    labels: list[str] = []
     for n in [10**power for power in range(8) if 10**power <= 2 * top]:
         y = _HEIGHT * (1 - float(height(np.array([float(n)]))[0]))
         parts.append(f'<line class="grid" x1="0%" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="0%" y="{y - 2:.1f}">{n:,}</text>')
+        labels.append(f'<text x="100%" y="{y - 3:.1f}" text-anchor="end">{n:,}</text>')
     tall = height(counts.astype(np.float64))
     for number, (count, share) in enumerate(zip(counts.tolist(), tall.tolist(), strict=True)):
         if count:
@@ -90,8 +91,11 @@ def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure |
                 f'height="{_HEIGHT - y:.1f}"><title>{tip}</title></rect>'
             )
     middles = 1000 * (np.arange(n_bins) + 0.5) / n_bins
-    curve = _curve(middles, _HEIGHT * (1 - height(expected)), expected > 0.5)
-    parts.append(_stretched(f'<path class="curve" d="{curve}"/>' if curve else ""))
+    n_drawn = int((expected > 0.5).sum()) + 1  # down to the axis, which begins at 0.5
+    curve = _curve(middles[:n_drawn], _HEIGHT * (1 - height(expected[:n_drawn])))
+    if curve:
+        parts.append(_stretched(f'<path class="halo" d="{curve}"/><path class="curve" d="{curve}"/>'))
+    parts += labels
     for place in _round_ticks(low, high):
         x = 100 * (place - low) / (n_bins * width)
         anchor = "start" if x < 3 else "end" if x > 97 else "middle"
@@ -132,7 +136,9 @@ def coverage_figure(starts: Places, ends: Places, length: int) -> Figure:
         path.append(f"L{1000 * number / n_steps:.1f} {y:.1f}L{1000 * (number + 1) / n_steps:.1f} {y:.1f}")
     path.append(f"L1000 {_HEIGHT}Z")
     parts = [_stretched(f'<path class="area" d="{"".join(path)}"/>')]
-    parts.append(f'<line class="grid" x1="0%" x2="100%" y1="0.5" y2="0.5"/><text x="0%" y="12">{top:,}</text>')
+    parts.append(
+        f'<line class="grid" x1="0%" x2="100%" y1="0.5" y2="0.5"/><text x="100%" y="13" text-anchor="end">{top:,}</text>'
+    )
     for place in ticks(length):
         x = 100 * (place - 1) / length
         anchor = "start" if x < 3 else "end" if x > 96 else "middle"
@@ -156,11 +162,11 @@ def _stretched(content: str) -> str:
     return f"<svg {box}>{content}</svg>"
 
 
-def _curve(xs: Floats, ys: Floats, drawn: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
-    points = [(x, y) for x, y, is_drawn in zip(xs.tolist(), ys.tolist(), drawn.tolist(), strict=True) if is_drawn]
-    if len(points) < 2:
+def _curve(xs: Floats, ys: Floats) -> str:
+    """The path through these points; empty if there is only one."""
+    if len(xs) < 2:
         return ""
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(xs.tolist(), ys.tolist(), strict=True))
 
 
 def _round_ticks(low: float, high: float) -> list[float]:

@@ -183,12 +183,25 @@ class SearchForm:
             else:
                 if value is not None:
                     given[one.name] = value
+        checked = {name: value for name, value in given.items() if name != "alphabet"}
+        for name, value in checked.items():
+            self._check({name: value}, name)
         if not self.errors:
-            try:
-                SearchOptions(**{name: value for name, value in given.items() if name != "alphabet"})  # type: ignore[arg-type]
-            except SwSearchError as error:
-                self.add_error(None, str(error))
+            self._check(checked, None)
         return given
+
+    def _check(self, options: dict[str, str | int | float], name: str | None) -> None:
+        """Add the problem of these options; one option alone is only judged where the problem names it."""
+        try:
+            SearchOptions(**options)  # type: ignore[arg-type]
+        except SwSearchError as error:
+            if name is None or (option_of(str(error)) == name and not self._needs_another(name)):
+                self.add_error(None, str(error))
+
+    @staticmethod
+    def _needs_another(name: str) -> bool:
+        """Whether the default of another option refuses every value of this one."""
+        return name in ("genetic_code", "mask_mode")
 
     def add_error(self, name: str | None, problem: str) -> None:
         """Add a message to the field that it is about: ``name``, or the option that it begins with."""

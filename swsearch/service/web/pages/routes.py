@@ -8,7 +8,7 @@
 ``/results/REF/queries/N/{scores,coverage,organisms}``
 ``/results/REF/queries/N/sequences.fasta``   hit sequences
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
-``/results/REF/{progress,events,cancel,share,commands}``
+``/results/REF/{progress,events,cancel,share,commands,request.json,queries.fasta}``
 ``/history``, ``/databases``, ``/static/NAME``
 """
 
@@ -31,7 +31,7 @@ from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
 from swsearch.report.registry import formats
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
-from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line
+from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.service.web.pages.figures import coverage_figure, score_figure
 from swsearch.service.web.pages.form import FIRST, SearchForm, form_fields
@@ -54,6 +54,7 @@ MAX_PASTED: Final = 64 << 20
 """Largest number of bytes of pasted sequences."""
 _LISTED: Final = 50
 """Number of queries, searches or organisms on a page."""
+_FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
 _WORDS: Final = {
@@ -329,9 +330,20 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
         if sent is not None:
             values["command"] = query_line(sent.database, sent.options)
-            values["curl"] = curl_lines(server, sent.database, sent.options)
+            values["curl"] = curl_lines(server, reference)
             values["python"] = python_lines(server, sent.database, sent.options)
         return page("commands.html", is_part=is_part(request), sent=sent, **values)
+
+    @router.get("/results/{reference}/request.json")
+    def request_json(request: Request, reference: str) -> Response:
+        sent = _sent(pages, request, reference)
+        text = request_body(sent.sequences.decode("utf-8", "replace"), sent.database, sent.options)
+        return Response(text, media_type="application/json")
+
+    @router.get("/results/{reference}/queries.fasta")
+    def queries_fasta(request: Request, reference: str) -> Response:
+        headers = {"Content-Disposition": 'attachment; filename="queries.fasta"'}
+        return Response(_sent(pages, request, reference).sequences, media_type=_FASTA, headers=headers)
 
     @router.get("/results/{reference}/report/{format_name}")
     def report(request: Request, reference: str, format_name: str) -> Response:
@@ -353,6 +365,13 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
             file = downloads.written_report(run.info, queries, format_name)
         media = downloads.MEDIA_TYPES.get(format_name, "text/plain; charset=utf-8")
         return _download(file, name, media)
+
+
+def _sent(pages: Pages, request: Request, reference: str) -> SearchRequest:
+    found = pages.backend.request(pages.owner_of(request), reference)
+    if found is None:
+        raise NotFound(f"{reference} is a run of the command line")
+    return found
 
 
 def _number(text: str) -> int:
@@ -440,7 +459,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
             translated = run.info.translates in ("subject", "both")
             file = downloads.written_sequences(hits, part, int(flank), database, translated=translated)
         name = downloads.file_name(view.query.header, f"{part}.fasta")
-        return _download(file, name, "text/x-fasta; charset=utf-8")
+        return _download(file, name, _FASTA)
 
 
 def _figure_page(request: Request, reference: str, number: int, figure: Any, missing: str) -> HTMLResponse:

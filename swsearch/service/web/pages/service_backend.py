@@ -35,6 +35,8 @@ from swsearch.store.search_records import StoredSearch
 
 _STATES: Final = {"queued": WAITING, "running": RUNNING, "done": FINISHED, "failed": FAILED, "cancelled": CANCELLED}
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
+_MAX_AGAIN: Final = 1000
+"""Largest number of queries of a run of the command line with which a form is filled."""
 _FIELDS: Final = {"unknown_database": "databases", "top_too_large": "top"}
 """The fields that refusals are about; the others are about the sequences."""
 
@@ -108,8 +110,11 @@ class ServiceBackend:
     def request(self, owner: str, reference: str) -> SearchRequest | None:
         """The search as it was submitted."""
         if _RUN.fullmatch(reference):
-            self._run(owner, reference)
-            return None
+            run = self._run(owner, reference)
+            if run.n_queries > _MAX_AGAIN:
+                return None
+            fasta = self.store.run_fasta(run.id).encode("utf-8", "surrogateescape")
+            return SearchRequest(fasta, run.info.database.name, _changed_options(run.info.reported_parameters))
         search = self._search(owner, reference)
         fasta = self.store.fasta(search).encode("utf-8", "surrogateescape")
         return SearchRequest(fasta, search.database.name, _changed_options(search.options))
