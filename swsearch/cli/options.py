@@ -22,7 +22,7 @@ _SCORING = "Scoring"
 _CHOICE = "Which hits"
 _FILTERS = "Filters, before the list is cut at --top"
 OUTPUT = "Output"
-_MACHINE = "Machine"
+MACHINE = "Machine"
 
 Top = Annotated[int, typer.Option(min=1, help="Subjects reported for each query.", rich_help_panel=_CHOICE)]
 Evalue = Annotated[float, typer.Option(help="Largest E-value reported.", rich_help_panel=_CHOICE)]
@@ -150,19 +150,19 @@ Composition = Annotated[
     str,
     typer.Option(help="bias: lower what is frequent in the query's vicinity; for protein.", rich_help_panel=_SCORING),
 ]
-Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
+Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=MACHINE)]
 Threads = Annotated[
-    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
+    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE)
 ]
 Devices = Annotated[
     str | None,
-    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=_MACHINE),
+    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=MACHINE),
 ]
 Kernel = Annotated[
     str,
     typer.Option(
         help="strip, or CUDASW++ 2.0's simt, striped or partitioned; of the cuda engine, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 NoBound = Annotated[
@@ -170,12 +170,12 @@ NoBound = Annotated[
     typer.Option(
         "--no-bound",
         help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 PartitionResidues = Annotated[
     int | None,
-    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),
+    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=MACHINE),
 ]
 Format = Annotated[
     str,
