@@ -20,7 +20,7 @@ STORE_VARIABLE: Final = "SWSEARCH_STORE"
 """Environment variable that specifies the store if ``--store`` is not used."""
 
 OUTPUT = "Output"
-_MACHINE = "Machine"
+MACHINE = "Machine"
 
 
 def _option(name: str) -> Any:
@@ -67,19 +67,19 @@ Taxonomy = Annotated[str | None, _option("taxonomy")]
 Mask = Annotated[str, _option("mask")]
 MaskMode = Annotated[str, _option("mask_mode")]
 Composition = Annotated[str, _option("composition")]
-Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
+Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=MACHINE)]
 Threads = Annotated[
-    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
+    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE)
 ]
 Devices = Annotated[
     str | None,
-    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=_MACHINE),
+    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=MACHINE),
 ]
 Kernel = Annotated[
     str,
     typer.Option(
         help="strip, or CUDASW++ 2.0's simt, striped or partitioned; of the cuda engine, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 NoBound = Annotated[
@@ -87,12 +87,12 @@ NoBound = Annotated[
     typer.Option(
         "--no-bound",
         help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 PartitionResidues = Annotated[
     int | None,
-    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),
+    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=MACHINE),
 ]
 Format = Annotated[
     str,

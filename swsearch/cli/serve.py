@@ -23,6 +23,8 @@ ExpiryDays = Annotated[
     float, typer.Option(min=0, help="Days after which a finished search is deleted with its results; 0 keeps all.")
 ]
 
+GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with a query before it fails.")]
+
 
 def serve(
     databases: DatabasePaths,
@@ -36,6 +38,7 @@ def serve(
     devices: options.Devices = None,
     worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
     expiry_days: ExpiryDays = 30.0,
+    give_up_after: GiveUpAfter = 3,
     limit: Annotated[
         list[str] | None, typer.Option(metavar="NAME=N", help="A limit, such as search_queries=100; repeatable.")
     ] = None,
@@ -64,7 +67,7 @@ def serve(
         advice = f"`swsearch tokens add NAME --store {shown}` makes one"
         raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
     os.environ[options.STORE_VARIABLE] = store
-    asked = ["--engine", engine, "--expiry-days", str(expiry_days)]
+    asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
     asked += [] if threads is None else ["--threads", str(threads)]
     asked += [] if devices is None else ["--devices", devices]
     settings = Settings(
@@ -85,6 +88,7 @@ def worker(
     threads: options.Threads = None,
     devices: options.Devices = None,
     expiry_days: ExpiryDays = 30.0,
+    give_up_after: GiveUpAfter = 3,
     hints: Annotated[bool, typer.Option("--hints", hidden=True)] = False,
 ) -> None:
     """Search for a service: take queries from its store, and commit their hits, until SIGTERM.
@@ -106,7 +110,7 @@ def worker(
         WorkStore(store, create=True) as opened,
         Residents(chosen, engine, threads, options.device_list(devices)) as residents,
     ):
-        working = Worker(opened, residents, keep=keep, hints=hints)
+        working = Worker(opened, residents, keep=keep, max_losses=give_up_after, hints=hints)
 
         def stop(*_: Any) -> None:
             working.stop()

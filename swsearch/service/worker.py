@@ -29,7 +29,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.service.fingerprints import content, fingerprint
 from swsearch.service.logs import log
 from swsearch.service.residents import Residents
-from swsearch.store.leases import Query, WorkStore
+from swsearch.store.leases import MAX_LOSSES, Query, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, SearchedDatabase, StoredSearch
 
 BATCH_SECONDS: Final = 2.0
@@ -78,17 +78,26 @@ class Worker:
     residents : Residents
     keep : timedelta or None
         Time from the end of a search to its deletion.
+    max_losses : int
+        Number of workers that may die with a query before it fails.
     hints : bool
         Whether the input and the output are pipes for hints.
     """
 
     def __init__(
-        self, store: WorkStore, residents: Residents, *, keep: timedelta | None = None, hints: bool = False
+        self,
+        store: WorkStore,
+        residents: Residents,
+        *,
+        keep: timedelta | None = None,
+        max_losses: int = MAX_LOSSES,
+        hints: bool = False,
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._store = store
         self._residents = residents
         self._keep = keep
+        self._max_losses = max_losses
         self._hints = hints
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -155,7 +164,7 @@ class Worker:
         self._notice_generations()
         if time.monotonic() - self._recovered >= RECOVER_SECONDS:
             self._recovered = time.monotonic()
-            n_recovered = self._store.recover(self._keep)
+            n_recovered = self._store.recover(self._keep, self._max_losses)
             if n_recovered:
                 log("queries recovered", "warning", worker=self.name, queries=n_recovered)
         if not self._store.has_work():

@@ -264,10 +264,11 @@ class WorkStore(HitStore):
         with self._writing() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
 
-    def recover(self, keep: timedelta | None) -> int:
+    def recover(self, keep: timedelta | None, max_losses: int = MAX_LOSSES) -> int:
         """Take the leases of dead workers away; returns the number of queries.
 
-        A worker of this host is dead if its process has ended, one of another host if its leases have ended.
+        A worker of this host is dead if its process has ended, one of another host if its leases have ended. A query
+        that was lost ``max_losses`` times fails.
         """
         with reading(self._engine) as connection:
             workers = connection.execute(select(WORKERS)).all()
@@ -276,16 +277,15 @@ class WorkStore(HitStore):
             now = store_time(connection)
             is_lost = or_(SEARCH_QUERIES.c.lease_until < now, SEARCH_QUERIES.c.lease_owner.in_(dead))
             queries = _held(connection, is_lost)
-            given_up = [query for query in queries if query.losses + 1 >= MAX_LOSSES]
+            given_up = [query for query in queries if query.losses + 1 >= max_losses]
             _requeue(connection, [query for query in queries if query not in given_up], lost=True)
             for query in given_up:
                 row = _locked(connection, query.search_id)
-                reason = (
-                    f"given up: {MAX_LOSSES} workers died while they searched it; the other queries are not affected"
-                )
+                died = f"given up: {max_losses} workers died while they"
                 if row is not None and row.run_id is None:
-                    _end(connection, row, FAILED, reason, keep)
+                    _end(connection, row, FAILED, f"{died} prepared this search", keep)
                 elif row is not None:
+                    reason = f"{died} searched this query; the others are not affected"
                     _fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
             gone = or_(WORKERS.c.id.in_(dead), WORKERS.c.seen_at < now - timedelta(days=1))
             connection.execute(delete(WORKERS).where(gone))
