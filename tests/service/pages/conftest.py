@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from pathlib import Path
 from urllib.error import HTTPError
@@ -32,7 +32,7 @@ HOSTILE = (
     "<script>alert(1)</script>",
     '"\'><img/src=x/onerror=alert(2)> </textarea></title></style> OS=<b>Evil</b> & "sons" OX=666 GN=x',
     "\u05d0\u05d1\u05d2|\u202eRTL \u05d0\u05d1\u05d2 {{ 7*7 }} {% raw %} &lt;already&gt; &amp;",
-    "ctrl\x01\x0b|x a\ttab javascript:alert(3) ?a=1&b=2#c %3Cscript%3E",
+    "ctrl\x7f|x a\ttab javascript:alert(3) ?a=1&b=2#c %3Cscript%3E",
 )
 """Headers that a careless page would take for markup, for a template, or for a part of an address."""
 LETTERS = (
@@ -85,10 +85,13 @@ class Served:
 
     def post(self, path: str, fields: Mapping[str, str | list[str]], **headers: str) -> Answer:
         """Send a form as a browser does, without a file."""
-        parts = []
-        for name, value in fields.items():
-            for text in [value] if isinstance(value, str) else value:
-                parts.append(f'--limit\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode())
+        pairs = [
+            (name, text) for name, value in fields.items() for text in ([value] if isinstance(value, str) else value)
+        ]
+        parts = [
+            f'--limit\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode()
+            for name, text in pairs
+        ]
         return self._request(
             path, b"".join([*parts, b"--limit--\r\n"]),
             {"Content-Type": "multipart/form-data; boundary=limit", "Origin": self.url, **headers},
@@ -191,14 +194,14 @@ def serving(settings: Settings) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def idle(settings: Settings) -> Iterator[Served]:
-    """A service without a worker: nothing is searched."""
-    with serving(settings) as running:
+def served(settings: Settings) -> Iterator[Served]:
+    """A service with a worker."""
+    with serving(settings) as running, working(settings):
         yield running
 
 
-@pytest.fixture(scope="module")
-def served(idle: Served) -> Iterator[Served]:
-    """A service with a worker."""
-    with working(idle.settings):
-        yield idle
+@pytest.fixture
+def idle(settings: Settings, tmp_path: Path) -> Iterator[Served]:
+    """A service without a worker and without searches."""
+    with serving(replace(settings, store=str(tmp_path / "idle.sqlite"))) as running:
+        yield running

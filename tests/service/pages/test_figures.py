@@ -25,7 +25,7 @@ def test_coverage_counts_the_alignments_over_each_position():
 def test_coverage_of_a_long_query_shows_its_deepest_position_in_each_step():
     """By hand: one alignment of a single position of 100,000 is drawn."""
     figure = coverage_figure(np.array([70_000]), np.array([70_001]), 100_000)
-    assert figure.svg.count(" 0.0L") == 1
+    assert figure.svg.count(" 0.0L") == 2  # the two corners of its step
 
 
 def test_every_subject_is_in_one_bar():

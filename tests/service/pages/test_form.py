@@ -75,7 +75,6 @@ def test_values_are_read_as_their_types():
         ("genetic_code", "11", "“Translate”"),
         ("mask_mode", "hard", "“Mask queries”"),
         ("mask", "everything", "one or more of tantan, dust, seg, lower"),
-        ("taxid", "human", "human"),
     ],
 )
 def test_a_problem_stands_at_its_field(name, text, problem):
@@ -97,7 +96,7 @@ def test_all_fields_with_problems_are_named_at_once():
 def test_options_that_exclude_each_other_are_a_problem_of_one_of_them():
     form = SearchForm(values={"min_length": "9", "max_length": "3"})
     form.options()
-    assert form.errors == {"min_length": "9 is above “Longest subject” 3; no subject fits"}
+    assert form.errors == {"min_length": "“Shortest subject” 9 is above “Longest subject” 3; no subject fits"}
 
 
 def test_the_option_of_a_message_is_found():

@@ -206,10 +206,10 @@ class SearchForm:
     def add_error(self, name: str | None, problem: str) -> None:
         """Add a message to the field that it is about: ``name``, or the option that it begins with."""
         place = name or option_of(problem) or "sequences"
-        if option_of(problem) == place:
-            problem = _OPTION.sub("", problem, count=1).lstrip()
-            problem = re.sub(r"^('[^']*'|[^:\s]+): *", "", problem)
-            problem = problem[:1].upper() + problem[1:]
+        # The field says what the message is about, where it begins with the option and its value alone.
+        found = re.match(r"--[a-z-]+(?: (?:'[^']*'|\S+))?: (.*)", problem, re.S)
+        if found is not None and option_of(problem) == place:
+            problem = found[1][:1].upper() + found[1][1:]
         self.errors.setdefault(place, in_form(problem))
 
 

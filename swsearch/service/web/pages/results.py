@@ -85,11 +85,11 @@ class Heading:
 
 
 class RefusedView(ValueError):
-    """A value of a filter that cannot be used; ``field`` is its name."""
+    """Values of a filter that cannot be used; ``errors`` has a message for each, by its name."""
 
-    def __init__(self, field: str, message: str) -> None:
-        self.field = field
-        super().__init__(message)
+    def __init__(self, errors: dict[str, str]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(errors.values()))
 
 
 def read_view(given: Mapping[str, str]) -> HitView:
@@ -115,26 +115,20 @@ def read_view(given: Mapping[str, str]) -> HitView:
 
 
 def _read_filter(given: Mapping[str, str]) -> HitFilter:
+    errors: dict[str, str] = {}
     taxid = given.get("taxid", "").strip()
     if taxid and not (taxid.isascii() and taxid.isdigit() and len(taxid) < 12):
-        raise RefusedView("taxid", "Give one taxonomy id, a whole number.")
-    return HitFilter(
-        text=given.get("text", "").strip(),
-        taxid=int(taxid) if taxid else None,
-        max_evalue=_number(given, "max_evalue"),
-        min_identity=_number(given, "min_identity"),
-        min_query_coverage=_number(given, "min_query_coverage"),
-    )
-
-
-def _number(given: Mapping[str, str], name: str) -> float | None:
-    text = given.get(name, "").strip()
-    if not text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise RefusedView(name, "Give a number, such as 10 or 1e-5.") from None
+        errors["taxid"] = "Give one taxonomy id, a whole number."
+    numbers: dict[str, float | None] = {}
+    for name in ("max_evalue", "min_identity", "min_query_coverage"):
+        text = given.get(name, "").strip()
+        try:
+            numbers[name] = float(text) if text else None
+        except ValueError:
+            errors[name] = "Give a number, such as 10 or 1e-5."
+    if errors:
+        raise RefusedView(errors)
+    return HitFilter(text=given.get("text", "").strip(), taxid=int(taxid) if taxid else None, **numbers)
 
 
 @dataclass(frozen=True)

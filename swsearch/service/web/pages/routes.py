@@ -146,8 +146,8 @@ class Pages:
         try:
             view = self.hits_view(request, reference, number, given)
         except RefusedView as error:
-            errors[error.field] = str(error)
-            view = self.hits_view(request, reference, number, {**given, error.field: ""})
+            errors = error.errors
+            view = self.hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
             view = replace(view, given=given)
         status = 422 if errors else 200
         if is_part(request):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import DatabaseError, Refused, RunNotFound, SearchNotFound
+from swsearch.errors import AlphabetMismatch, DatabaseError, Refused, RunNotFound, SearchNotFound
 from swsearch.hits.result import DatabaseInfo
 from swsearch.search.options import SearchOptions
 from swsearch.service.requests import Submission, plain_text
@@ -74,6 +74,11 @@ class ServiceBackend:
             status, _ = self._service.submit(submission, owner)
         except Refused as error:
             raise RequestRefused(_FIELDS.get(error.code, "sequences"), str(error)) from error
+        except AlphabetMismatch as error:
+            # The database refuses what is translated, or the queries are not what they are said to be.
+            is_translation = str(error).startswith(request.database)
+            field = "translate" if is_translation else "sequences" if alphabet is None else "alphabet"
+            raise RequestRefused(field, str(error)) from error
         return status.search.key
 
     def status(self, owner: str, reference: str) -> SearchStatus:
