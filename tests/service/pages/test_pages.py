@@ -5,6 +5,7 @@ Expected values come from the store, from reports of the same run, or from hand 
 
 import io
 import re
+import time
 from collections import deque
 from dataclasses import replace
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -14,8 +15,10 @@ import pytest
 from swsearch.database.reader import PackedDatabase
 from swsearch.report.registry import formats, get_format
 from swsearch.report.rows import reverse_complement
+from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
+from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import HOSTILE, LETTERS, working
 from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
@@ -61,7 +64,11 @@ def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
     for row, hit in zip(rows, query.hits, strict=False):
         assert row[1].split() == hit.subject_header.split()
         assert row[8:10] == [f"{hit.alignment.columns:,}", f"{hit.subject_length:,}"]
-    assert f"{query.n_passed} of 120 subjects have an E-value of at most 10" in page.text
+    with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+        found = (
+            f"{query.n_passed} of {database.n_subjects} subjects have an E-value of at most 10; the best 60 are shown"
+        )
+    assert found in page.text
     assert "sp|Q600K7|ENGB_MYCH2" in page.text
 
 
@@ -352,7 +359,9 @@ def test_a_waiting_search_has_a_place_and_can_be_cancelled(idle):
         idle.post("/searches", {"sequences": SEVERAL, "databases": "proteins.db", "max_hsps": hsps}).headers["location"]
         for hsps in ("4", "5")
     )
-    page = idle.get(second).text
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while "before this one" not in (page := idle.get(second).text):  # forecasts are a quarter of a second old
+        assert time.monotonic() < deadline, page
     assert "1 search before this one" in HtmlPage(page).text
     assert f'sse-connect="{second}/events"' in page
     assert '<noscript><meta http-equiv="refresh"' in page
@@ -401,9 +410,9 @@ def test_a_run_of_the_command_line_is_shown(served):
     """The records are those that a command stores; its path of the database is on no page."""
     with HitStore(served.settings.store) as store:
         database = replace(RUN.database, path="/secret/folder/proteins.db")
-        run_id = store.start_run(
-            replace(RUN, database=database, command="swsearch query q.fa /secret/folder/proteins.db")
-        )
+        command = "swsearch query q.fa /secret/folder/proteins.db"
+        scores = matrix_text(named_matrix("BLOSUM62"))
+        run_id = store.start_run(replace(RUN, database=database, command=command, matrix_scores=scores))
         for number in range(3):
             store.add_query(run_id, make_query(number, 2))
         store.finish_run(run_id)

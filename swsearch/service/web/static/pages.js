@@ -5,13 +5,16 @@
 const announcer = document.getElementById("announcer");
 const announce = (text) => { if (announcer.textContent !== text) announcer.textContent = text; };
 
-// An example fills the form without losing its other contents, and chooses the databases that fit it.
+// An example fills the form without losing its other contents, and chooses a database that fits it.
 function fillExample(link) {
   document.getElementById("sequences").value = document.getElementById(`example-${link.dataset.example}`).content.textContent;
   document.getElementById("file").value = "";
   const boxes = [...document.querySelectorAll("input[name=databases]")];
   const fits = (box) => box.dataset.alphabet === link.dataset.alphabet;
-  if (!boxes.some((box) => box.checked && fits(box))) for (const box of boxes) box.checked = fits(box);
+  if (!boxes.some((box) => box.checked && fits(box))) {
+    const first = boxes.find(fits);
+    for (const box of boxes) box.checked = box === first;
+  }
   document.getElementById("sequences").focus();
 }
 
@@ -70,6 +73,12 @@ document.addEventListener("keydown", (event) => {
     menu.open = false;
     menu.querySelector("summary").focus();
   }
+});
+
+// An empty field of the filter is no part of the address.
+document.addEventListener("htmx:configRequest", (event) => {
+  const sent = event.detail.formData;
+  if (event.detail.verb === "get") for (const [name, value] of [...sent.entries()]) if (value === "") sent.delete(name);
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
