@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -66,10 +68,13 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
             f"{client.url}: the search is {done['state']}{': ' + done['reason'] if done['reason'] else ''}"
         )
     if run.format_name != "none" or run.out is not None:
-        with result_stream(run.out, binary=report.binary) as stream:
-            stream.flush()
-            for block in client.report_blocks(done["id"], report.name, names):
-                stream.buffer.write(block)
+        # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
+        with tempfile.TemporaryFile() as file:
+            client.save_report(done["id"], file, report.name, names)
+            file.seek(0)
+            with result_stream(run.out, binary=report.binary) as stream:
+                stream.flush()
+                shutil.copyfileobj(file, stream.buffer)
     failed = client.queries(done["id"], limit=1)["failed"] if done["queries"]["failed"] else []
     for query in failed:
         say(f"failed: query {query['number'] + 1}: {query['reason']}")

@@ -12,13 +12,14 @@ search goes on whoever waits for it.
 from __future__ import annotations
 
 import http.client
+import io
 import json
 import os
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from swsearch.errors import InputError, SwSearchError
@@ -161,26 +162,44 @@ class Client:
 
     def report(self, search_id: str, format: str = "json", fields: Sequence[str] | None = None) -> bytes:
         """The report of a finished search: the bytes that `swsearch query --format` prints."""
-        return b"".join(self.report_blocks(search_id, format, fields))
+        content = io.BytesIO()
+        self.save_report(search_id, content, format, fields)
+        return content.getvalue()
 
-    def report_blocks(
-        self, search_id: str, format: str = "json", fields: Sequence[str] | None = None
-    ) -> Iterator[bytes]:
-        """The report of a finished search in blocks, for reports that are larger than memory.
+    def save_report(
+        self, search_id: str, file: BinaryIO, format: str = "json", fields: Sequence[str] | None = None
+    ) -> None:
+        """Write the report of a finished search to a file; if the connection ends early, begin again.
+
+        Parameters
+        ----------
+        search_id : str
+        file : binary file
+            It must be seekable, and is overwritten from its start.
+        format : str
+        fields : sequence of str, optional
+            Columns, for the formats in which they can be selected.
 
         Raises
         ------
         ServerError
-            The server refuses it, or the connection ended before the report did.
+            The server refuses the report, or does not answer for the time of ``patience``.
         """
         asked = {"format": format} | ({} if fields is None else {"fields": " ".join(fields)})
         path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
-        connection, answer = self._patiently(lambda: self._answer("GET", path))
+        self._patiently(lambda: self._save(path, file))
+
+    def _save(self, path: str, file: BinaryIO) -> None:
+        file.seek(0)
+        file.truncate()
+        connection, answer = self._answer("GET", path)
         try:
             while block := answer.read(_BLOCK_BYTES):
-                yield block
-        except (http.client.HTTPException, OSError) as error:
+                file.write(block)
+        except http.client.HTTPException as error:
             raise ServerError(0, "cut_short", f"{self.url}: the report ended early; fetch it again") from error
+        except ConnectionError as error:
+            raise ServerError(0, "cut_short", f"{self.url}: the connection ended early; fetch it again") from error
         finally:
             connection.close()
 

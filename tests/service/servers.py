@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from swsearch.cli.app import main
 from swsearch.service.client import Client
 
 
@@ -105,9 +105,7 @@ def worker_pids(server: RunningServer) -> list[int]:
 
 
 def local_report(arguments: list[str], folder: Path) -> bytes:
-    """What `swsearch` prints for these arguments."""
-    done = subprocess.run(
-        [sys.executable, "-m", "swsearch", *arguments], cwd=folder, capture_output=True, check=False, env=os.environ
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    """What `swsearch query` prints for these arguments, made in this process."""
+    out = folder / "local-report"
+    assert main([*arguments, "--out", str(out)]) == 0
+    return out.read_bytes()

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -143,6 +144,30 @@ def test_a_search_can_be_cancelled(server, queries):
         assert cancelled["run"] is None or store.run(cancelled["run"]).state == "interrupted"
     small = client.wait(client.submit(">one\nMKVLAAGIVGLCAKAYLE\n", "few.db")["id"])
     assert small["state"] == "done"
+
+
+def test_a_cancelled_query_stops_the_engine(server):
+    """The query has 6.5e10 cells; the engine is stopped within it, and the worker goes on with the next."""
+    client = server.client()
+    n_before = len(server.events("batch abandoned"))
+    submitted = client.submit(">long\n" + "MKVLAAGIVGLCAKAYLEWT" * 5000, "proteins.db", {"evalue": "inf"})
+    while client.search(submitted["id"])["state"] == "queued":
+        time.sleep(0.01)
+    assert client.cancel(submitted["id"])["state"] == "cancelled"
+    assert client.wait(client.submit(">small\nMKVLAAGIVGL\n", "few.db")["id"])["state"] == "done"
+    assert len(server.events("batch abandoned")) == n_before + 1
+    with HitStore(server.store) as store:
+        run = store.run(client.search(submitted["id"])["run"])
+        assert (run.state, run.n_queries) == ("interrupted", 0)
+
+
+def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
+    """Source: docs/service.md."""
+    page = (DATA.parent / "docs" / "service.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(DATA)
+    exec(compile(code.replace("http://127.0.0.1:8765", server.url), "service.md", "exec"), {})
+    assert len(capfd.readouterr().out.split("\n")) == 70 + 2  # the report ends its last line, and print another
 
 
 def test_what_is_not_there_yet_is_said(server, queries):

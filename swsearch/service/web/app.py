@@ -85,7 +85,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Guard, service=service, metrics=metrics)
     add_error_answers(app)
     app.include_router(router)
-    # THE BROWSER PAGES: app.include_router(swsearch.service.web.pages.router)
+    # THE BROWSER PAGES: swsearch.service.web.pages.wiring.add_pages(app)
 
     @app.get("/healthz", include_in_schema=False)
     def healthz() -> dict[str, str]:
