@@ -102,10 +102,12 @@ def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure |
         parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place:g}</text>')
     parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
     surprising = int((evalues < 0.001).sum())
+    predicted = "By the statistics of the run, chance predicts less than one subject in every bar."
+    if curve:
+        predicted = "The line is the number that chance predicts by the statistics of the run."
     caption = (
         f"{len(bits):,} subjects between {bits.min():.1f} and {bits.max():.1f} bits, {surprising:,} of them with an "
-        f"E-value below 0.001. The line is the number that chance predicts by the statistics of the run. The list ends "
-        f"at an E-value of {evalues.max():.2g}"
+        f"E-value below 0.001. {predicted} The list ends at an E-value of {evalues.max():.2g}"
         + (f" (the limit was {least_evalue:g})" if np.isfinite(least_evalue) else "")
         + ". The vertical axis is logarithmic."
     )
