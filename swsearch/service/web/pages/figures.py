@@ -12,10 +12,12 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
+from swsearch.deterministic import exp, log
 from swsearch.report.overview import ticks
 from swsearch.typing import Floats, Places
 
 _HEIGHT: Final = 180
+_LN2: Final = 0.6931471805599453
 _MAX_BINS: Final = 60
 _MAX_STEPS: Final = 400
 
@@ -64,14 +66,14 @@ def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure |
     positive = evalues > 0
     expected = np.zeros(n_bins)
     if positive.any():
-        log_c = float(np.median(np.log2(evalues[positive]) + bits[positive]))
-        below = np.exp2(np.minimum(log_c - edges, 1000.0))
+        log_c = float(np.median(log(evalues[positive]) + _LN2 * bits[positive]))
+        below = exp(np.minimum(log_c - _LN2 * edges, 700.0))
         expected = below[:-1] - below[1:]
     top = max(1.0, float(counts.max()))
 
     def height(values: Floats) -> Floats:
         """Share of the height on a logarithmic axis from 0.5 to twice the largest count."""
-        shown: Floats = np.clip(np.log(np.maximum(values, 1e-9) / 0.5) / np.log(2 * top / 0.5), 0.0, 1.0)
+        shown: Floats = np.clip(log(np.maximum(values, 1e-9) / 0.5) / log(2 * top / 0.5), 0.0, 1.0)
         return shown
 
     parts: list[str] = []
