@@ -255,17 +255,16 @@ def _read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Place
     """The aligned parts of the query: starts and ends, 0-based and half-open; int64, shape (n_hits,), by rank."""
     found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
     rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
-    places = np.array([tuple(row) for row in rows], np.int64).reshape(-1, 2)
-    return places[:, 0], places[:, 1]
+    starts, ends = zip(*rows, strict=True) if rows else ((), ())
+    return np.array(starts, np.int64), np.array(ends, np.int64)
 
 
 def _read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats]:
     """Bit scores and E-values of the best alignment of each subject; float64, NaN where there is none, by rank."""
     found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
     rows = connection.execute(found.order_by(HITS.c.rank)).all()
-    values = np.array([[np.nan if value is None else value for value in row] for row in rows], np.float64)
-    values = values.reshape(-1, 2)
-    return values[:, 0], values[:, 1]
+    bits, evalues = zip(*rows, strict=True) if rows else ((), ())
+    return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
 
 
 def _read_headers(connection: Connection, query: Row[Any]) -> list[str]:
