@@ -8,18 +8,26 @@ is started by the server. In the end every accepted search is done, once, with t
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-import sqlite3
 import threading
 import time
-from contextlib import closing
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
+from sqlalchemy import func, select
+
 from swsearch.cli.app import main
-from swsearch.store.repository import HitStore
+from swsearch.service.client import Client
+from swsearch.store.searches import SearchStore
+from swsearch.store.service_models import LEASED, SEARCH_QUERIES
+from swsearch.store.session import reading
 from tests.campaign.parts import Budget, Outcome
+from tests.campaign.stores import Server
 from tests.campaign.trials import Trial, run_trials
 from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.store.conftest import POSTGRES
 
 DATA = Path(__file__).parents[2] / "data"
 KILLS = 5
@@ -59,8 +67,6 @@ class Load(threading.Thread):
         self.problem: BaseException | None = None
 
     def run(self) -> None:
-        from swsearch.service.client import Client
-
         try:
             client = Client(self.url, patience=600)
             queries = (DATA / "queries.fasta").read_text()
@@ -77,56 +83,96 @@ class Load(threading.Thread):
             self.problem = error
 
 
-def killed_processes(trial: Trial) -> None:
-    """Kill the web process or the worker five times while somebody searches."""
-    database, lines = database_and_expected(trial.state_dir)
-    server = RunningServer(trial.folder, [database], *NEVER)
-    port = int(server.url.rpartition(":")[2])
-    load = Load(server.url)
-    try:
-        load.start()
-        for _ in range(KILLS):
+def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
+    """Return the trial: five times, a process of the service, or its PostgreSQL, is killed while somebody searches."""
+    victims = ("web process", "worker", "worker") if postgres is None else ("web process", "worker", "PostgreSQL")
+
+    def trial(trial: Trial) -> None:
+        database, lines = database_and_expected(trial.state_dir)
+        target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
+        server = RunningServer(trial.folder, [database], *NEVER, store=target)
+        port = int(server.url.rpartition(":")[2])
+        load = Load(server.url)
+        try:
+            load.start()
+            for _ in range(KILLS):
+                trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
+                victim = trial.rng.choice(victims)
+                trial.counts[f"kills: {victim}"] += 1
+                if victim == "web process":
+                    server.kill()
+                    server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
+                elif victim == "worker":
+                    for pid in worker_pids(server):
+                        os.kill(pid, signal.SIGKILL)
+                else:
+                    assert postgres is not None
+                    postgres.kill()
+                    postgres.start()
+            load.stopping.set()
+            load.join()
+        finally:
+            code = server.stop()
+        trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
+        trial.check(load.problem is None, f"the client: {load.problem!r}")
+        judge(trial, load, lines, target)
+        trial.counts["searches"] += len(load.accepted)
+
+    return trial
+
+
+def wait_for_a_moment(trial: Trial, target: str) -> bool:
+    """Wait for a random time; of three times, twice until a worker has queries in hand. Return whether it has."""
+    with SearchStore(target) as store:
+        if trial.rng.random() < 2 / 3:
+            ends = time.monotonic() + 5
+            while time.monotonic() < ends and not _n_leased(store):
+                time.sleep(0.005)
+            time.sleep(trial.rng.random() * 0.3)
+        else:
             time.sleep(trial.rng.random() * 1.5)
-            with closing(sqlite3.connect(server.store)) as store:
-                leased = store.execute("SELECT count(*) FROM search_queries WHERE state = 'leased'").fetchone()
-            trial.counts["kills with queries in hand"] += leased != (0,)
-            if trial.rng.random() < 0.5:
-                server.kill()
-                trial.counts["kills of the web process"] += 1
-                server = RunningServer(trial.folder, [database], *NEVER, port=port)
-            else:
-                for pid in worker_pids(server):
-                    os.kill(pid, signal.SIGKILL)
-                    trial.counts["kills of a worker"] += 1
-        load.stopping.set()
-        load.join()
-    finally:
-        code = server.stop()
-    trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
-    trial.check(load.problem is None, f"the client: {load.problem!r}")
-    judge(trial, load, lines, server.store)
-    trial.counts["searches"] += len(load.accepted)
+        return _n_leased(store) > 0
 
 
-def judge(trial: Trial, load: Load, lines: list[str], path: Path) -> None:
+def _n_leased(store: SearchStore) -> int:
+    with reading(store._engine) as connection:
+        leased = select(func.count()).select_from(SEARCH_QUERIES).where(SEARCH_QUERIES.c.state == LEASED)
+        return int(connection.execute(leased).scalar_one())
+
+
+def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
     """Check every accepted search, by what the client was given and by what is in the store."""
     for top, key in load.accepted.items():
         trial.check(load.states.get(top) == "done", f"search {key} is {load.states.get(top)}")
         trial.check(load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes")
-    with closing(sqlite3.connect(path)) as store:
-        ended = store.execute("SELECT key, state, n_queries, n_done, n_failed, run_id FROM searches").fetchall()
-        left = store.execute("SELECT count(*) FROM search_queries").fetchone()
-        whole = store.execute("PRAGMA integrity_check").fetchone()
-    trial.check(sorted(row[0] for row in ended) == sorted(load.accepted.values()), "a search was stored twice, or lost")
-    trial.check(all(row[1:5] == ("done", 7, 7, 0) for row in ended), f"searches did not end as they should: {ended}")
-    trial.check(left == (0,), f"{left} queries were left in the queue")
-    trial.check(whole == ("ok",), f"the store is damaged: {whole}")
-    with HitStore(path) as hits:
-        runs = hits.runs()
-        trial.check(sorted(run.id for run in runs) == sorted(row[5] for row in ended), "a search has two runs, or none")
-        trial.check(all((run.state, run.n_missing) == ("finished", 0) for run in runs), "a run is not complete")
+    with SearchStore(target) as store:
+        found = store.searches_of("local", 1000)
+        with reading(store._engine) as connection:
+            left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
+        runs = store.runs()
+    keys = sorted(search.key for search in found)
+    trial.check(keys == sorted(load.accepted.values()), f"accepted {load.accepted}, stored {keys}")
+    ends = [(search.state, search.n_queries, search.n_done, search.n_failed) for search in found]
+    trial.check(set(ends) == {("done", 7, 7, 0)}, f"searches did not end as they should: {ends}")
+    trial.check(left == 0, f"{left} queries were left in the queue")
+    run_ids = sorted(run.id for run in runs)
+    trial.check(run_ids == sorted(search.run_id or 0 for search in found), f"a search has two runs, or none: {run_ids}")
+    trial.check(all((run.state, run.n_missing) == ("finished", 0) for run in runs), "a run is not complete")
 
 
 def run_killed(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """The part."""
-    return run_trials("kill_service", killed_processes, budget, seed, state_dir)
+    """Run the part `kill_service`."""
+    return run_trials("kill_service", killed_processes(None), budget, seed, state_dir)
+
+
+def run_killed_postgresql(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """Run the part `kill_service_postgresql`."""
+    if not POSTGRES:
+        return Outcome(notes=["not run: PostgreSQL's server is not installed"])
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
+    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
+    try:
+        return run_trials("kill_service_postgresql", killed_processes(server), budget, seed, state_dir)
+    finally:
+        server.stop()

@@ -20,11 +20,13 @@ from swsearch.service.client import Client
 class RunningServer:
     """A server with its worker, and the log of both."""
 
-    def __init__(self, folder: Path, databases: list[Path], *arguments: str, port: int = 0) -> None:
+    def __init__(
+        self, folder: Path, databases: list[Path], *arguments: str, port: int = 0, store: str | None = None
+    ) -> None:
         self.folder = folder
-        self.store = folder / "hits.sqlite"
+        self.store = store or str(folder / "hits.sqlite")
         command = [sys.executable, "-m", "swsearch", "serve", *map(str, databases), "--port", str(port)]
-        command += ["--engine", "cpu", "--threads", "1", "--store", str(self.store), *arguments]
+        command += ["--engine", "cpu", "--threads", "1", "--store", self.store, *arguments]
         self.process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
