@@ -17,7 +17,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test run-tests test-gpu lint bench install clean campaign
+.PHONY: demo serve test run-tests test-gpu lint bench install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -43,6 +43,21 @@ demo: $(VENV)/.installed
 	$(BIN)/swsearch query data/lambda_reads.fastq $(DEMO)/lambda.db --format blast6 --store $(DEMO)/hits.sqlite
 	$(BIN)/swsearch runs list --store $(DEMO)/hits.sqlite
 	$(BIN)/swsearch report 1 --store $(DEMO)/hits.sqlite --format tsv | head -n 4
+
+$(VENV)/.installed-service: $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[service]'
+	@touch $@
+
+$(DEMO)/%.db: | $(VENV)/.installed
+	mkdir -p $(DEMO)
+	$(BIN)/swsearch index $(SOURCE) -o $@
+
+$(DEMO)/proteins.db: SOURCE = data/proteins.fasta.gz
+$(DEMO)/lambda.db: SOURCE = data/lambda_phage.fasta
+
+# The search service on the databases of the demo, at http://127.0.0.1:8765. Ctrl-C stops it.
+serve: $(VENV)/.installed-service $(DEMO)/proteins.db $(DEMO)/lambda.db
+	$(BIN)/swsearch serve $(DEMO)/proteins.db $(DEMO)/lambda.db --store $(DEMO)/hits.sqlite
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from alembic import context
 
+from swsearch.store import service_models  # noqa: F401 - the tables of the service
 from swsearch.store.models import Base, SchemaRow
 
 connection = context.config.attributes["connection"]

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
     from swsearch.search.api import open_searcher, sequence
     from swsearch.search.options import SearchOptions
+    from swsearch.service.client import Client
     from swsearch.store.repository import HitStore as Store
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Client",
     "Hit",
     "QueryResult",
     "SearchOptions",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Client": ("swsearch.service.client", "Client"),
     "Hit": ("swsearch.hits.hit", "Hit"),
     "QueryResult": ("swsearch.hits.result", "QueryResult"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),

@@ -4,7 +4,8 @@
     ├── InputError (ValueError)        sequences or parameters from the user that cannot be used
     │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
     │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
-    │   └── ScoringError               a matrix, gap cost or profile that cannot be used
+    │   ├── ScoringError               a matrix, gap cost or profile that cannot be used
+    │   └── Refused                    a request that a service refuses: a limit, or a conflict
     ├── DatabaseError                  a packed database that is missing, foreign, damaged, or already exists
     ├── EngineError                    an engine that fails during its work
     │   ├── EngineUnavailable          an engine that cannot be used on this machine, with the reason
@@ -12,6 +13,7 @@
     └── StoreError                     a store of hits that cannot be read or written
         ├── RunNotFound                no such run
         ├── RunTaken                   a run that another process has just resumed
+        ├── SearchNotFound             no such search in a service
         └── SchemaOutdated             a store of another program version, with the command that upgrades it
 
 :class:`OutputClosed` is not part of the hierarchy: it ends a command after the reader of its results has closed the
@@ -181,3 +183,25 @@ class SchemaOutdated(StoreError):
         self.found = found
         self.needed = needed
         super().__init__(f"{store} has schema {found}, this program needs {needed}; {advice}")
+
+
+class SearchNotFound(StoreError):
+    """A service has no such search, or it belongs to another owner."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__("there is no such search, or it has expired")
+
+
+class Refused(InputError):
+    """A service refuses a request that it understands.
+
+    Attributes
+    ----------
+    code : str
+        The reason in one word, for programs: ``queue_full``, ``daily_limit``, ``too_large``, ``idempotency_conflict`` …
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)

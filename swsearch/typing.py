@@ -32,5 +32,8 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 """Real numbers, one axis."""
 
+Places = NDArray[np.int64]
+"""Positions in a sequence, from 0, one axis."""
+
 LengthRange = tuple[int, int]
 """The shortest and the longest of some lengths."""

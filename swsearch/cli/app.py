@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs
+from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs, serve, tokens
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
@@ -50,6 +50,9 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "batch": (batch.batch, "Search with many files; resumable, in shares."),
     "runs": (runs.app, None),
     "report": (report.report, "Print a stored run in any format."),
+    "serve": (serve.serve, "Serve searches to browsers and scripts."),
+    "worker": (serve.worker, "Search for a service, also on other hosts."),
+    "tokens": (tokens.app, None),
     "engines": (engines.engines, "Show which engines can be used here, and why not."),
     "bench": (bench.app, "Measure how fast this machine searches."),
 }

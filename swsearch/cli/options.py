@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from swsearch.errors import InputError
+from swsearch.search.option_meanings import MEANINGS
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -18,44 +19,29 @@ DEFAULT_STORE: Final = "hits.sqlite"
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
 """Environment variable that specifies the store if ``--store`` is not used."""
 
-_SCORING = "Scoring"
-_CHOICE = "Which hits"
-_FILTERS = "Filters, before the list is cut at --top"
 OUTPUT = "Output"
-_MACHINE = "Machine"
+MACHINE = "Machine"
 
-Top = Annotated[int, typer.Option(min=1, help="Subjects reported for each query.", rich_help_panel=_CHOICE)]
-Evalue = Annotated[float, typer.Option(help="Largest E-value reported.", rich_help_panel=_CHOICE)]
-Ties = Annotated[
-    str, typer.Option(help="cut: exactly --top; all: also those equal to the last.", rich_help_panel=_CHOICE)
-]
-Strand = Annotated[str, typer.Option(help="both, plus or minus; for DNA.", rich_help_panel=_CHOICE)]
-Matrix = Annotated[
-    str | None, typer.Option(help="An NCBI matrix by name, or a file. [protein: BLOSUM62]", rich_help_panel=_SCORING)
-]
-Match = Annotated[int | None, typer.Option(help="Score of equal bases. [DNA: 2]", rich_help_panel=_SCORING)]
-Mismatch = Annotated[int | None, typer.Option(help="Score of different bases. [DNA: -3]", rich_help_panel=_SCORING)]
-GapOpen = Annotated[
-    int | None,
-    typer.Option(help="A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", rich_help_panel=_SCORING),
-]
-GapExtend = Annotated[int | None, typer.Option(help="See --gap-open. [protein: 1, DNA: 2]", rich_help_panel=_SCORING)]
-Translate = Annotated[
-    str | None,
-    typer.Option(
-        help="query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
-        rich_help_panel=_CHOICE,
-    ),
-]
-GeneticCode = Annotated[
-    int | None, typer.Option(help="NCBI's number of the code for --translate. [1]", rich_help_panel=_CHOICE)
-]
-MaxHsps = Annotated[
-    int, typer.Option(min=1, help="Alignments of one subject that are reported.", rich_help_panel=_CHOICE)
-]
-Alphabet = Annotated[
-    str | None, typer.Option(help="protein or dna: what the queries are. [detected]", rich_help_panel=_CHOICE)
-]
+
+def _option(name: str) -> Any:
+    """The option of a search with this name, with its meaning from :mod:`swsearch.search.option_meanings`."""
+    meaning = MEANINGS[name]
+    return typer.Option(help=meaning.help, rich_help_panel=meaning.group, min=meaning.minimum, metavar=meaning.metavar)
+
+
+Top = Annotated[int, _option("top")]
+Evalue = Annotated[float, _option("evalue")]
+Ties = Annotated[str, _option("ties")]
+Strand = Annotated[str, _option("strand")]
+Matrix = Annotated[str | None, _option("matrix")]
+Match = Annotated[int | None, _option("match")]
+Mismatch = Annotated[int | None, _option("mismatch")]
+GapOpen = Annotated[int | None, _option("gap_open")]
+GapExtend = Annotated[int | None, _option("gap_extend")]
+Translate = Annotated[str | None, _option("translate")]
+GeneticCode = Annotated[int | None, _option("genetic_code")]
+MaxHsps = Annotated[int, _option("max_hsps")]
+Alphabet = Annotated[str | None, _option("alphabet")]
 QueryFormat = Annotated[
     str,
     typer.Option(
@@ -63,106 +49,37 @@ QueryFormat = Annotated[
         "All but fasta are profiles with scores of their own at each position; auto knows pssm and stockholm.",
     ),
 ]
-DbSize = Annotated[
-    int | None,
-    typer.Option(help="Residues that E-values are scaled to. [those of the database]", rich_help_panel=_SCORING),
-]
-MinScore = Annotated[int | None, typer.Option(help="Lowest raw score.", rich_help_panel=_FILTERS)]
-MinBits = Annotated[float | None, typer.Option(help="Lowest bit score.", rich_help_panel=_FILTERS)]
-MinIdentity = Annotated[
-    float | None, typer.Option(help="Lowest percentage of equal letters in the alignment.", rich_help_panel=_FILTERS)
-]
-MinQueryCoverage = Annotated[
-    float | None,
-    typer.Option(help="Lowest percentage of the query between the alignment's ends.", rich_help_panel=_FILTERS),
-]
-MinSubjectCoverage = Annotated[
-    float | None,
-    typer.Option(help="Lowest percentage of the subject between the alignment's ends.", rich_help_panel=_FILTERS),
-]
-MinAlignmentLength = Annotated[
-    int | None, typer.Option(help="Fewest columns of the alignment, gaps included.", rich_help_panel=_FILTERS)
-]
-MinLength = Annotated[
-    int | None, typer.Option(help="Shortest subject that is searched, in residues.", rich_help_panel=_FILTERS)
-]
-MaxLength = Annotated[
-    int | None, typer.Option(help="Longest subject that is searched, in residues.", rich_help_panel=_FILTERS)
-]
-IdPattern = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX",
-        help="Search subjects whose identifier has a match of this regular expression.",
-        rich_help_panel=_FILTERS,
-    ),
-]
-Include = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Search these subjects alone: identifiers or accessions, one a line. An accession without a version "
-        "names every version.",
-        rich_help_panel=_FILTERS,
-    ),
-]
-Exclude = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Do not search these subjects; as for --include.", rich_help_panel=_FILTERS),
-]
-Taxid = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ID[,ID…]",
-        help="Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers). Without --taxonomy an id "
-        "stands for itself, not for what lies below it.",
-        rich_help_panel=_FILTERS,
-    ),
-]
-TaxidMap = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="For --taxid: lines of identifier and taxonomy id, or NCBI's accession2taxid; headers then do not count.",
-        rich_help_panel=_FILTERS,
-    ),
-]
-Taxonomy = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE", help="For --taxid: NCBI's nodes.dmp, which adds all descendants.", rich_help_panel=_FILTERS
-    ),
-]
-Mask = Annotated[
-    str,
-    typer.Option(
-        help="Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
-        rich_help_panel=_SCORING,
-    ),
-]
-MaskMode = Annotated[
-    str,
-    typer.Option(
-        help="soft: masked residues find no subject but align; hard: they become X or N.", rich_help_panel=_SCORING
-    ),
-]
-Composition = Annotated[
-    str,
-    typer.Option(help="bias: lower what is frequent in the query's vicinity; for protein.", rich_help_panel=_SCORING),
-]
-Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=_MACHINE)]
+DbSize = Annotated[int | None, _option("dbsize")]
+MinScore = Annotated[int | None, _option("min_score")]
+MinBits = Annotated[float | None, _option("min_bits")]
+MinIdentity = Annotated[float | None, _option("min_identity")]
+MinQueryCoverage = Annotated[float | None, _option("min_query_coverage")]
+MinSubjectCoverage = Annotated[float | None, _option("min_subject_coverage")]
+MinAlignmentLength = Annotated[int | None, _option("min_alignment_length")]
+MinLength = Annotated[int | None, _option("min_length")]
+MaxLength = Annotated[int | None, _option("max_length")]
+IdPattern = Annotated[str | None, _option("id_pattern")]
+Include = Annotated[str | None, _option("include")]
+Exclude = Annotated[str | None, _option("exclude")]
+Taxid = Annotated[str | None, _option("taxid")]
+TaxidMap = Annotated[str | None, _option("taxid_map")]
+Taxonomy = Annotated[str | None, _option("taxonomy")]
+Mask = Annotated[str, _option("mask")]
+MaskMode = Annotated[str, _option("mask_mode")]
+Composition = Annotated[str, _option("composition")]
+Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=MACHINE)]
 Threads = Annotated[
-    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=_MACHINE)
+    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE)
 ]
 Devices = Annotated[
     str | None,
-    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=_MACHINE),
+    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=MACHINE),
 ]
 Kernel = Annotated[
     str,
     typer.Option(
         help="strip, or CUDASW++ 2.0's simt, striped or partitioned; of the cuda engine, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 NoBound = Annotated[
@@ -170,12 +87,12 @@ NoBound = Annotated[
     typer.Option(
         "--no-bound",
         help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
-        rich_help_panel=_MACHINE,
+        rich_help_panel=MACHINE,
     ),
 ]
 PartitionResidues = Annotated[
     int | None,
-    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=_MACHINE),
+    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=MACHINE),
 ]
 Format = Annotated[
     str,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from swsearch.cli import options
 from swsearch.cli.search_arguments import RunArguments, SearchArguments, takes_arguments
 
 
@@ -21,6 +22,15 @@ def query(
     *,
     run: RunArguments,
     search: SearchArguments,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Search on a server (`swsearch serve`); DB is then the name of one of its databases. SWSEARCH_TOKEN "
+            "has the token.",
+            rich_help_panel=options.MACHINE,
+        ),
+    ] = None,
 ) -> None:
     """Search a database with every sequence of the files; print ranked hits and store them.
 
@@ -34,7 +44,14 @@ def query(
     Example: swsearch query proteins.fasta genome.db --translate subject --genetic-code 11
 
     Example: swsearch query queries.fasta proteins.db --mask tantan --composition bias --plot scores.png
+
+    Example: swsearch query queries.fasta proteins.db --server http://127.0.0.1:8765
     """
+    if server is not None:
+        from swsearch.cli.remote import execute_on_server
+
+        execute_on_server(server, files, search, run)
+        return
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 

@@ -1,8 +1,9 @@
 """``html``: one self-contained page for reading, sorting and printing.
 
-Each query has an overview graphic, a table that can be sorted by any column, and its alignments; each query is written
-as soon as its result is available. The page loads no other files; its content security policy forbids it. If scripts
-are disabled, only sorting is unavailable.
+Each query has an overview graphic whose bars lead to the alignments, a table that can be sorted by any column, and its
+alignments; each query is written as soon as its result is available. The page loads no other files; its content
+security policy forbids it. If scripts are disabled, only sorting is unavailable. The style sheet begins with the
+components that the pages of the search service have too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Final, TextIO
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
-from swsearch.report.overview import COLOURS, MAX_BARS, overview
+from swsearch.report.overview import key, overview
 from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
@@ -58,8 +59,10 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-    yield f"<title>Hits in {_text(run.database.name)}</title>\n<style>\n{_page_file('style.css')}</style>\n</head>\n"
-    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n<h1>Smith-Waterman search</h1>\n<dl>\n'
+    style = _page_file("components.css") + _page_file("style.css")
+    yield f"<title>Hits in {_text(run.database.name)}</title>\n<style>\n{style}</style>\n</head>\n"
+    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n'
+    yield '<h1>Smith-Waterman search</h1>\n<dl class="facts">\n'
     facts = {
         "Database": database_line(run),
         "Scoring": scoring_line(run),
@@ -71,7 +74,7 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield "<style>table.short tbody tr { display: table-row !important; } .all { display: none; }</style></noscript>\n"
     yield "</header>\n"
     yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
-    yield '<p class="status" role="status"></p>\n<main id="hits">\n'
+    yield '<p class="status unseen" role="status"></p>\n<main id="hits">\n'
 
 
 def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
@@ -90,21 +93,18 @@ def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
 
 def _figure(query: QueryResult, name: str) -> Iterator[str]:
     yield "<figure>\n"
-    yield from overview(query, f"{name}-overview")
+    yield from overview(
+        query.hits, query.length, f"{name}-overview", lambda hit: f"#{_anchor(name, hit)}", f"{name}-hits"
+    )
     yield "<figcaption>"
-    if len(query.hits) > MAX_BARS:
-        yield f"The best {MAX_BARS} of the {len(query.hits):,} hits below. "
-    if query.hits[0].bits is not None:
-        yield "Bit score:"
-        for _, colour, words in COLOURS:
-            yield f'<span class="key" style="background:{colour}"></span>{words}'
+    yield from key(query.hits, len(query.hits))
     yield "</figcaption>\n</figure>\n"
 
 
 def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     titles = ["#", "id", "description", *number_titles(run)]
     short = len(query.hits) > ROWS_SHOWN
-    yield f'<div class="scroll" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
+    yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
     yield f'<caption id="{name}-caption">Hits of {_text(identifier(query.header))}</caption>\n<thead>\n<tr>'
     for title in titles:

@@ -64,8 +64,11 @@ def frames_line(run: RunInfo) -> str | None:
     return f"{what} translated in six frames{some}; genetic code {run.genetic_code}"
 
 
-def hits_line(run: RunInfo, query: QueryResult) -> str:
-    """The numbers of subjects that passed and that are shown, or the reason why there is none."""
+def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -> str:
+    """The numbers of subjects that passed and that are shown, or the reason why there is none.
+
+    ``n_subjects`` is the number of subjects of the result; by default, ``query`` contains all its hits.
+    """
     given = run.parameters
     limit = given.get("evalue")
     if run.lam is None or limit in (None, "inf"):
@@ -84,11 +87,11 @@ def hits_line(run: RunInfo, query: QueryResult) -> str:
     if query.n_passed == 0:
         return f"none of {subjects} has {ruled}{advice}"
     has = "has" if query.n_passed == 1 else "have"
-    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query)}"
+    shown = query.n_subjects if n_subjects is None else n_subjects
+    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query, shown)}"
 
 
-def _shown(run: RunInfo, query: QueryResult) -> str:
-    shown = query.n_subjects
+def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
     if not any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS):
         if shown >= query.n_passed:
             return "it is shown" if query.n_passed == 1 else "all are shown"

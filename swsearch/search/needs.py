@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Final
 
-from swsearch.errors import AlphabetMismatch
+from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.sequences.alphabet import DNA, PROTEIN, PROTEIN_ADVICE, Alphabet, refuse_dna
+from swsearch.sequences.genetic_code import CODON
+from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import shown_name
+from swsearch.words import counted, shortened
 
+MAX_QUERY_LENGTH: Final = 2**24
+"""Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
 _OPTION = {
     (PROTEIN.name, PROTEIN.name): "to search with protein leave --translate out",
     (DNA.name, PROTEIN.name): "to translate it say --translate query",
@@ -69,6 +75,26 @@ class QueryNeeds:
     def refusal(self, what: str, found: Alphabet) -> AlphabetMismatch:
         """The error for the query or file ``what``, whose alphabet ``found`` is not the required one."""
         return AlphabetMismatch(self.alphabet.name, found.name, what, self.advice(found))
+
+    def check_query(self, query: SequenceRecord) -> None:
+        """Refuse a query of another alphabet, or one that is too short or too long.
+
+        Raises
+        ------
+        AlphabetMismatch
+            The alphabet of the query is not :attr:`alphabet`.
+        InputError
+            The query is empty, shorter than a codon although it is to be translated, or longer than
+            :data:`MAX_QUERY_LENGTH`.
+        """
+        name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
+        if query.alphabet is not self.alphabet:
+            raise self.refusal(name, query.alphabet)
+        shortest = CODON if self.translate in ("query", "both") else 1
+        if not shortest <= len(query) <= MAX_QUERY_LENGTH:
+            raise InputError(
+                f"{name} has {counted(len(query), 'residue')}; {shortest} to {MAX_QUERY_LENGTH} can be searched"
+            )
 
     def of_this_search(self, problem: str) -> str:
         """The message ``problem`` about a query's letter, with its advice on protein adapted to this search."""

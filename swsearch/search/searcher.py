@@ -45,14 +45,10 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.search.top_k_bound import TopKBound
-from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats, LengthRange
 from swsearch.words import counted, shortened
-
-MAX_QUERY_LENGTH = 2**24
-"""Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
@@ -203,15 +199,9 @@ class Searcher:
         if not isinstance(query, SequenceRecord):
             advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
             raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
-        name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-        if query.alphabet is not self.query_alphabet:
-            raise self.needs.refusal(name, query.alphabet)
-        shortest = 1 if self.options.query_frames == (0,) else CODON
-        if not shortest <= len(query) <= MAX_QUERY_LENGTH:
-            raise InputError(
-                f"{name} has {counted(len(query), 'residue')}; {shortest} to {MAX_QUERY_LENGTH} can be searched"
-            )
+        self.needs.check_query(query)
         if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
+            name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
             raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:

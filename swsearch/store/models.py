@@ -1,5 +1,7 @@
 """The tables of a store: ``runs``, ``queries``, ``hits``, ``failures``, and ``swsearch_schema`` for their revision.
 
+Those of the search service are in :mod:`swsearch.store.service_models`.
+
 The rest of the program does not use rows: :mod:`swsearch.store.records` translates between rows and records. The SQL
 is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these classes describe, and a test
 compares them with the result of the migrations.
@@ -30,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_d"
+SCHEMA: Final = "0.1.0_e"
 """The revision of these tables."""
 
 RUNNING: Final = "running"

@@ -129,11 +129,7 @@ class HitStore(Closeable):
         """
         try:
             with self._writing() as connection:
-                connection.execute(_this_failure(run_id, result.number))
-                values = {"run_id": run_id, **query_values(result)}
-                query_id = int(connection.execute(insert(QUERIES).returning(QUERIES.c.id), values).scalar_one())
-                if result.hits:
-                    insert_rows(connection, HITS, [hit_values(query_id, hit) for hit in result.hits])
+                insert_query(connection, run_id, result)
         except StoreError as error:
             if isinstance(error.__cause__, IntegrityError) and self._whole is None:
                 self._explain_refusal(run_id, result, error)
@@ -368,6 +364,15 @@ class HitStore(Closeable):
         if found is None:
             raise RunNotFound(str(run), self.name)
         return int(found)
+
+
+def insert_query(connection: Connection, run_id: int, result: QueryResult) -> None:
+    """Insert a query with all its hits, in place of a failure of this query."""
+    connection.execute(_this_failure(run_id, result.number))
+    values = {"run_id": run_id, **query_values(result)}
+    query_id = int(connection.execute(insert(QUERIES).returning(QUERIES.c.id), values).scalar_one())
+    if result.hits:
+        insert_rows(connection, HITS, [hit_values(query_id, hit) for hit in result.hits])
 
 
 def _at_work(run: StoredRun) -> str:

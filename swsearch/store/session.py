@@ -26,6 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.resources import resource_folder
+from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
 BUSY_SECONDS: Final = 60.0
@@ -37,7 +38,6 @@ _DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save wha
 # when SIGTERM or Ctrl-C arrives while it closes a connection; without a handler, Python would print that to stderr.
 logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
 
-_SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _PASSWORD: Final = re.compile(r"(\w://[^\s:/@]*:)[^\s/]+@")
 _CREATION_LOCK: Final = 0x73775365
 """Key of the advisory lock of PostgreSQL that is held while a store is created or upgraded."""
@@ -180,9 +180,9 @@ def translated(url: URL) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise StoreError(f"{display_name(url)}: {_explain(error.orig, url)}") from error
+        raise StoreError(_message(error.orig, url)) from error
     except sqlite3.Error as error:  # SQLAlchemy does not wrap errors that occur while a connection is set up
-        raise StoreError(f"{display_name(url)}: {_explain(error, url)}") from error
+        raise StoreError(_message(error, url)) from error
     except UnicodeDecodeError as error:  # raised by the driver for a message of SQLite that quotes damaged bytes
         raise StoreError(f"{display_name(url)}: {_DAMAGED}") from error
     except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
@@ -209,11 +209,18 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
             for row in rows:
                 copy.write_row(row)
     except connection.dialect.loaded_dbapi.Error as error:  # not wrapped, because the call bypasses SQLAlchemy
-        raise StoreError(f"{display_name(connection.engine.url)}: {_explain(error, connection.engine.url)}") from error
+        raise StoreError(_message(error, connection.engine.url)) from error
+
+
+def _message(error: BaseException | None, url: URL) -> str:
+    """The message for an error of the driver."""
+    if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_NOTADB"):
+        return f"{display_name(url)} is not an SQLite database; choose another file with --store"
+    return f"{display_name(url)}: {_explain(error, url)}"
 
 
 def _explain(error: BaseException | None, url: URL) -> str:
-    """The message for an error of the driver."""
+    """What went wrong, and what to do."""
     code = str(getattr(error, "sqlite_errorname", ""))
     first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
     folder = Path(display_name(url)).parent
@@ -227,8 +234,6 @@ def _explain(error: BaseException | None, url: URL) -> str:
         if not folder.is_dir():
             return f"the folder {folder} does not exist; create it, or choose another file with --store"
         return "it cannot be opened or created; check its permissions and its folder's, or choose another with --store"
-    if code.startswith("SQLITE_NOTADB"):
-        return "this is not an SQLite database; choose another file with --store"
     if code.startswith("SQLITE_CORRUPT"):
         return _DAMAGED
     if code.startswith("SQLITE_IOERR"):
@@ -272,23 +277,22 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
 
 
 def _check_file(url: URL, *, create: bool) -> None:
-    """Refuse a missing file if the store is only read, a folder, or a file of another kind."""
+    """Refuse a missing file if the store is only read, and a folder.
+
+    SQLite itself refuses a file of another kind. The file is not opened here, since closing it would release all locks
+    of this process on it (POSIX), those of other connections to the store included: the next process that closes the
+    store would then delete the log that is in use.
+    """
     if url.drivername != "sqlite" or "uri" in url.query:
         return
     path = Path(str(url.database))
     try:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; a store is a file, choose one with --store")
-        if not path.exists():
-            if not create:
-                raise StoreError(f"there is no store {path}; `swsearch query --store {path}` makes one")
-            return
-        with path.open("rb") as file:
-            start = file.read(len(_SQLITE_MAGIC))
+        if not path.exists() and not create:
+            raise StoreError(f"there is no store {path}; `swsearch query --store {path}` makes one")
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
-    if start and start != _SQLITE_MAGIC:
-        raise StoreError(f"{path} is not an SQLite database; choose another file with --store")
 
 
 def _create(engine: Engine) -> str:

@@ -83,6 +83,14 @@ PARTS: list[Part] = [
         )
     ),
     Part(
+        "kill_service", "kill -9 of a service's processes, five times a trial, while somebody searches",
+        function_of("service", "run_killed"), share=3.0, trials=20, small=1,
+    ),
+    Part(
+        "kill_service_postgresql", "the same with PostgreSQL, which is killed, too",
+        function_of("service", "run_killed_postgresql"), share=1.5, trials=10,
+    ),
+    Part(
         "failing_calls", "a system call fails, is cut short or interrupted: all commands",
         function_of("disks", "run_failing_calls"), share=4.0, trials=1_600, small=8,
     ),

@@ -21,9 +21,7 @@ import pytest
 from tests.patience import LIMIT_SECONDS
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
-SKIPPED = (
-    "no browser (Debian package chromium, or chromium-headless-shell; too large a download to be installed unasked)"
-)
+SKIPPED = "no browser (Debian package chromium, or chromium-headless-shell)"
 
 needs_browser = pytest.mark.skipif(PROGRAM is None, reason=SKIPPED)
 

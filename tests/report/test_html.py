@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from swsearch.report.html import ROWS_SHOWN
-from swsearch.report.overview import MAX_BARS
+from swsearch.report.overview import MAX_BARS, overview
 from swsearch.report.pairwise import blocks
 from tests.report.browser import Browser, needs_browser
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
@@ -84,7 +84,7 @@ def test_the_page_is_whole_and_refers_to_itself_alone(page_of, run, queries):
     assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
     assert [address for address in page.addresses if not address.startswith("#")] == ["data:,"]
     assert page.tags.count("article") == sum(len(query.hits) for query in queries)
-    assert page.tags.count("svg") == sum(bool(query.hits) for query in queries)
+    assert page.tags.count("figure") == sum(bool(query.hits) for query in queries)
 
 
 def test_headers_are_text_whatever_they_hold(page_of):
@@ -97,14 +97,23 @@ def test_headers_are_text_whatever_they_hold(page_of):
 
 
 def test_bars_lie_where_the_hits_do(written):
-    """By hand: the query's 144 residues are 810 wide from 190 on; residues 1-117 end at 190 + 810 * 117 / 144."""
-    bars = re.findall(r'<rect x="([\d.]+)" y="(\d+)" width="([\d.]+)"', written("html"))
-    assert bars == [("190.0", "24", "810.0"), ("190.0", "39", "658.1")]
+    """By hand: 144 of the query's 144 residues are 100 % of the width, residues 1-117 are 117 / 144 of it."""
+    bars = re.findall(r'href="#(\w+)" title="([^"]*)".*?<rect x="([\d.]+%)" y="0" width="([\d.]+%)"', written("html"))
+    assert bars == [
+        ("q1h1", "1. s1: 1-144, 280 bits, E-value 3e-103", "0%", "100%"),
+        ("q1h2", "2. s3: 1-117, 175 bits, E-value 1e-62", "0%", "81.25%"),
+    ]
+
+
+def test_a_bar_in_the_middle_begins_where_its_alignment_does(written):
+    """By hand: residues 37-72 of 144 begin at 36 / 144 = 25 % and are 25 % wide."""
+    middle = replace(SELF, alignment=replace(SELF.alignment, query_start=36, query_end=72))
+    assert '<rect x="25%" y="0" width="25%"' in "".join(overview([middle], 144, "o", lambda hit: "#hit", "after"))
 
 
 def test_only_the_best_hits_are_drawn_and_the_page_says_so(written):
     report = written("html", queries=(many(MAX_BARS + 7),))
-    assert report.count("<rect ") == MAX_BARS
+    assert report.count('<rect x="') == MAX_BARS
     assert f"The best {MAX_BARS} of the {MAX_BARS + 7} hits below." in report
     assert report.count('<th scope="row">') == MAX_BARS + 7
 
@@ -174,9 +183,15 @@ def test_a_click_sorts_and_another_sorts_the_other_way(show):
 def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
     """Source: names sorted with their numbers as numbers: s1, s2, … s40."""
     browser = show(queries=(many(40),))
-    for _ in range(12):
+    focus = "document.activeElement.textContent"
+    for _ in range(4):
         browser.press("Tab", 9)
-        if browser.evaluate("document.activeElement.textContent") == "id":
+        if browser.evaluate(focus) == "Skip the overview":
+            break
+    browser.press("Enter", 13)
+    for _ in range(4):
+        browser.press("Tab", 9)
+        if browser.evaluate(focus) == "id":
             break
     browser.press("Enter", 13)
     assert column(browser, 1) == [f"s{number}" for number in range(1, 41)]
@@ -196,7 +211,8 @@ def test_a_screen_reader_finds_names_and_roles(show):
     """Source: the browser's accessibility tree."""
     browser = show()
     named = accessible(browser)
-    assert ("image", "Where on the query the hits align") in named
+    assert ("group", "Where on the query the hits align") in named
+    assert ("link", "1. s1 1-144, 280 bits, E-value 3e-103") in named
     assert ("table", "Hits of q1") in named
     assert ("columnheader", "E-value") in named
     assert ("columnheader", "rank") in named
@@ -217,6 +233,33 @@ def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
     assert {name for role, name in named if role == "heading"} >= {
         f"{rank}. s{rank * 7 % 20 + 1} some protein" for rank in range(1, 21)
     }
+
+
+@needs_browser
+def test_a_bar_leads_to_its_alignment(show):
+    browser = show()
+    browser.click(".overview li:nth-child(2) a")
+    assert browser.evaluate("location.hash") == "#q1h2"
+    assert browser.evaluate("document.querySelector(':target h4').textContent") == "2. s3"
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "n_lines"), [(1200, 3), (1600, 2)])
+def test_a_wide_window_shows_the_whole_table_with_descriptions_of_few_lines(show, width, n_lines):
+    """The description has 90 characters, as half of those in Swiss-Prot have or fewer."""
+    words = "Probable tRNA uridine 5-carboxymethylaminomethyl modification enzyme OS=Some organism OX=1"
+    hits = tuple(replace(hit, subject_header=f"sp|Q600K7|ENGB_MYCH2 {words}") for hit in many(20).hits)
+    browser = show(queries=(replace(many(20), hits=hits),))
+    try:
+        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        assert browser.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.scroll'))") == 0
+        shown = (
+            "(e => { const s = getComputedStyle(e), f = Number.parseFloat; return"
+            " (e.clientHeight - 2 * f(s.paddingTop)) / f(s.lineHeight); })"
+        )
+        assert round(browser.evaluate(f"{shown}(document.querySelector('td.text'))")) <= n_lines
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
 
 
 @needs_browser

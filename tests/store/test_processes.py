@@ -189,3 +189,22 @@ def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
         connection.commit()
         connection.close()
         assert store.run(run_id).state == "interrupted"
+
+
+def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
+    """If the file were opened and closed beside SQLite, POSIX would release the locks of the first store.
+
+    Another process that closes the store would then delete the log in use, and what follows would be lost.
+    """
+    path = tmp_path / "hits.sqlite"
+    with HitStore(path, create=True) as first:
+        first.start_run(RUN)
+        with HitStore(path) as second:
+            assert len(second.runs()) == 1
+        code = "import sys; from swsearch.store.repository import HitStore; HitStore(sys.argv[1]).close()"
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+        assert Path(f"{path}-wal").exists()
+        first.start_run(RUN)
+        count = "import sys; from swsearch.store.repository import HitStore; print(len(HitStore(sys.argv[1]).runs()))"
+        done = subprocess.run([sys.executable, "-c", count, str(path)], check=True, capture_output=True, text=True)
+        assert done.stdout == "2\n"

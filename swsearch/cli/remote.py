@@ -1,0 +1,124 @@
+"""``swsearch query --server``: the search is made by a server, and prints what a search on this machine prints."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from swsearch.cli import options
+from swsearch.cli.search_arguments import RunArguments, SearchArguments
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.service.client import Client
+
+_HERE_ALONE: Final = (
+    "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
+    "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
+)  # fmt: skip
+"""Options that have a meaning on this machine alone."""
+
+
+def execute_on_server(url: str, files: list[str], search: SearchArguments, run: RunArguments) -> None:
+    """Search with the queries of all files but the last, which is the name of a database of the server.
+
+    Ctrl-C cancels the search.
+    """
+    if len(files) < 2:
+        raise typer.BadParameter("give at least one query file and the name of a database of the server")
+    *paths, database = files
+    _refuse_options_of_this_machine(search, run)
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.report.registry import get_format
+    from swsearch.service.client import Client
+
+    refuse_collisions({"--out": run.out or "-"}, inputs=paths)
+    names = options.field_list(run.fields)
+    report = get_format("table" if run.format_name == "none" else run.format_name, names)
+    client = Client(url)
+    text = _queries(client, paths, database, search, run)
+    submitted = client.submit(text, database, _options(search), alphabet=search.alphabet)
+    try:
+        with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, search.quiet) as progress:
+            n_done = 0
+
+            def advance(found: dict[str, Any]) -> None:
+                nonlocal n_done
+                progress.advance(found["cells_done"] - n_done)
+                n_done = found["cells_done"]
+                if found["state"] == "queued":
+                    progress.note(f"place {found['position']} in the queue")
+
+            done = client.wait(submitted["id"], advance)
+            advance(done)
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(submitted["id"])
+        raise
+    if done["state"] != "done":
+        raise InputError(
+            f"{client.url}: the search is {done['state']}{': ' + done['reason'] if done['reason'] else ''}"
+        )
+    if run.format_name != "none" or run.out is not None:
+        # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
+        with tempfile.TemporaryFile() as file:
+            client.save_report(done["id"], file, report.name, names)
+            file.seek(0)
+            with result_stream(run.out, binary=report.binary) as stream:
+                stream.flush()
+                shutil.copyfileobj(file, stream.buffer)
+    failed = client.queries(done["id"], limit=1)["failed"] if done["queries"]["failed"] else []
+    for query in failed:
+        say(f"failed: query {query['number'] + 1}: {query['reason']}")
+    if not search.quiet:
+        say(f"stored as search {done['id']} at {client.url}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _refuse_options_of_this_machine(search: SearchArguments, run: RunArguments) -> None:
+    for arguments in (search, run):
+        for field in fields(arguments):
+            if field.name in _HERE_ALONE and getattr(arguments, field.name) != field.default:
+                name = field.name.replace("_", "-")
+                raise InputError(f"--{name} has no meaning with --server, whose machine searches; leave it out")
+    if search.matrix is not None and Path(search.matrix).exists():
+        raise InputError(f"--matrix {search.matrix} is a file, which no server reads; give the name of a matrix")
+
+
+def _options(search: SearchArguments) -> dict[str, Any]:
+    """The options that determine the hits, where they differ from their defaults."""
+    asked = search.asked.as_parameters()
+    kept = {name: value for name, value in asked.items() if value is not None}
+    return {name: value for name, value in kept.items() if name not in _HERE_ALONE}
+
+
+def _queries(client: Client, paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> str:
+    """All queries as FASTA text; they are read here, so that messages name file and line."""
+    from swsearch.search.needs import QueryNeeds
+    from swsearch.search.query_file import QueryFiles, read_queries
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    offered = {found["name"]: found for found in client.databases()}
+    if database not in offered:
+        raise InputError(f"{client.url} has no database {database!r}; choose {', '.join(offered) or 'another server'}")
+    needs = QueryNeeds(database, ALPHABETS[offered[database]["alphabet"]], search.translate)
+    needs.check_database()
+    options.check_alphabet(search.alphabet, needs)
+    files = QueryFiles.of(paths, run.query_format)
+    if files.hold_profiles:
+        raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
+    parts = []
+    for path in files.paths:
+        for record in read_queries(path, needs.alphabet, force_alphabet=search.alphabet is not None, needs=needs):
+            needs.check_query(record)
+            parts.append(f">{record.header}\n{record.letters}\n")
+    return "".join(parts)

@@ -1,0 +1,139 @@
+"""``swsearch serve`` and ``swsearch worker``: the search service."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import fields, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swsearch.cli import options
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.service.settings import Limits
+
+DatabasePaths = Annotated[
+    list[str], typer.Argument(metavar="DB…", help="Databases; each is offered under the last part of its path.")
+]
+ExpiryDays = Annotated[
+    float, typer.Option(min=0, help="Days after which a finished search is deleted with its results; 0 keeps all.")
+]
+
+GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with a query before it fails.")]
+
+
+def serve(
+    databases: DatabasePaths,
+    store: options.KeptStore = options.DEFAULT_STORE,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but a loopback address needs tokens.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any free one.")] = 8765,
+    engine: options.Engine = "auto",
+    threads: options.Threads = None,
+    devices: options.Devices = None,
+    worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
+    expiry_days: ExpiryDays = 30.0,
+    give_up_after: GiveUpAfter = 3,
+    limit: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="A limit, such as search_queries=100; repeatable.")
+    ] = None,
+) -> None:
+    """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
+
+    Searches are kept in the store: they go on after a restart, and `swsearch runs` lists them. The log is JSON lines on
+    stderr; stdout gets the address when the server is ready.
+
+    Example: swsearch serve proteins.db genome.db --store hits.sqlite
+
+    Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
+    """
+    _require_service()
+    from swsearch.service.databases import named_databases
+    from swsearch.service.server import is_loopback, worker_command
+    from swsearch.service.server import serve as run_server
+    from swsearch.service.settings import Limits, Settings
+    from swsearch.store.tokens import TokenStore
+
+    named = named_databases(databases)
+    with TokenStore(store, create=True) as tokens:
+        tokens_required = tokens.has_tokens()
+        shown = tokens.name
+    if not is_loopback(host) and not tokens_required:
+        advice = f"`swsearch tokens add NAME --store {shown}` makes one"
+        raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
+    os.environ[options.STORE_VARIABLE] = store
+    asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
+    asked += [] if threads is None else ["--threads", str(threads)]
+    asked += [] if devices is None else ["--devices", devices]
+    settings = Settings(
+        databases=named,
+        store=store,
+        tokens_required=tokens_required,
+        worker_command=worker_command(databases, asked) if worker else (),
+        expiry_days=expiry_days,
+        limits=_limits(Limits(), limit or []),
+    )
+    run_server(settings, host, port, lambda url: print(url, flush=True))
+
+
+def worker(
+    databases: DatabasePaths,
+    store: options.KeptStore = options.DEFAULT_STORE,
+    engine: options.Engine = "auto",
+    threads: options.Threads = None,
+    devices: options.Devices = None,
+    expiry_days: ExpiryDays = 30.0,
+    give_up_after: GiveUpAfter = 3,
+    hints: Annotated[bool, typer.Option("--hints", hidden=True)] = False,
+) -> None:
+    """Search for a service: take queries from its store, and commit their hits, until SIGTERM.
+
+    `swsearch serve` starts one worker. More of them, also on other hosts, share a store in PostgreSQL; each is given
+    the databases that it can search. A worker that is killed loses nothing: others take its queries.
+
+    Example: swsearch worker proteins.db --store postgresql://me@host/hits --devices 1
+    """
+    _require_service()
+    from swsearch.service.databases import Databases, named_databases
+    from swsearch.service.residents import Residents
+    from swsearch.service.worker import Worker
+    from swsearch.store.leases import WorkStore
+
+    chosen = Databases(named_databases(databases))
+    keep = timedelta(days=expiry_days) if expiry_days else None
+    with (
+        WorkStore(store, create=True) as opened,
+        Residents(chosen, engine, threads, options.device_list(devices)) as residents,
+    ):
+        working = Worker(opened, residents, keep=keep, max_losses=give_up_after, hints=hints)
+
+        def stop(*_: Any) -> None:
+            working.stop()
+
+        signal.signal(signal.SIGTERM, stop)
+        # Ctrl-C reaches both processes of a server; the server then ends the pipe.
+        signal.signal(signal.SIGINT, signal.SIG_IGN if hints else stop)
+        working.run()
+
+
+def _limits(limits: Limits, given: list[str]) -> Limits:
+    names = [field.name for field in fields(limits)]
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in names or not value.isdecimal() or int(value) < 1:
+            raise InputError(f"--limit {text}: give NAME=N with N above 0, and one of {', '.join(names)}")
+        limits = replace(limits, **{name: int(value)})
+    return limits
+
+
+def _require_service() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("fastapi", "uvicorn", "sse_starlette", "prometheus_client") if find_spec(name) is None]
+    if missing:
+        raise InputError(f"{', '.join(missing)} not installed; `pip install 'swsearch[service]'` adds what is needed")

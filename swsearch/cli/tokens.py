@@ -1,0 +1,67 @@
+"""``swsearch tokens``: who may use a service."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from swsearch.cli import options
+from swsearch.errors import InputError
+
+app = typer.Typer(
+    help="Add, list and revoke the tokens of a service. A server with a token answers no request without one.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def add(
+    owner: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; owners see their own searches.")],
+    store: options.KeptStore = options.DEFAULT_STORE,
+) -> None:
+    """Make a token and print it. It is shown this once; the store keeps its SHA-256.
+
+    Example: swsearch tokens add ann --store hits.sqlite
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.tokens import TokenStore
+
+    with TokenStore(store, create=True) as opened:
+        stored, token = opened.add_token(owner)
+        print(token)
+        say(f"token {stored.id} of {owner}; a server that runs without tokens asks for them after a restart")
+
+
+@app.command("list")
+def list_tokens(store: options.KeptStore = options.DEFAULT_STORE) -> None:
+    """List the tokens: id, owner, when they were made and revoked.
+
+    Example: swsearch tokens list --store hits.sqlite
+    """
+    from swsearch.store.tokens import TokenStore
+
+    with TokenStore(store) as opened:
+        for token in opened.tokens():
+            state = "valid" if token.revoked is None else f"revoked {token.revoked:%Y-%m-%d %H:%M}"
+            print(f"{token.id}  {token.created:%Y-%m-%d %H:%M}  {state}  {token.owner}")
+
+
+@app.command()
+def revoke(
+    tokens: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of `swsearch tokens list`.")],
+    store: options.KeptStore = options.DEFAULT_STORE,
+) -> None:
+    """Revoke tokens: within seconds, a running server refuses them.
+
+    Example: swsearch tokens revoke 1f0c22aa --store hits.sqlite
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.tokens import TokenStore
+
+    if not tokens:
+        raise InputError("give the id of a token")
+    with TokenStore(store) as opened:
+        for token_id in tokens:
+            token = opened.revoke_token(token_id)
+            say(f"token {token.id} of {token.owner} is revoked")

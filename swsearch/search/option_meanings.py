@@ -1,0 +1,129 @@
+"""The meaning of each option of a search, written once for the command line and for the pages of the search service.
+
+:data:`MEANINGS` has an entry for each field of :class:`swsearch.search.options.SearchOptions`, and for ``--alphabet``.
+The module imports nothing that takes time, because ``--help`` needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+SCORING: Final = "Scoring"
+CHOICE: Final = "Which hits"
+FILTERS: Final = "Filters, before the list is cut at --top"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """One option.
+
+    Attributes
+    ----------
+    label : str
+        Its name in a form.
+    help : str
+        What it does, as ``--help`` prints it; other options are written ``--name``, a default that depends on the
+        database in brackets.
+    group : str
+        Heading under which help and forms show it.
+    choices : tuple of str
+        All values of an option with few values; empty otherwise.
+    minimum : int or None
+        Smallest value that the command line accepts.
+    metavar : str or None
+        Word for the value in the help of the command line; None for the default, its type.
+    """
+
+    label: str
+    help: str
+    group: str
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    metavar: str | None = None
+
+
+MEANINGS: Final[dict[str, Meaning]] = {
+    "alphabet": Meaning(
+        "Queries are", "protein or dna: what the queries are. [detected]", CHOICE, choices=("protein", "dna")
+    ),
+    "top": Meaning("Hits to report", "Subjects reported for each query.", CHOICE, minimum=1),
+    "evalue": Meaning("Largest E-value", "Largest E-value reported.", CHOICE),
+    "ties": Meaning("Ties", "cut: exactly --top; all: also those equal to the last.", CHOICE, choices=("cut", "all")),
+    "strand": Meaning("Strand", "both, plus or minus; for DNA.", CHOICE, choices=("both", "plus", "minus")),
+    "translate": Meaning(
+        "Translate",
+        "query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
+        CHOICE,
+        choices=("query", "subject", "both"),
+    ),
+    "genetic_code": Meaning("Genetic code", "NCBI's number of the code for --translate. [1]", CHOICE),
+    "max_hsps": Meaning("Alignments of a subject", "Alignments of one subject that are reported.", CHOICE, minimum=1),
+    "matrix": Meaning("Matrix", "An NCBI matrix by name, or a file. [protein: BLOSUM62]", SCORING),
+    "match": Meaning("Match", "Score of equal bases. [DNA: 2]", SCORING),
+    "mismatch": Meaning("Mismatch", "Score of different bases. [DNA: -3]", SCORING),
+    "gap_open": Meaning("Gap opening", "A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", SCORING),
+    "gap_extend": Meaning("Gap extension", "See --gap-open. [protein: 1, DNA: 2]", SCORING),
+    "dbsize": Meaning("Database size", "Residues that E-values are scaled to. [those of the database]", SCORING),
+    "mask": Meaning(
+        "Mask queries",
+        "Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
+        SCORING,
+    ),
+    "mask_mode": Meaning(
+        "Masking mode",
+        "soft: masked residues find no subject but align; hard: they become X or N.",
+        SCORING,
+        choices=("soft", "hard"),
+    ),
+    "composition": Meaning(
+        "Composition",
+        "bias: lower what is frequent in the query's vicinity; for protein.",
+        SCORING,
+        choices=("none", "bias"),
+    ),
+    "min_score": Meaning("Lowest raw score", "Lowest raw score.", FILTERS),
+    "min_bits": Meaning("Lowest bit score", "Lowest bit score.", FILTERS),
+    "min_identity": Meaning("Lowest identity, %", "Lowest percentage of equal letters in the alignment.", FILTERS),
+    "min_query_coverage": Meaning(
+        "Lowest query coverage, %", "Lowest percentage of the query between the alignment's ends.", FILTERS
+    ),
+    "min_subject_coverage": Meaning(
+        "Lowest subject coverage, %", "Lowest percentage of the subject between the alignment's ends.", FILTERS
+    ),
+    "min_alignment_length": Meaning("Shortest alignment", "Fewest columns of the alignment, gaps included.", FILTERS),
+    "min_length": Meaning("Shortest subject", "Shortest subject that is searched, in residues.", FILTERS),
+    "max_length": Meaning("Longest subject", "Longest subject that is searched, in residues.", FILTERS),
+    "id_pattern": Meaning(
+        "Identifier pattern",
+        "Search subjects whose identifier has a match of this regular expression.",
+        FILTERS,
+        metavar="REGEX",
+    ),
+    "include": Meaning(
+        "Only these subjects",
+        "Search these subjects alone: identifiers or accessions, one a line. An accession without a version "
+        "names every version.",
+        FILTERS,
+        metavar="FILE",
+    ),
+    "exclude": Meaning(
+        "Without these subjects", "Do not search these subjects; as for --include.", FILTERS, metavar="FILE"
+    ),
+    "taxid": Meaning(
+        "Organisms",
+        "Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers). Without --taxonomy an id "
+        "stands for itself, not for what lies below it.",
+        FILTERS,
+        metavar="ID[,ID…]",
+    ),
+    "taxid_map": Meaning(
+        "Taxonomy ids of subjects",
+        "For --taxid: lines of identifier and taxonomy id, or NCBI's accession2taxid; headers then do not count.",
+        FILTERS,
+        metavar="FILE",
+    ),
+    "taxonomy": Meaning(
+        "Taxonomy", "For --taxid: NCBI's nodes.dmp, which adds all descendants.", FILTERS, metavar="FILE"
+    ),
+}

@@ -1,0 +1,295 @@
+r"""A client of the search service for Python scripts and for `swsearch query --server`; it needs no further package.
+
+    client = swsearch.Client("http://127.0.0.1:8765")
+    search = client.submit(">mine\nMKVLAAGIVGLLLAQWERTY\n", "proteins.db", {"top": 10})
+    search = client.wait(search["id"])
+    print(client.report(search["id"], "blast6").decode())
+
+A server that is being restarted is waited for: a submission has an idempotency key, so it is never made twice, and a
+search goes on whoever waits for it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import secrets
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, BinaryIO, Final
+from urllib.parse import quote, urlencode, urlsplit
+
+from swsearch.errors import InputError, SwSearchError
+
+TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
+"""Environment variable of the token, which no command line should have."""
+_BLOCK_BYTES: Final = 1 << 16
+_HOLD_SECONDS: Final = 30.0
+_MAX_ANSWER_SECONDS: Final = 60.0
+
+
+class ServerError(SwSearchError):
+    """A server refuses a request, or cannot be reached.
+
+    Attributes
+    ----------
+    status : int
+        HTTP status; 0 if the server cannot be reached.
+    code : str
+        The reason in one word; ``unreachable`` if the server cannot be reached.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(message)
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        return self.status in (0, 502, 503, 504)
+
+
+class Client:
+    """A client of one server; it must not be shared between threads.
+
+    Parameters
+    ----------
+    url : str
+        The server's address, such as ``http://127.0.0.1:8765``.
+    token : str, optional
+        By default, the value of the environment variable ``SWSEARCH_TOKEN``, if there is one.
+    patience : float
+        Time for which a server that does not answer is waited for, in seconds.
+
+    Raises
+    ------
+    InputError
+        The address is no URL of http or https.
+    """
+
+    def __init__(self, url: str, token: str | None = None, patience: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise InputError(f"{url!r} is no address of a server; give one such as http://127.0.0.1:8765")
+        try:
+            self._port = parts.port
+        except ValueError as error:
+            raise InputError(f"{url!r}: {error}") from error
+        self.url = url.rstrip("/")
+        self._scheme = parts.scheme
+        self._host = parts.hostname
+        self._path = parts.path.rstrip("/") + "/api/v1"
+        self._token = os.environ.get(TOKEN_VARIABLE) if token is None else token
+        self._patience = patience
+
+    # --- searches ---
+
+    def submit(
+        self,
+        queries: str,
+        database: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        alphabet: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Submit a search; returns it, with its ``id``.
+
+        Parameters
+        ----------
+        queries : str
+            FASTA or FASTQ text.
+        database : str
+            Name of a database of the server.
+        options : mapping, optional
+            Options of `swsearch query` that determine the hits, such as ``{"top": 10, "min_identity": 40}``.
+        alphabet : str, optional
+            ``protein`` or ``dna``: what the queries are, if it must not be detected.
+        idempotency_key : str, optional
+            A second submission with the same key gives the same search; by default, a fresh one.
+
+        Raises
+        ------
+        ServerError
+            The server refuses the search, or cannot be reached.
+        """
+        body = {"queries": queries, "database": database, "options": dict(options or {}), "alphabet": alphabet}
+        headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Content-Type": "application/json"}
+        encoded = json.dumps(body).encode()
+        return _object(self._patiently(lambda: self._json("POST", "/searches", encoded, headers)))
+
+    def search(self, search_id: str) -> dict[str, Any]:
+        """A search: ``state``, ``queries``, ``position``, ``seconds_left`` and more."""
+        return self._get(f"/searches/{quote(search_id, safe='')}")
+
+    def searches(self, limit: int = 50) -> list[dict[str, Any]]:
+        """Your newest searches."""
+        return self._get_list(f"/searches?limit={limit}")
+
+    def wait(self, search_id: str, on_change: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+        """Wait until a search is finished; returns it.
+
+        Parameters
+        ----------
+        search_id : str
+        on_change : callable, optional
+            Called with the search, at most twice a second, while it is not finished.
+
+        Raises
+        ------
+        ServerError
+            There is no such search, or the server does not answer for the time of ``patience``.
+        """
+        hold = _HOLD_SECONDS if on_change is None else 0.5
+        path = f"/searches/{quote(search_id, safe='')}?wait={hold}"
+        while True:
+            found = self._get(path)
+            if found["state"] not in ("queued", "running"):
+                return found
+            if on_change is not None:
+                on_change(found)
+
+    def cancel(self, search_id: str) -> dict[str, Any]:
+        """Cancel a search; one that is finished stays as it is."""
+        path = f"/searches/{quote(search_id, safe='')}/cancel"
+        return _object(self._patiently(lambda: self._json("POST", path, b"")))
+
+    # --- results ---
+
+    def report(self, search_id: str, format: str = "json", fields: Sequence[str] | None = None) -> bytes:
+        """The report of a finished search: the bytes that `swsearch query --format` prints."""
+        content = io.BytesIO()
+        self.save_report(search_id, content, format, fields)
+        return content.getvalue()
+
+    def save_report(
+        self, search_id: str, file: BinaryIO, format: str = "json", fields: Sequence[str] | None = None
+    ) -> None:
+        """Write the report of a finished search to a file; if the connection ends early, begin again.
+
+        Parameters
+        ----------
+        search_id : str
+        file : binary file
+            It must be seekable, and is overwritten from its start.
+        format : str
+        fields : sequence of str, optional
+            Columns, for the formats in which they can be selected.
+
+        Raises
+        ------
+        ServerError
+            The server refuses the report, or does not answer for the time of ``patience``.
+        """
+        asked = {"format": format} | ({} if fields is None else {"fields": " ".join(fields)})
+        path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
+        self._patiently(lambda: self._save(path, file))
+
+    def _save(self, path: str, file: BinaryIO) -> None:
+        file.seek(0)
+        file.truncate()
+        connection, answer = self._answer("GET", path)
+        try:
+            while block := answer.read(_BLOCK_BYTES):
+                file.write(block)
+        except http.client.HTTPException as error:
+            raise ServerError(0, "cut_short", f"{self.url}: the report ended early; fetch it again") from error
+        except ConnectionError as error:
+            raise ServerError(0, "cut_short", f"{self.url}: the connection ended early; fetch it again") from error
+        finally:
+            connection.close()
+
+    def hits(self, search_id: str, number: int = 0, **asked: Any) -> dict[str, Any]:
+        """One page of the hits of a query; ``offset``, ``limit``, ``sort``, ``order``, ``text``, ``min_identity`` …"""
+        path = f"/searches/{quote(search_id, safe='')}/queries/{number}/hits"
+        return self._get(f"{path}?{urlencode(asked)}")
+
+    def queries(self, search_id: str, offset: int = 0, limit: int = 100) -> dict[str, Any]:
+        """The ``queries`` of a search that are done, and those that ``failed``."""
+        path = f"/searches/{quote(search_id, safe='')}/queries?offset={offset}&limit={limit}"
+        return self._get(path)
+
+    # --- the server ---
+
+    def databases(self) -> list[dict[str, Any]]:
+        """The databases: name, alphabet, digest, generation, numbers of subjects and residues."""
+        return self._get_list("/databases")
+
+    def usage(self) -> list[dict[str, Any]]:
+        """What you submitted on the last days."""
+        return self._get_list("/usage")
+
+    # --- requests ---
+
+    def _patiently(self, request: Callable[[], Any]) -> Any:
+        """Repeat a request that fails for a passing reason."""
+        ends = time.monotonic() + self._patience
+        pause = 0.1
+        while True:
+            try:
+                return request()
+            except ServerError as error:
+                if not error.is_passing or time.monotonic() + pause > ends:
+                    raise
+            time.sleep(pause)
+            pause = min(2.0, pause * 2)
+
+    def _get(self, path: str) -> dict[str, Any]:
+        return _object(self._patiently(lambda: self._json("GET", path)))
+
+    def _get_list(self, path: str) -> list[dict[str, Any]]:
+        found = self._patiently(lambda: self._json("GET", path))
+        return [_object(value) for value in found] if isinstance(found, list) else [_object(found)]
+
+    def _json(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
+        connection, answer = self._answer(method, path, body, headers)
+        try:
+            return json.loads(answer.read())
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            raise ServerError(0, "unreachable", f"{self.url} gave no complete answer: {error}") from error
+        finally:
+            connection.close()
+
+    def _answer(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """A successful answer whose body is not read yet, with the connection to be closed."""
+        connection: http.client.HTTPConnection
+        if self._scheme == "https":
+            connection = http.client.HTTPSConnection(
+                self._host, self._port, timeout=_MAX_ANSWER_SECONDS, context=ssl.create_default_context()
+            )
+        else:
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=_MAX_ANSWER_SECONDS)
+        token = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        try:
+            connection.request(method, self._path + path, body, {**token, **(headers or {})})
+            answer = connection.getresponse()
+            if answer.status < 400:
+                return connection, answer
+            raise self._refusal(answer)
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise ServerError(0, "unreachable", f"{self.url} does not answer: {reason}") from error
+        except BaseException:
+            connection.close()
+            raise
+
+    def _refusal(self, answer: http.client.HTTPResponse) -> ServerError:
+        try:
+            error = json.loads(answer.read())["error"]
+            return ServerError(answer.status, str(error["code"]), str(error["message"]))
+        except (ValueError, KeyError, TypeError):
+            advice = "is it a server of swsearch?"
+            return ServerError(answer.status, "error", f"{self.url} answers {answer.status} {answer.reason}; {advice}")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ServerError(0, "foreign", "the answer is no JSON object; is it a server of swsearch?")
+    return value

@@ -1,0 +1,36 @@
+"""The log of a service: one JSON object per line on stderr, for people with `jq` and for log collectors.
+
+Every line has ``time`` (UTC), ``level`` and ``event``. Lines of a request have its ``request_id``, which is also in the
+answer's header ``X-Request-ID``. Tokens, queries and URLs' parameters are never logged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+_lock = threading.Lock()
+
+
+def log(event: str, level: str = "info", **values: Any) -> None:
+    """Write one line; a closed stderr does not end the program."""
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    line = json.dumps({"time": time, "level": level, "event": event, **values}, default=str)
+    with _lock:
+        try:
+            sys.stderr.write(line + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            return
+
+
+class LogLines(logging.Handler):
+    """A handler that writes the records of a library's logger as lines of this log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record."""
+        log(record.name, record.levelname.lower(), message=record.getMessage())

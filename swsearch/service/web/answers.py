@@ -1,0 +1,84 @@
+"""Errors as answers: one JSON object ``{"error": {"code", "message"}}``, with no path of the server in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from swsearch.errors import DatabaseError, InputError, Refused, SearchNotFound, StoreError, SwSearchError
+from swsearch.service.logs import log
+from swsearch.service.web.state import Service
+from swsearch.words import one_line
+
+_STATUS: Final = {
+    "too_large": 413,
+    "too_many_queries": 413,
+    "query_too_long": 413,
+    "queue_full": 429,
+    "daily_limit": 429,
+    "too_many_downloads": 429,
+    "idempotency_conflict": 409,
+    "no_results": 409,
+    "not_finished": 409,
+}
+"""HTTP status codes of refusals; the others are 400."""
+_CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_RETRY_SECONDS: Final = {"queue_full": 30, "daily_limit": 3600, "too_many_downloads": 5}
+
+
+def error_answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """The answer for an error."""
+    return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+
+
+def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
+    """Status, code and message for an expected error; the API and the pages show the same."""
+    if isinstance(error, Refused):
+        return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(str(error))
+    if isinstance(error, SearchNotFound):
+        return 404, "not_found", str(error)
+    if isinstance(error, InputError):
+        return 400, "bad_input", service.databases.without_paths(str(error))
+    if isinstance(error, StoreError):
+        return 503, "store_unavailable", "the server's store cannot be used at the moment; try again"
+    if isinstance(error, DatabaseError):
+        return 503, "database_unavailable", "the database cannot be read at the moment; try again"
+    return 500, "internal", "the server cannot do this at the moment"
+
+
+def add_error_answers(app: FastAPI) -> None:
+    """Let an application answer every error in this form."""
+
+    async def expected(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, SwSearchError)
+        status, code, message = described(error, request.app.state.service)
+        if status >= 500:
+            log("error", "error", request_id=request.state.request_id, message=str(error))
+        seconds = _RETRY_SECONDS.get(code)
+        return error_answer(status, code, message, None if seconds is None else {"Retry-After": str(seconds)})
+
+    async def invalid(_request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first.get("loc", ()))
+        return error_answer(422, "invalid_request", one_line(f"{place}: {first.get('msg', 'invalid')}"))
+
+    async def of_http(_request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        code = _CODES.get(error.status_code, "error")
+        headers = None if error.headers is None else dict(error.headers)
+        return error_answer(error.status_code, code, str(error.detail), headers)
+
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        request_id = request.state.request_id
+        log("error", "error", request_id=request_id, message=f"{type(error).__name__}: {error}")
+        return error_answer(500, "internal", f"the server has made an error; its log has it under {request_id}")
+
+    app.add_exception_handler(SwSearchError, expected)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(Exception, unexpected)

@@ -1,0 +1,228 @@
+"""The API under ``/api/v1``: searches, their events, hits and reports, databases, usage.
+
+Endpoints are plain functions where they use the store, which then runs in a thread; streams are coroutines. Errors are
+those of :mod:`swsearch.service.web.answers`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+
+from swsearch.errors import InputError, SearchNotFound
+from swsearch.report.fields import identifier
+from swsearch.service.requests import Submission
+from swsearch.service.web import models
+from swsearch.service.web.hub import Hub
+from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, Download
+from swsearch.service.web.state import Service
+from swsearch.store.hit_pages import SORT_KEYS, HitFilter
+
+MAX_WAIT: Final = 50.0
+"""Longest time for which a request is held, in seconds; proxies end requests after 60."""
+MAX_PAGE: Final = 1000
+_IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
+
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": models.ErrorAnswer, "description": meaning}
+    for status, meaning in (
+        (400, "The request cannot be used."),
+        (401, "A token is needed."),
+        (403, "The request was sent by another site."),
+        (404, "There is no such search, or it has expired."),
+        (409, "The search is not that far, or the Idempotency-Key belongs to another search."),
+        (413, "A limit on sizes is exceeded."),
+        (415, "The Content-Encoding is not known."),
+        (422, "The request has another form."),
+        (429, "A limit on queued or daily work is exceeded."),
+        (500, "The server made an error."),
+        (503, "The store or a database cannot be used at the moment."),
+    )
+}
+
+router = APIRouter(prefix="/api/v1", responses=_ERRORS)
+
+Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
+Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
+Offset = Annotated[int, Query(ge=0, le=2**31)]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+
+
+def service_of(request: Request) -> Service:
+    """The service of this application."""
+    service: Service = request.app.state.service
+    return service
+
+
+def owner_of(request: Request) -> str:
+    """Who sent a request."""
+    owner: str = request.state.owner
+    return owner
+
+
+# --- searches ---
+
+
+@router.post(
+    "/searches", status_code=201, response_model=models.Search,
+    responses={200: {"model": models.Search, "description": "The search was submitted before, with the same key."}},
+)  # fmt: skip
+def submit(
+    request: Request,
+    response: Response,
+    body: models.SearchRequest,
+    idempotency_key: Annotated[
+        str | None, Header(description="A second request with it gives the same search.")
+    ] = None,
+) -> models.Search:
+    """Submit a search; it goes on if this connection, or this server, ends."""
+    if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
+        raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
+    submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key)
+    status, is_new = service_of(request).submit(submission, owner_of(request))
+    if not is_new:
+        response.status_code = 200
+    response.headers["Location"] = f"{request.scope.get('root_path', '')}/api/v1/searches/{status.search.key}"
+    return models.search_answer(status)
+
+
+@router.get("/searches", response_model=list[models.Search])
+def searches(
+    request: Request,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(max_length=64, description="Only those older than this search.")] = None,
+) -> list[models.Search]:
+    """Your searches, the newest first."""
+    return [models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)]
+
+
+@router.get("/searches/{key}", response_model=models.Search)
+async def search(
+    request: Request,
+    key: Key,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")] = 0,
+) -> models.Search:
+    """A search and how far it is."""
+    service, owner = service_of(request), owner_of(request)
+    status = await run_in_threadpool(service.status, key, owner)
+    if wait and not status.search.is_finished:
+        hub: Hub = request.app.state.hub
+        await hub.finished(key, wait)
+        status = await run_in_threadpool(service.status, key, owner)
+    return models.search_answer(status)
+
+
+@router.get("/searches/{key}/events", response_class=EventSourceResponse)
+async def events(request: Request, key: Key) -> EventSourceResponse:
+    """Server-sent events: ``status`` with the search now and at each change; the stream ends with the search."""
+    await run_in_threadpool(service_of(request).status, key, owner_of(request))
+    hub: Hub = request.app.state.hub
+
+    async def changes() -> AsyncIterator[dict[str, str]]:
+        try:
+            async for status in hub.changes(key):
+                yield {"event": "status", "data": models.search_answer(status).model_dump_json()}
+        except SearchNotFound:
+            yield {"event": "gone", "data": "{}"}
+
+    return EventSourceResponse(changes())
+
+
+@router.post("/searches/{key}/cancel", response_model=models.Search)
+def cancel(request: Request, key: Key) -> models.Search:
+    """Cancel a search; one that is finished stays as it is."""
+    status = service_of(request).cancel(key, owner_of(request))
+    request.app.state.hint()
+    return models.search_answer(status)
+
+
+# --- results ---
+
+
+@router.get("/searches/{key}/queries", response_model=models.QueryPage)
+def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) -> models.QueryPage:
+    """The queries of a search that are done, in order; and those that failed."""
+    service, owner = service_of(request), owner_of(request)
+    listed = service.queries(key, owner, offset, limit)
+    failed = service.failures(service.status(key, owner).search)
+    return models.QueryPage(
+        queries=[
+            models.Query(
+                **{**query, "header": models.shown(query["header"]), "id": models.shown(identifier(query["header"]))}
+            )
+            for query in listed
+        ],
+        failed=[models.FailedQuery(number=number, reason=reason) for number, reason in failed],
+    )
+
+
+@router.get("/searches/{key}/queries/{number}/hits", response_model=models.HitPage)
+def hits(
+    request: Request,
+    key: Key,
+    number: Number,
+    offset: Offset = 0,
+    limit: Limit = 100,
+    sort: Annotated[str, Query(description=f"One of {', '.join(SORT_KEYS)}.")] = "rank",
+    order: Annotated[str, Query(pattern="^(asc|desc)$")] = "asc",
+    text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
+    max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_identity: Annotated[float | None, Query(ge=0, le=100)] = None,
+    min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
+) -> JSONResponse:
+    """One page of the hits of a query, sorted and filtered by the server."""
+    chosen = HitFilter(text, max_evalue, min_bits, min_identity, min_query_coverage)
+    query, total = service_of(request).hit_page(
+        key, owner_of(request), number,
+        offset=offset, limit=limit, sort=sort, descending=order == "desc", chosen=chosen,
+    )  # fmt: skip
+    listed = [models.hit_answer(query, hit) for hit in query.hits]
+    # Already plain values: validating each hit again would take longer than reading it.
+    return JSONResponse({"query": models.query_answer(query), "total": total, "offset": offset, "hits": listed})
+
+
+@router.get(
+    "/searches/{key}/report", response_class=Response,
+    responses={200: {"description": "The report.", "content": {kind: {} for kind in set(MEDIA_TYPES.values())}}},
+)  # fmt: skip
+def report(
+    request: Request,
+    key: Key,
+    format: Annotated[str, Query(description=f"One of {', '.join(MEDIA_TYPES)}.")] = "json",
+    fields: Annotated[
+        str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
+    ] = None,
+) -> Response:
+    """The report of a finished search: the bytes that `swsearch query` prints."""
+    service = service_of(request)
+    search, run_id = service.finished_run(key, owner_of(request))
+    chosen = None if fields is None else fields.replace(",", " ").split()
+    download = Download(service, run_id, format, chosen)
+    name = f"search-{search.key[:8]}.{SUFFIXES.get(format, format)}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])
+
+
+# --- databases and usage ---
+
+
+@router.get("/databases", response_model=list[models.Database])
+def databases(request: Request) -> list[models.Database]:
+    """The databases with the generations that they have now."""
+    return [models.database_answer(offered) for offered in service_of(request).offered()]
+
+
+@router.get("/usage", response_model=list[models.Usage])
+def usage(request: Request) -> list[models.Usage]:
+    """What you submitted on the last days, the newest first."""
+    return [
+        models.Usage(day=day.day, searches=day.n_searches, queries=day.n_queries, cells=day.cells)
+        for day in service_of(request).usage(owner_of(request))
+    ]

@@ -1,0 +1,123 @@
+"""The FastAPI application of the web process: :func:`create_app`.
+
+``app.state`` has ``service`` (:class:`~swsearch.service.web.state.Service`), ``hub`` (who waits for a change),
+``hint()`` (wakes the worker and everybody who waits) and ``settings``. ``request.state`` has ``owner`` and
+``request_id``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+
+from swsearch import __version__
+from swsearch.errors import SwSearchError
+from swsearch.service.logs import log
+from swsearch.service.settings import Settings
+from swsearch.service.web.answers import add_error_answers, error_answer
+from swsearch.service.web.api import router
+from swsearch.service.web.guard import Guard
+from swsearch.service.web.hub import Hub
+from swsearch.service.web.metrics import Metrics
+from swsearch.service.web.state import Service
+from swsearch.service.web.supervisor import Supervisor
+
+_EXPIRY_SECONDS: Final = 60.0
+"""Time between two looks for expired searches."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application for these settings; its lifespan starts and stops the worker process.
+
+    Raises
+    ------
+    StoreError
+        The store cannot be opened.
+    """
+    service = Service(settings)
+    metrics = Metrics(service)
+    hub = Hub(service)
+    supervisor = Supervisor(settings.worker_command, hub.hint, metrics.restarts.inc)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        hub.start()
+        if settings.worker_command:
+            supervisor.start()
+        expiry = asyncio.create_task(_delete_expired(service))
+        try:
+            yield
+        finally:
+            expiry.cancel()
+            await hub.stop()
+            await supervisor.stop()
+            service.close()
+
+    app = FastAPI(
+        title="swsearch",
+        version=__version__,
+        description="Exhaustive Smith-Waterman searches of protein and DNA databases.",
+        lifespan=lifespan,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # their pages load scripts from other sites
+        redoc_url=None,
+    )
+    app.state.settings = settings
+    app.state.service = service
+    app.state.hub = hub
+
+    def hint() -> None:
+        supervisor.hint()
+        with suppress(RuntimeError):
+            loop = supervisor.loop
+            if loop is not None:
+                loop.call_soon_threadsafe(hub.hint)
+
+    app.state.hint = hint
+    service.on_submit = hint
+    app.add_middleware(Guard, service=service, metrics=metrics)
+    add_error_answers(app)
+    app.include_router(router)
+    # THE BROWSER PAGES: swsearch.service.web.pages.wiring.add_pages(app)
+
+    @app.get("/healthz", include_in_schema=False)
+    def healthz() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @app.get("/readyz", include_in_schema=False)
+    def readyz() -> JSONResponse:
+        """The store can be read, and a worker is alive."""
+        try:
+            is_ready = supervisor.is_ready if settings.worker_command else service.is_ready()
+            service.store.waiting()
+        except SwSearchError:
+            return error_answer(503, "store_unavailable", "the store cannot be read")
+        if not is_ready:
+            return error_answer(503, "no_worker", "no worker is ready")
+        return JSONResponse({"status": "ready"})
+
+    @app.get("/metrics", include_in_schema=False)
+    def prometheus(_request: Request) -> Response:
+        """The metrics."""
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return app
+
+
+async def _delete_expired(service: Service) -> None:
+    while True:
+        try:
+            n_deleted = await run_in_threadpool(service.store.delete_expired)
+            if n_deleted:
+                log("searches expired", searches=n_deleted)
+        except SwSearchError as error:
+            log("store failed", "error", message=str(error))
+        await asyncio.sleep(_EXPIRY_SECONDS)

@@ -1,0 +1,81 @@
+"""The metrics of the web process for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from swsearch.errors import SwSearchError
+from swsearch.service.web.state import SEEN_WITHIN, Service
+
+
+class Metrics:
+    """Counters of this process, and gauges of the store that are read when somebody asks.
+
+    Parameters
+    ----------
+    service : Service
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._registry = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self._requests = Counter("swsearch_requests", "Requests.", labels, registry=self._registry)
+        self._seconds = Histogram(
+            "swsearch_request_seconds", "Time of a request.", ["method", "route"], registry=self._registry
+        )
+        self.restarts = Counter(
+            "swsearch_worker_restarts", "Workers of this server that ended and were started again.",
+            registry=self._registry,
+        )  # fmt: skip
+        self._registry.register(_StoreCollector(service))
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+
+class _StoreCollector:
+    """Gauges of the store."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that the store is not read before it is needed."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges; only ``swsearch_store_up`` if the store cannot be read."""
+        up = GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.")
+        try:
+            counts = self._service.store.counts()
+            waiting = self._service.store.waiting()
+            workers = self._service.store.workers(SEEN_WITHIN)
+        except SwSearchError:
+            up.add_metric([], 0)
+            yield up
+            return
+        up.add_metric([], 1)
+        yield up
+        searches = GaugeMetricFamily("swsearch_searches", "Searches of the store by their state.", labels=["state"])
+        for state, count in sorted(counts.items()):
+            searches.add_metric([state], count)
+        yield searches
+        left = GaugeMetricFamily("swsearch_queued_cells", "Cells of all unfinished searches that are left.")
+        left.add_metric([], sum(search.cells_left for search in waiting))
+        yield left
+        alive = GaugeMetricFamily("swsearch_workers", "Workers that are alive.")
+        alive.add_metric([], len(workers))
+        yield alive
+        speed = GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.")
+        speed.add_metric([], sum(worker.cells_per_second for worker in workers))
+        yield speed

@@ -1,0 +1,58 @@
+"""Sequences to try, for people who have none at hand: real proteins and a simulated read of the phage lambda."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Example:
+    """Sequences to try.
+
+    Attributes
+    ----------
+    name : str
+        Part of its address.
+    label : str
+    alphabet : str
+        ``protein`` or ``dna``.
+    fasta : str
+    """
+
+    name: str
+    label: str
+    alphabet: str
+    fasta: str
+
+
+_ENGB = """>sp|Q600K7|ENGB_MYCH2 Probable GTP-binding protein EngB OS=Mycoplasma hyopneumoniae (strain 232)
+MVKCKLFFWLISWFLKVKNGEKVWKFLKSCPENCYSEPQFAFIGRSNVGKSTLINALANK
+KIAKTSTKPGRTQLLNFYKNESEKLFVDLPGYGYAAVSKTKKHQIDRIIAGYFQKDQPIS
+AVFLILDARVGFTNLDYIMIEYIIQQGFKLHILANKIDKTNQSTRAILLNQCKKLKLNCL
+LISAKNKNNLSKLQELLE
+"""
+_OBG = """>sp|B4RQP4|OBG_NEIG2 GTPase Obg OS=Neisseria gonorrhoeae (strain NCCP11945)
+MKFIDEAKIEVAAGKGGNGATSFRREKFVPRGGPDGGDGGKGGSVWAEADENTNTLVEYR
+FVKRYQAKNGEKGHGSDRYGAGADDIVLKMPVGTLIRDLDTDEIVADLTYHGQRVCLAKG
+GKGGLGNIHFKSSVNRAPKQSTPGEEGETRSLQLELKVLADVGLLGMPNAGKSTLITAVS
+AARPKIANYPFTTLHPNLGVVRIDENHSFVMADIPGLIEGAAEGAGLGHRFLKHLSRTGL
+LLHVVDLAPFDETVNPAEEALAIINELRKYDEELYGKPRWLVLNKLDMLDEEEARARTAA
+FLEAVGWDYPEPDDRFQFDMETPRLFQISALTHQGTQELVHQINQYLAEKKRIEAEKAEAE
+KAAANVEIIEQQPKTDTGVFKPE
+"""
+_LEGHEMOGLOBIN = """>leghemoglobin of the broad bean
+MGAFTEKQEALVNSSYEAFKANVPQYSVVFYTSILEKAPAAKDLFSFLANGVDPTNPKLT
+GHAEKLFALVRDSAGQLKASGTVVADAALGSVHAQKAVTDPQFVVVKEALLKTIKAAVGD
+KWSDELSRAWEVAYDELAAAIKKA
+"""
+_READ = """>r1 a read of phage lambda with errors
+TGAATGCGAACTCCGGGACGCTCAGTAATGTGACGATAGCTGAAAACTGTACGATAAACNGTACGCTGAGGGCAG
+AAAAAATCGTCGGGGACATTNTAAAGGCGGCGAGCGCGGCTTTTCCG
+"""
+
+EXAMPLES: Final = (
+    Example("protein", "a protein", "protein", _ENGB),
+    Example("dna", "a DNA read", "dna", _READ),
+    Example("several", "several proteins", "protein", _ENGB + _OBG + _LEGHEMOGLOBIN),
+)

@@ -1,0 +1,217 @@
+"""The search form: fields made from the options of a search, the values that were sent, and an error beside each field.
+
+A field's meaning is that of the command line (:mod:`swsearch.search.option_meanings`). Files of the server cannot be
+named in a form, and what concerns the machine is the server's choice: :data:`NOT_OFFERED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Final
+
+from swsearch.errors import InputError, SwSearchError
+from swsearch.scoring.matrix import matrix_names
+from swsearch.search.option_meanings import MEANINGS
+from swsearch.search.options import SearchOptions
+
+FIRST: Final = ("top", "evalue", "translate")
+"""The options that are shown at once; the others are behind one fold."""
+
+NOT_OFFERED: Final = ("include", "exclude", "taxid_map", "taxonomy")
+"""Options whose values are files of the machine that searches."""
+
+_OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_AUTOMATIC: Final = "automatic"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One option in a form.
+
+    Attributes
+    ----------
+    name : str
+        Name of the option and of the form's parameter.
+    label, help, group : str
+    kind : str
+        ``whole``, ``number``, ``text`` or ``choice``.
+    default : str
+        Value of an untouched field; empty if it is left to the program.
+    choices : tuple of (str, str)
+        Values and their words.
+    """
+
+    name: str
+    label: str
+    help: str
+    group: str
+    kind: str
+    default: str
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def read(self, given: str) -> str | int | float | None:
+        """The value of the option, or None if it is the default.
+
+        Raises
+        ------
+        InputError
+            The text is not a value of this option.
+        """
+        text = given.strip()
+        if text in ("", self.default):
+            return None
+        if self.kind == "choice" and text not in {value for value, _ in self.choices}:
+            raise InputError("Choose one of the values of the list.")
+        if self.kind == "whole":
+            if re.fullmatch(r"[-+]?[0-9]{1,18}", text) is None:
+                raise InputError("Give a whole number.")
+            return int(text)
+        if self.kind == "number":
+            try:
+                return float(text)
+            except ValueError:
+                raise InputError("Give a number, such as 10 or 1e-5.") from None
+        return text
+
+
+@cache
+def form_fields() -> tuple[Field, ...]:
+    """All fields: those of :data:`FIRST`, then the others in the order of their groups."""
+    options = {option.name: option for option in fields(SearchOptions)}
+    made = [_field(name, options[name].default, str(options[name].type)) for name in options if name not in NOT_OFFERED]
+    made.append(_field("alphabet", None, "str"))
+    groups = list(dict.fromkeys(meaning.group for meaning in MEANINGS.values()))
+    order = {name: number for number, name in enumerate(MEANINGS)}
+    first = {name: number for number, name in enumerate(FIRST)}
+    return tuple(
+        sorted(
+            made,
+            key=lambda one: (first.get(one.name, len(first)), groups.index(MEANINGS[one.name].group), order[one.name]),
+        )
+    )
+
+
+def _field(name: str, default: object, annotation: str) -> Field:
+    meaning = MEANINGS[name]
+    choices = meaning.choices
+    help_text = ". ".join(
+        sentence
+        for sentence in meaning.help.split(". ")
+        if not any(f"--{other.replace('_', '-')}" in sentence for other in NOT_OFFERED)
+    )
+    if name == "matrix":
+        choices = tuple(matrix_names())
+        help_text = "The substitution matrix for protein. [BLOSUM62]"
+    kind = "choice" if choices else "whole" if "int" in annotation else "number" if "float" in annotation else "text"
+    words = [(value, value) for value in choices]
+    if choices and default is None:
+        words.insert(0, ("", _AUTOMATIC if name in ("alphabet", "matrix") else "no"))
+    shown = "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
+    return Field(name, meaning.label, in_form(help_text), in_form(meaning.group), kind, shown, tuple(words))
+
+
+def in_form(text: str) -> str:
+    """A text about options of the command line, with the labels of the form in place of their names.
+
+    >>> in_form("See --gap-open.")
+    'See “Gap opening”.'
+    """
+
+    def label(found: re.Match[str]) -> str:
+        meaning = MEANINGS.get(found[1].replace("-", "_"))
+        return found[0] if meaning is None else f"“{meaning.label}”"
+
+    return _OPTION.sub(label, text)
+
+
+def option_of(problem: str) -> str | None:
+    """The option that a message is about, which begins with its name; None if it is about the queries."""
+    found = _OPTION.match(problem)
+    name = found[1].replace("-", "_") if found else ""
+    return name if name in MEANINGS and name not in NOT_OFFERED else None
+
+
+@dataclass
+class SearchForm:
+    """A form with its contents and errors.
+
+    Attributes
+    ----------
+    sequences : str
+        The text of the field.
+    databases : tuple of str
+        Names of the chosen databases.
+    values : dict of str to str
+        The text of each field.
+    errors : dict of str to str
+        Messages by the name of their field, which may also be ``sequences`` or ``databases``.
+    """
+
+    sequences: str = ""
+    databases: tuple[str, ...] = ()
+    values: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sequences: str, databases: Sequence[str], options: Mapping[str, object]) -> SearchForm:
+        """The form that would submit these options."""
+        known = {one.name for one in form_fields()}
+        values = {name: _text(value) for name, value in options.items() if name in known and value is not None}
+        return cls(sequences, tuple(databases), values)
+
+    def value(self, name: str) -> str:
+        """The text of a field: what was sent, or the default."""
+        return self.values.get(name, next(one.default for one in form_fields() if one.name == name))
+
+    @property
+    def opens_fold(self) -> bool:
+        """Whether an option behind the fold has a value of its own or an error."""
+        hidden = [one for one in form_fields() if one.name not in FIRST]
+        return any(one.name in self.errors or self.value(one.name).strip() not in ("", one.default) for one in hidden)
+
+    def options(self) -> dict[str, str | int | float]:
+        """The options that differ from their defaults; problems are added to :attr:`errors`."""
+        given: dict[str, str | int | float] = {}
+        for one in form_fields():
+            try:
+                value = one.read(self.values.get(one.name, ""))
+            except InputError as error:
+                self.errors[one.name] = str(error)
+            else:
+                if value is not None:
+                    given[one.name] = value
+        checked = {name: value for name, value in given.items() if name != "alphabet"}
+        for name, value in checked.items():
+            self._check({name: value}, name)
+        if not self.errors:
+            self._check(checked, None)
+        return given
+
+    def _check(self, options: dict[str, str | int | float], name: str | None) -> None:
+        """Add the problem of these options; one option alone is only judged where the problem names it."""
+        try:
+            SearchOptions(**options)  # type: ignore[arg-type]
+        except SwSearchError as error:
+            if name is None or (option_of(str(error)) == name and not self._needs_another(name)):
+                self.add_error(None, str(error))
+
+    @staticmethod
+    def _needs_another(name: str) -> bool:
+        """Whether the default of another option refuses every value of this one."""
+        return name in ("genetic_code", "mask_mode")
+
+    def add_error(self, name: str | None, problem: str) -> None:
+        """Add a message to the field that it is about: ``name``, or the option that it begins with."""
+        place = name or option_of(problem) or "sequences"
+        # The field says what the message is about, where it begins with the option and its value alone.
+        found = re.match(r"--[a-z-]+(?: (?:'[^']*'|\S+))?: (.*)", problem, re.S)
+        if found is not None and option_of(problem) == place:
+            problem = found[1][:1].upper() + found[1][1:]
+        self.errors.setdefault(place, in_form(problem))
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

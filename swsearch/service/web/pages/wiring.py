@@ -1,0 +1,21 @@
+"""The pages become part of the application: :func:`add_pages`."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+
+from swsearch.service.web.pages.routes import pages_router
+from swsearch.service.web.pages.service_backend import ServiceBackend
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the pages to an application of :func:`swsearch.service.web.app.create_app`; a second call does nothing."""
+    if getattr(app.state, "has_pages", False):
+        return
+    app.state.has_pages = True
+
+    def owner_of(request: Request) -> str:
+        owner: str = request.state.owner
+        return owner
+
+    app.include_router(pages_router(ServiceBackend(app.state.service, app.state.hub), owner_of))

@@ -1,0 +1,132 @@
+"""Reports as downloads: the bytes of `swsearch report`, sent while they are written.
+
+A report format writes to a stream, and an answer is read from an iterator, so a thread writes into a bounded queue. It
+never holds more than some blocks; a reader that goes away ends it at its next block.
+"""
+
+from __future__ import annotations
+
+import io
+import queue
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Any, BinaryIO, Final, cast
+
+from starlette.concurrency import run_in_threadpool
+
+from swsearch.errors import OutputClosed, Refused
+from swsearch.report.protocol import ReportFormat
+from swsearch.report.registry import check_fits, get_format
+from swsearch.service.logs import log
+from swsearch.service.web.state import Service
+
+_BLOCK_BYTES: Final = 1 << 16
+_MAX_BLOCKS: Final = 16
+
+MEDIA_TYPES: Final = {
+    "table": "text/plain; charset=utf-8",
+    "pairwise": "text/plain; charset=utf-8",
+    "blast6": "text/tab-separated-values; charset=utf-8",
+    "blast7": "text/plain; charset=utf-8",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "sam": "text/plain; charset=utf-8",
+    "xml": "application/xml",
+    "html": "text/html; charset=utf-8",
+}
+SUFFIXES: Final = {"table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt"}
+"""Suffixes of file names, where they are not the name of the format."""
+
+
+class _Blocks(io.RawIOBase):
+    """A file whose blocks another thread takes."""
+
+    def __init__(self) -> None:
+        self.blocks: queue.Queue[bytes | None] = queue.Queue(_MAX_BLOCKS)
+        self.is_deaf = threading.Event()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.put(bytes(data))
+        return len(data)
+
+    def put(self, block: bytes | None) -> None:
+        """Give a block away, None as the last."""
+        while not self.is_deaf.is_set():
+            with suppress(queue.Full):
+                self.blocks.put(block, timeout=0.5)
+                return
+        raise OutputClosed
+
+
+class Download:
+    """A report of a run; everything that can be refused is refused here, before the first byte.
+
+    Parameters
+    ----------
+    service : Service
+    run_id : int
+    format_name : str
+        One of :func:`swsearch.report.registry.formats`.
+    fields : sequence of str, optional
+        Columns, for the formats in which they can be selected.
+
+    Raises
+    ------
+    InputError
+        There is no such format or field, or the format cannot represent the run.
+    Refused
+        As many downloads as the server allows are running.
+    """
+
+    def __init__(self, service: Service, run_id: int, format_name: str, fields: Sequence[str] | None = None) -> None:
+        self._service = service
+        self._run_id = run_id
+        self._format: ReportFormat = get_format(format_name, fields)
+        self._info = service.run_info(run_id)
+        check_fits(self._format, self._info)
+        if not service.download_slots.acquire(blocking=False):
+            most = service.settings.limits.downloads
+            raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
+        self._blocks = _Blocks()
+        self._problem: BaseException | None = None
+
+    def _write(self) -> None:
+        try:
+            with io.BufferedWriter(self._blocks, _BLOCK_BYTES) as buffer:
+                stream = io.TextIOWrapper(
+                    cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
+                )
+                self._format.write(self._info, self._service.downloads.queries(self._run_id), stream)
+                stream.flush()
+                stream.detach()
+                buffer.flush()
+        except OutputClosed:
+            pass
+        except BaseException as error:
+            self._problem = error
+        finally:
+            self._service.download_slots.release()
+            with suppress(OutputClosed):
+                self._blocks.put(None)
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """The bytes of the report.
+
+        A report that cannot be completed ends the connection, so that no client takes a part of it for the whole.
+        """
+        threading.Thread(target=self._write, daemon=True).start()
+        try:
+            while (block := await run_in_threadpool(self._blocks.blocks.get)) is not None:
+                yield block
+        finally:
+            self._blocks.is_deaf.set()
+        if self._problem is not None:
+            log("download failed", "error", message=str(self._problem))
+            raise RuntimeError("a report could not be completed")

@@ -1,0 +1,231 @@
+"""What the API and the pages of the web process share: :class:`Service`, in ``app.state.service``.
+
+Its methods are those of a person who is known by the name of an owner; they raise the errors of :mod:`swsearch.errors`,
+which :mod:`swsearch.service.web.answers` turns into answers. All of them block, so they are called from threads: an
+endpoint that is a plain function runs in one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from swsearch.closeable import Closeable
+from swsearch.errors import Refused
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.service.databases import Databases, OfferedDatabase
+from swsearch.service.forecasts import SearchForecast, forecasts
+from swsearch.service.requests import Submission, new_search
+from swsearch.service.settings import Settings
+from swsearch.store.hit_pages import ALL_HITS, HitFilter, HitPages
+from swsearch.store.search_records import StoredSearch, UsageOfDay
+from swsearch.store.searches import SearchStore
+from swsearch.store.tokens import TokenStore
+
+SEEN_WITHIN: Final = timedelta(seconds=30)
+"""Time after the last heartbeat during which a worker counts as alive."""
+_FORECAST_SECONDS: Final = 0.25
+_TOKEN_SECONDS: Final = 2.0
+"""Time for which a token's owner is remembered; a revoked token works for this long."""
+
+
+class ServiceStore(SearchStore, HitPages, TokenStore):
+    """The store of the web process."""
+
+
+@dataclass(frozen=True)
+class SearchStatus:
+    """A search, and its forecast if it is unfinished."""
+
+    search: StoredSearch
+    forecast: SearchForecast | None
+
+
+class Service(Closeable):
+    """The service behind the web process.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Attributes
+    ----------
+    settings : Settings
+    databases : Databases
+    store : ServiceStore
+    on_submit : callable
+        Called after a search was stored, to wake the worker.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.databases = Databases(settings.databases)
+        self.store = ServiceStore(settings.store, create=True)
+        self.downloads = ServiceStore(settings.store)
+        """The store as downloads read it: they hold its connections for as long as their readers take."""
+        self.download_slots = threading.BoundedSemaphore(settings.limits.downloads)
+        self.on_submit: Callable[[], None] = lambda: None
+        self._lock = threading.Lock()
+        self._forecasts: tuple[float, dict[str, SearchForecast]] = (-1.0, {})
+        self._owners: dict[str, tuple[float, str | None]] = {}
+
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self.store.close()
+        self.downloads.close()
+
+    @property
+    def keep(self) -> timedelta | None:
+        """Time from the end of a search to its deletion."""
+        return timedelta(days=self.settings.expiry_days) if self.settings.expiry_days > 0 else None
+
+    def owner_of(self, token: str) -> str | None:
+        """The owner of a token; None if it is not valid."""
+        now = time.monotonic()
+        known = self._owners.get(token)
+        if known is not None and now - known[0] < _TOKEN_SECONDS:
+            return known[1]
+        owner = self.store.owner_of(token)
+        with self._lock:
+            if len(self._owners) > 1000:
+                self._owners.clear()
+            self._owners[token] = (now, owner)
+        return owner
+
+    # --- searches ---
+
+    def submit(self, submission: Submission, owner: str) -> tuple[SearchStatus, bool]:
+        """Accept a search; returns it, and whether it is new.
+
+        Raises
+        ------
+        InputError
+            The queries or options cannot be used; :class:`Refused` names a limit.
+        """
+        limits = self.settings.limits
+        database = self.databases.current(submission.database)
+        new = new_search(submission, owner, database, limits)
+        stored, is_new = self.store.submit(
+            new, queued_cells=limits.queued_cells, daily_cells=limits.daily_cells, keep=self.keep
+        )
+        if not stored.is_finished:
+            self.on_submit()
+        return self._status(stored), is_new
+
+    def status(self, key: str, owner: str) -> SearchStatus:
+        """A search of the owner.
+
+        Raises
+        ------
+        SearchNotFound
+            There is no such search.
+        """
+        return self._status(self.store.search(key, owner))
+
+    def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:
+        """The searches with these keys that exist, whoever owns them."""
+        return {key: self._status(search) for key, search in self.store.searches_with(keys).items()}
+
+    def history(self, owner: str, limit: int = 50, before: str | None = None) -> list[SearchStatus]:
+        """The owner's newest searches, or those older than the search ``before``."""
+        last = None if before is None else self.store.search(before, owner).id
+        return [self._status(search) for search in self.store.searches_of(owner, limit, last)]
+
+    def cancel(self, key: str, owner: str) -> SearchStatus:
+        """Cancel a search of the owner, unless it is finished."""
+        return self._status(self.store.cancel(key, owner))
+
+    def _status(self, search: StoredSearch) -> SearchStatus:
+        forecast = None if search.is_finished else self.forecasts().get(search.key)
+        return SearchStatus(search, forecast)
+
+    def forecasts(self) -> dict[str, SearchForecast]:
+        """The forecasts of all unfinished searches, at most a quarter of a second old."""
+        with self._lock:
+            if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
+                speed = sum(worker.cells_per_second for worker in self.store.workers(SEEN_WITHIN))
+                self._forecasts = (time.monotonic(), forecasts(self.store.waiting(), speed))
+            return self._forecasts[1]
+
+    # --- results ---
+
+    def run_of(self, key: str, owner: str) -> tuple[StoredSearch, int]:
+        """A search of the owner, and the run with its results so far.
+
+        Raises
+        ------
+        Refused
+            No worker has begun it, or it ended before one did.
+        """
+        search = self.store.search(key, owner)
+        if search.run_id is None:
+            problem = search.reason or ("it was cancelled" if search.is_finished else "it is still queued")
+            raise Refused("no_results", f"this search has no results: {problem}")
+        return search, search.run_id
+
+    def finished_run(self, key: str, owner: str) -> tuple[StoredSearch, int]:
+        """A finished search of the owner, and its run, for reports.
+
+        Raises
+        ------
+        Refused
+            It is not finished, or has no results.
+        """
+        search, run_id = self.run_of(key, owner)
+        if not search.is_finished:
+            raise Refused("not_finished", "this search is not finished; a report is complete or not there at all")
+        return search, run_id
+
+    def run_info(self, run_id: int) -> RunInfo:
+        """The record of a run. Its path of the database is for no answer; reports print the name alone."""
+        return self.store.run(run_id).info
+
+    def hit_page(
+        self,
+        key: str,
+        owner: str,
+        number: int,
+        *,
+        offset: int = 0,
+        limit: int = 100,
+        sort: str = "rank",
+        descending: bool = False,
+        chosen: HitFilter = ALL_HITS,
+    ) -> tuple[QueryResult, int]:
+        """One page of the hits of a query, and the number of hits on all pages; see :meth:`HitPages.hit_page`."""
+        _, run_id = self.run_of(key, owner)
+        return self.store.hit_page(
+            run_id, number, offset=offset, limit=limit, sort=sort, descending=descending, chosen=chosen
+        )
+
+    def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+        """The queries of a search that are done, without their hits."""
+        _, run_id = self.run_of(key, owner)
+        return self.store.query_list(run_id, offset, limit)
+
+    def failures(self, search: StoredSearch) -> list[tuple[int, str]]:
+        """Numbers of the queries of a search that could not be searched, each with the reason."""
+        if search.run_id is None or not search.n_failed:
+            return []
+        return [
+            (failed.number, self.databases.without_paths(failed.reason))
+            for failed in self.store.failures(search.run_id)
+        ]
+
+    # --- the rest ---
+
+    def offered(self) -> list[OfferedDatabase]:
+        """The databases with the generations that they have now."""
+        return self.databases.all()
+
+    def usage(self, owner: str) -> list[UsageOfDay]:
+        """What the owner submitted on the last days."""
+        return self.store.usage(owner)
+
+    def is_ready(self) -> bool:
+        """Whether a worker is alive."""
+        return bool(self.store.workers(SEEN_WITHIN))

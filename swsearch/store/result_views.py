@@ -1,0 +1,325 @@
+"""Parts of one stored result, for readers of a few hits: a sorted and filtered page, or single columns of all hits.
+
+A result may have 100,000 hits and more, of which a page shows some dozens. Sorting and filtering are therefore left to
+the database, and only the rows of the page become records. :class:`ResultViews` has a method for each part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, cast, func, select
+
+from swsearch.errors import StoreError
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult
+from swsearch.store.models import HITS, QUERIES
+from swsearch.store.records import hit_of, query_result
+from swsearch.store.repository import HitStore
+from swsearch.store.session import reading
+from swsearch.typing import Floats, Places
+
+SORTS: Final = (
+    "rank", "id", "length", "score", "bits", "evalue", "identity", "query_coverage", "subject_coverage", "columns",
+    "query_start", "subject_start",
+)  # fmt: skip
+"""Values by which hits can be sorted. Hits of equal value are in the order of their ranks."""
+
+
+@dataclass(frozen=True)
+class HitFilter:
+    """The hits that a page shows; a hit must fulfil all conditions.
+
+    Attributes
+    ----------
+    text : str
+        Text that the subject's header contains, in upper or lower case; empty for every header.
+    taxid : int or None
+        The taxonomy id after ``OX=`` in the subject's header.
+    max_evalue : float or None
+        Largest E-value. Hits without E-value do not fulfil it.
+    min_identity, min_query_coverage : float or None
+        Lowest percentages, 0 to 100, of the alignment.
+    """
+
+    text: str = ""
+    taxid: int | None = None
+    max_evalue: float | None = None
+    min_identity: float | None = None
+    min_query_coverage: float | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is a condition."""
+        return self != HitFilter()
+
+
+@dataclass(frozen=True)
+class HitView:
+    """The order, the filter and the part of the hits that a page shows.
+
+    Attributes
+    ----------
+    sort : str
+        One of :data:`SORTS`.
+    descending : bool
+        Hits without a value come last in both directions.
+    keep : HitFilter
+    offset, limit : int
+        Number of hits before the page, and largest number on it.
+    """
+
+    sort: str = "rank"
+    descending: bool = False
+    keep: HitFilter = field(default_factory=HitFilter)
+    offset: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True)
+class HitPage:
+    """A page of hits.
+
+    Attributes
+    ----------
+    query : QueryResult
+        The query; its ``hits`` are those of the page, in the order of the view.
+    n_matching : int
+        Number of hits that the filter lets through.
+    n_hits : int
+        Number of hits of the query, one for each alignment.
+    n_subjects : int
+        Number of subjects among all hits of the query.
+    """
+
+    query: QueryResult
+    n_matching: int
+    n_hits: int
+    n_subjects: int
+
+
+@dataclass(frozen=True)
+class QuerySummary:
+    """One query of a run without its letters and hits.
+
+    Attributes
+    ----------
+    number : int
+        Index of the query in the run, from 0.
+    header : str
+    length : int
+        Number of letters.
+    n_hits, n_passed : int
+        Number of stored alignments, and of subjects that passed the filters before the list was cut.
+    best_header : str or None
+        Header of the first subject; None if there are no hits.
+    best_evalue : float or None
+        Its E-value.
+    best_bits : float or None
+        Its bit score.
+    """
+
+    number: int
+    header: str
+    length: int
+    n_hits: int
+    n_passed: int
+    best_header: str | None
+    best_evalue: float | None
+    best_bits: float | None
+
+
+class ResultViews(HitStore):
+    """A store with these parts of results; parameters and errors are those of ``HitStore``.
+
+    A method with the number of a query raises :class:`StoreError` if the run has no such query.
+    """
+
+    @classmethod
+    def beside(cls, store: HitStore) -> Self:
+        """These methods on the connections of an open store, which remain its own."""
+        made = cls.__new__(cls)
+        made.__dict__.update(store.__dict__)
+        return made
+
+    def view(self, run_id: int, number: int, view: HitView) -> HitPage:
+        """A page of the sorted and filtered hits of a query."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_page(connection, row, view)
+
+    def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
+        """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_subject(connection, row, rank)
+
+    def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
+        """The hits of a query that the filter lets through, by rank, one at a time."""
+        with self._reading_query(run_id, number) as (connection, row):
+            yield from _read_hits(connection, row, keep)
+
+    def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
+        """Some queries of a run in order of their numbers; an unknown run has none."""
+        with reading(self._engine) as connection:
+            return _read_summaries(connection, run_id, offset, limit)
+
+    def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the committed queries before and after a query; None where there is none."""
+        with reading(self._engine) as connection:
+            return _read_neighbours(connection, run_id, number)
+
+    def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
+        """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_places(connection, row)
+
+    def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
+        """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_scores(connection, row)
+
+    def subject_headers(self, run_id: int, number: int) -> list[str]:
+        """The headers of the subjects of a query, by rank."""
+        with self._reading_query(run_id, number) as (connection, row):
+            return _read_headers(connection, row)
+
+    @contextmanager
+    def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
+        with reading(self._engine) as connection:
+            row = _query_row(connection, run_id, number)
+            if row is None:
+                raise StoreError(f"{self.name}: run {run_id} has no query {number}")
+            yield connection, row
+
+
+def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | None:
+    """The row of a query of a run, or None if it is not committed."""
+    wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
+    return connection.execute(select(QUERIES).where(wanted)).first()
+
+
+def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
+    """A page of the hits of ``query``, a row of the table of queries."""
+    of_query = HITS.c.query_id == query.id
+    kept = and_(of_query, *_conditions(view.keep, query))
+    n_matching = query.n_hits
+    if view.keep:
+        n_matching = connection.execute(select(func.count()).select_from(HITS).where(kept)).scalar_one()
+    keys = select(HITS.c.rank, HITS.c.hsp).where(kept)
+    found = connection.execute(_in_order(keys, view, query).offset(view.offset).limit(view.limit)).all()
+    # Only keys and the sorted value pass through the sort; the rows, with their letters, are read afterwards.
+    chosen = select(HITS).where(of_query, HITS.c.rank.in_({rank for rank, _ in found}))
+    rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
+    hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
+    n_subjects = connection.execute(select(func.max(HITS.c.rank)).where(of_query)).scalar() or 0
+    return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
+
+
+def _read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:
+    """The query with all alignments of the subject of this rank; without hits if there is no such subject."""
+    rows = connection.execute(select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp))
+    return query_result(query, tuple(hit_of(row, query.header) for row in rows))
+
+
+def _read_hits(connection: Connection, query: Row[Any], keep: HitFilter) -> Iterator[Hit]:
+    """All hits that the filter lets through, by rank, one at a time."""
+    kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
+    for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
+        yield hit_of(row, query.header)
+
+
+def _read_summaries(connection: Connection, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
+    """The queries of a run in order of their numbers."""
+    best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
+    columns = (
+        QUERIES.c.number, QUERIES.c.header, func.length(QUERIES.c.letters), QUERIES.c.n_hits, QUERIES.c.n_passed,
+        HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
+    )  # fmt: skip
+    found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
+    rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
+    return [QuerySummary(*row) for row in rows]
+
+
+def _read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[int | None, int | None]:
+    """The numbers of the committed queries before and after a query; None where there is none."""
+    number_of = QUERIES.c.number
+    of_run = QUERIES.c.run_id == run_id
+    before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
+    after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
+    return before, after
+
+
+def _read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places]:
+    """The aligned parts of the query: starts and ends, 0-based and half-open; int64, shape (n_hits,), by rank."""
+    found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
+    rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
+    starts, ends = zip(*rows, strict=True) if rows else ((), ())
+    return np.array(starts, np.int64), np.array(ends, np.int64)
+
+
+def _read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats]:
+    """Bit scores and E-values of the best alignment of each subject; float64, NaN where there is none, by rank."""
+    found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
+    rows = connection.execute(found.order_by(HITS.c.rank)).all()
+    bits, evalues = zip(*rows, strict=True) if rows else ((), ())
+    return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
+
+
+def _read_headers(connection: Connection, query: Row[Any]) -> list[str]:
+    """The headers of the subjects, by rank."""
+    found = select(HITS.c.subject_header).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
+    return list(connection.execute(found.order_by(HITS.c.rank)).scalars())
+
+
+def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:
+    percentage: ColumnElement[float] = 100.0 * cast(part, Float) / whole
+    return percentage
+
+
+def _identity() -> ColumnElement[float]:
+    return _percentage(HITS.c.identities, HITS.c.columns)
+
+
+def _query_coverage(query: Row[Any]) -> ColumnElement[float]:
+    return _percentage(HITS.c.query_end - HITS.c.query_start, max(1, len(query.letters)))
+
+
+def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    header = HITS.c.subject_header
+    if keep.text:
+        conditions.append(header.icontains(keep.text, autoescape=True))
+    if keep.taxid is not None:
+        conditions.append((header + " ").contains(f" OX={keep.taxid} ", autoescape=True))
+    if keep.max_evalue is not None:
+        conditions.append(HITS.c.evalue <= keep.max_evalue)
+    if keep.min_identity is not None:
+        conditions.append(_identity() >= keep.min_identity)
+    if keep.min_query_coverage is not None:
+        conditions.append(_query_coverage(query) >= keep.min_query_coverage)
+    return conditions
+
+
+def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
+    sorted_by: dict[str, ColumnElement[Any]] = {
+        "id": func.lower(HITS.c.subject_header),
+        "length": HITS.c.subject_length,
+        "score": HITS.c.score,
+        "bits": HITS.c.bits,
+        "evalue": HITS.c.evalue,
+        "identity": _identity(),
+        "query_coverage": _query_coverage(query),
+        "subject_coverage": _percentage(HITS.c.subject_end - HITS.c.subject_start, HITS.c.subject_length),
+        "columns": HITS.c.columns,
+        "query_start": HITS.c.query_start,
+        "subject_start": HITS.c.subject_start,
+    }
+    if view.sort == "rank":
+        if view.descending:
+            return keys.order_by(HITS.c.rank.desc(), HITS.c.hsp.desc())
+        return keys.order_by(HITS.c.rank, HITS.c.hsp)
+    value = sorted_by[view.sort]
+    ordered = value.desc() if view.descending else value.asc()
+    return keys.order_by(value.is_(None), ordered, HITS.c.rank, HITS.c.hsp)

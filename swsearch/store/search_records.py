@@ -1,0 +1,245 @@
+"""The records of the search service's tables, and their conversion from rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Row
+
+from swsearch.store.rows import checked
+from swsearch.store.service_models import SEARCHES, UNFINISHED
+
+Parameters = Mapping[str, str | int | float | bool | None]
+MEGACELL: Final = 10**6
+"""The unit of virtual counters, so that they stay within 64 bits for centuries."""
+
+
+@dataclass(frozen=True)
+class SearchedDatabase:
+    """One generation of a database, as searches name it.
+
+    Attributes
+    ----------
+    name : str
+        The name under which it is offered; no path.
+    digest : str
+        SHA-256 of the content.
+    generation : int
+    """
+
+    name: str
+    digest: str
+    generation: int
+
+
+@dataclass(frozen=True)
+class NewQuery:
+    """A query as it was submitted: its header, its letters, and the number of cells of its search."""
+
+    header: str
+    letters: str
+    cells: int
+
+
+@dataclass(frozen=True)
+class NewSearch:
+    """A search to be stored.
+
+    Attributes
+    ----------
+    owner : str
+    database : SearchedDatabase
+    options : mapping
+        The fields of :class:`~swsearch.search.options.SearchOptions` as a run stores them.
+    fingerprint : str
+        Equal for searches whose queries one engine call may score: the same database content, options and program.
+    content : str
+        Equal for searches with equal results: the same fingerprint and queries.
+    asked_digest : str
+        The digest of the queries that the run stores (:class:`~swsearch.hits.share.AskedQueries`).
+    queries : sequence of NewQuery
+    idempotency_key : str or None
+        A second submission of the owner with the same key gives the same search.
+    """
+
+    owner: str
+    database: SearchedDatabase
+    options: Parameters
+    fingerprint: str
+    content: str
+    asked_digest: str
+    queries: Sequence[NewQuery]
+    idempotency_key: str | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of all queries."""
+        return sum(query.cells for query in self.queries)
+
+
+@dataclass(frozen=True)
+class StoredSearch:
+    """A search of the store.
+
+    Attributes
+    ----------
+    id : int
+        Its number in the store, which nobody outside sees.
+    key : str
+        Its unguessable name.
+    state : str
+        ``queued``; ``running``: a worker has begun; ``done``; ``failed``: no query could be searched; ``cancelled``.
+    reason : str or None
+        The reason why a search failed.
+    created, started, finished, expires : datetime
+        Times in UTC; None if not reached.
+    run_id : int or None
+        The run with its results; None until a worker begins.
+    n_queries, n_done, n_failed : int
+    cells, cells_done : int
+    """
+
+    id: int
+    key: str
+    owner: str
+    database: SearchedDatabase
+    options: Parameters
+    asked_digest: str
+    content: str
+    state: str
+    reason: str | None
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    expires: datetime | None
+    run_id: int | None
+    n_queries: int
+    n_done: int
+    n_failed: int
+    cells: int
+    cells_done: int
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing of it will change any more."""
+        return self.state not in UNFINISHED
+
+
+@dataclass(frozen=True)
+class ClaimedQuery:
+    """A query under a lease, with what is needed to search it.
+
+    Attributes
+    ----------
+    search_id, number : int
+        The search, and the index of the query in it.
+    header, letters : str
+    cells : int
+    losses : int
+        Number of workers that died while they held it.
+    """
+
+    search_id: int
+    number: int
+    header: str
+    letters: str
+    cells: int
+    losses: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Queries of one database generation and one set of options, under leases of one worker.
+
+    Attributes
+    ----------
+    fingerprint : str
+    database : SearchedDatabase
+    options : mapping
+    queries : tuple of ClaimedQuery
+    """
+
+    fingerprint: str
+    database: SearchedDatabase
+    options: Parameters
+    queries: tuple[ClaimedQuery, ...]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An unfinished search, for the forecast of its end: its owner, and the cells that are left."""
+
+    key: str
+    owner: str
+    cells_left: int
+
+
+@dataclass(frozen=True)
+class UsageOfDay:
+    """What an owner submitted on one day (UTC)."""
+
+    day: str
+    n_searches: int
+    n_queries: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class SeenWorker:
+    """A worker process that was alive at ``seen``."""
+
+    id: str
+    host: str
+    engine: str
+    cells_per_second: float
+    seen: datetime
+
+
+def stored_search(row: Row[Any]) -> StoredSearch:
+    """The search of a row.
+
+    Raises
+    ------
+    ValueError
+        A value is not valid in its column.
+    """
+    checked(row, SEARCHES)
+    return StoredSearch(
+        id=row.id,
+        key=row.key,
+        owner=row.owner,
+        database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
+        options=parameters_of(row.options),
+        asked_digest=row.asked_digest,
+        content=row.content,
+        state=row.state,
+        reason=row.reason,
+        created=row.created_at,
+        started=row.started_at,
+        finished=row.finished_at,
+        expires=row.expires_at,
+        run_id=row.run_id,
+        n_queries=row.n_queries,
+        n_done=row.n_done,
+        n_failed=row.n_failed,
+        cells=row.cells,
+        cells_done=row.cells_done,
+    )
+
+
+def parameters_of(text: str) -> Parameters:
+    """The options of a search from their column.
+
+    Raises
+    ------
+    ValueError
+        The text is no JSON object.
+    """
+    options = json.loads(text)
+    if not isinstance(options, dict):
+        raise ValueError("table searches, column options: no JSON object")
+    return options

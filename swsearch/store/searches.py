@@ -1,0 +1,320 @@
+"""The searches of a service as its web process sees them: submitted, looked at, cancelled, deleted when they expire.
+
+:class:`SearchStore` is a :class:`~swsearch.store.repository.HitStore` with these methods, and
+:class:`~swsearch.store.leases.WorkStore` the one of a worker. Each method is one transaction. On PostgreSQL, a
+transaction that changes an existing search locks its row of ``searches`` before any other, so that no two wait for each
+other.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from swsearch.errors import Refused, SearchNotFound, StoreError
+from swsearch.store.models import INTERRUPTED, RUNS
+from swsearch.store.records import utc_now
+from swsearch.store.repository import HitStore
+from swsearch.store.search_records import (
+    NewSearch,
+    SeenWorker,
+    StoredSearch,
+    UsageOfDay,
+    Waiting,
+    stored_search,
+)
+from swsearch.store.service_models import (
+    CANCELLED,
+    DONE,
+    OWNERS,
+    QUEUED,
+    SEARCH_QUERIES,
+    SEARCHES,
+    UNFINISHED,
+    USAGE,
+    WORKERS,
+)
+from swsearch.store.session import reading
+
+
+class SearchStore(HitStore):
+    """A store with the searches of a service; parameters and errors are those of ``HitStore``."""
+
+    def submit(
+        self,
+        new: NewSearch,
+        *,
+        queued_cells: int | None = None,
+        daily_cells: int | None = None,
+        keep: timedelta | None = None,
+    ) -> tuple[StoredSearch, bool]:
+        """Store a search; returns it, and whether it is new.
+
+        It is not new if the owner submitted it before with the same idempotency key. If the store has the results of a
+        search with the same content, the new one has them too, and is done at once.
+
+        Parameters
+        ----------
+        new : NewSearch
+        queued_cells, daily_cells : int, optional
+            Largest number of cells of the owner's unfinished searches, and of those submitted on one day.
+        keep : timedelta, optional
+            Time from the end of a search to its deletion.
+
+        Raises
+        ------
+        Refused
+            A limit is exceeded, or the idempotency key belongs to another search of the owner.
+        """
+        limits = (queued_cells, daily_cells)
+        try:
+            return self._submit(new, limits, keep)
+        except StoreError as error:
+            # On PostgreSQL, the same submission may have been stored since this one looked for it.
+            if new.idempotency_key is None or not isinstance(error.__cause__, IntegrityError):
+                raise
+            return self._submit(new, limits, keep)
+
+    def _submit(
+        self, new: NewSearch, limits: tuple[int | None, int | None], keep: timedelta | None
+    ) -> tuple[StoredSearch, bool]:
+        with self._writing() as connection:
+            now = utc_now()
+            same = self._submitted_before(connection, new)
+            if same is not None:
+                return same, False
+            values = {
+                "key": secrets.token_urlsafe(16),
+                "owner": new.owner,
+                "database_name": new.database.name,
+                "database_digest": new.database.digest,
+                "database_generation": new.database.generation,
+                "options": json.dumps(dict(new.options)),
+                "fingerprint": new.fingerprint,
+                "content": new.content,
+                "asked_digest": new.asked_digest,
+                "idempotency_key": new.idempotency_key,
+                "created_at": now,
+                "n_queries": len(new.queries),
+                "n_failed": 0,
+                "cells": new.cells,
+            }
+            run_id = _run_with_results(connection, new.content)
+            if run_id is not None:
+                expires = None if keep is None else now + keep
+                known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
+                return _inserted(
+                    connection,
+                    {**values, **known, "served": 0, "started_at": now, "finished_at": now, "expires_at": expires},
+                ), True
+            _check_limits(connection, new, now, *limits)
+            served = _enter_queue(connection, new.owner)
+            stored = _inserted(connection, {**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": served})
+            rows = [
+                {
+                    "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
+                    "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
+                }
+                for number, query in enumerate(new.queries)
+            ]  # fmt: skip
+            connection.execute(insert(SEARCH_QUERIES), rows)
+            _count_usage(connection, new, now)
+            return stored, True
+
+    @staticmethod
+    def _submitted_before(connection: Connection, new: NewSearch) -> StoredSearch | None:
+        if new.idempotency_key is None:
+            return None
+        with_key = (SEARCHES.c.owner == new.owner) & (SEARCHES.c.idempotency_key == new.idempotency_key)
+        row = connection.execute(select(SEARCHES).where(with_key)).first()
+        if row is None:
+            return None
+        found = stored_search(row)
+        if (found.asked_digest, found.database.name, found.options) != (
+            new.asked_digest,
+            new.database.name,
+            json.loads(json.dumps(dict(new.options))),
+        ):
+            raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
+        return found
+
+    def search(self, key: str, owner: str | None = None) -> StoredSearch:
+        """A search by its key; if ``owner`` is given, only one of this owner.
+
+        Raises
+        ------
+        SearchNotFound
+            There is no such search.
+        """
+        with reading(self._engine) as connection:
+            row = connection.execute(select(SEARCHES).where(SEARCHES.c.key == key)).first()
+            if row is None or owner not in (None, row.owner):
+                raise SearchNotFound(key)
+            return stored_search(row)
+
+    def searches_with(self, keys: Sequence[str]) -> dict[str, StoredSearch]:
+        """The searches with these keys that exist."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(SEARCHES).where(SEARCHES.c.key.in_(keys)))
+            return {row.key: stored_search(row) for row in rows}
+
+    def searches_of(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
+        """The newest searches of an owner, at most ``limit``; with ``before``, those submitted before that ``id``."""
+        with reading(self._engine) as connection:
+            found = select(SEARCHES).where(SEARCHES.c.owner == owner).order_by(SEARCHES.c.id.desc()).limit(limit)
+            if before is not None:
+                found = found.where(SEARCHES.c.id < before)
+            return [stored_search(row) for row in connection.execute(found)]
+
+    def cancel(self, key: str, owner: str | None = None) -> StoredSearch:
+        """Cancel a search, unless it is finished; what was searched stays, and its run is interrupted.
+
+        The queries that a worker holds are taken from it: it cannot commit them any more.
+
+        Raises
+        ------
+        SearchNotFound
+            There is no such search.
+        """
+        with self._writing() as connection:
+            row = connection.execute(select(SEARCHES).where(SEARCHES.c.key == key).with_for_update()).first()
+            if row is None or owner not in (None, row.owner):
+                raise SearchNotFound(key)
+            if row.state in UNFINISHED:
+                values = {"state": CANCELLED, "finished_at": utc_now()}
+                connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**values))
+                connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
+                if row.run_id is not None:
+                    connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(state=INTERRUPTED))
+            return stored_search(connection.execute(select(SEARCHES).where(SEARCHES.c.id == row.id)).one())
+
+    def waiting(self) -> list[Waiting]:
+        """All unfinished searches, oldest first."""
+        with reading(self._engine) as connection:
+            columns = (SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
+            found = select(*columns).where(SEARCHES.c.state.in_(UNFINISHED)).order_by(SEARCHES.c.id)
+            return [Waiting(row.key, row.owner, row.cells - row.cells_done) for row in connection.execute(found)]
+
+    def counts(self) -> dict[str, int]:
+        """Number of searches by their state."""
+        with reading(self._engine) as connection:
+            found = select(SEARCHES.c.state, func.count()).group_by(SEARCHES.c.state)
+            return {str(state): int(count) for state, count in connection.execute(found)}
+
+    def usage(self, owner: str, n_days: int = 30) -> list[UsageOfDay]:
+        """What an owner submitted on the last days with any submission, newest first."""
+        with reading(self._engine) as connection:
+            found = select(USAGE).where(USAGE.c.owner == owner).order_by(USAGE.c.day.desc()).limit(n_days)
+            return [UsageOfDay(row.day, row.n_searches, row.n_queries, row.cells) for row in connection.execute(found)]
+
+    def workers(self, seen_within: timedelta) -> list[SeenWorker]:
+        """The workers that were alive within this time."""
+        with reading(self._engine) as connection:
+            found = select(WORKERS).where(WORKERS.c.seen_at >= store_time(connection) - seen_within)
+            return [
+                SeenWorker(row.id, row.host, row.engine, row.cells_per_second, row.seen_at)
+                for row in connection.execute(found.order_by(WORKERS.c.id))
+            ]
+
+    def delete_expired(self) -> int:
+        """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""
+        with self._writing() as connection:
+            old = select(SEARCHES.c.id, SEARCHES.c.run_id).where(SEARCHES.c.expires_at < utc_now())
+            rows = connection.execute(old.order_by(SEARCHES.c.id).limit(100).with_for_update()).all()
+            for row in rows:
+                connection.execute(delete(SEARCHES).where(SEARCHES.c.id == row.id))
+                others = select(func.count()).where(SEARCHES.c.run_id == row.run_id)
+                if row.run_id is not None and connection.execute(others).scalar() == 0:
+                    connection.execute(delete(RUNS).where(RUNS.c.id == row.run_id))
+            return len(rows)
+
+
+def store_time(connection: Connection) -> datetime:
+    """The current time by the clock that leases are measured with: the server's, or that of the store's only host."""
+    if connection.dialect.name == "postgresql":
+        found: Any = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return found  # type: ignore[no-any-return]
+    return utc_now()
+
+
+def _inserted(connection: Connection, values: dict[str, Any]) -> StoredSearch:
+    return stored_search(connection.execute(insert(SEARCHES).returning(SEARCHES), values).one())
+
+
+def _run_with_results(connection: Connection, content: str) -> int | None:
+    """The run of a search with the same content whose queries were all searched."""
+    complete = (SEARCHES.c.content == content) & (SEARCHES.c.state == DONE) & (SEARCHES.c.n_failed == 0)
+    found = select(SEARCHES.c.run_id).where(complete, SEARCHES.c.run_id.is_not(None)).order_by(SEARCHES.c.id.desc())
+    run_id: int | None = connection.execute(found.limit(1)).scalar()
+    return run_id
+
+
+def _check_limits(
+    connection: Connection, new: NewSearch, now: datetime, queued_cells: int | None, daily_cells: int | None
+) -> None:
+    if queued_cells is not None:
+        mine = (SEARCHES.c.owner == new.owner) & SEARCHES.c.state.in_(UNFINISHED)
+        queued = connection.execute(select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done)).where(mine)).scalar()
+        if int(queued or 0) + new.cells > queued_cells:
+            raise Refused(
+                "queue_full",
+                f"your unfinished searches have {int(queued or 0):,} cells, and with this one's {new.cells:,} more "
+                f"than the {queued_cells:,} that an owner may have; wait until some are done, or send fewer queries",
+            )
+    if daily_cells is not None:
+        today = (USAGE.c.owner == new.owner) & (USAGE.c.day == now.date().isoformat())
+        used = int(connection.execute(select(USAGE.c.cells).where(today)).scalar() or 0)
+        if used + new.cells > daily_cells:
+            raise Refused(
+                "daily_limit",
+                f"you have submitted {used:,} cells today, and with this search's {new.cells:,} more than the "
+                f"{daily_cells:,} of a day; the day ends at midnight UTC",
+            )
+
+
+def _enter_queue(connection: Connection, owner: str) -> int:
+    """Lift the counter of an owner who was idle; returns the counter of the new search.
+
+    As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
+    counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again. The counters of
+    an owner's searches are lifted among each other in the same way.
+    """
+    active = select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)).distinct()
+    owners = set(connection.execute(active).scalars())
+    if not owners:
+        connection.execute(delete(OWNERS))
+    if owner not in owners:
+        counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(owners))
+        least = connection.execute(counters).scalar() or 0
+        found = connection.execute(select(OWNERS.c.served).where(OWNERS.c.owner == owner)).scalar()
+        if found is None:
+            row = upsert(connection, OWNERS).values(owner=owner, served=least)
+            connection.execute(row.on_conflict_do_nothing())
+        elif found < least:
+            connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
+    mine = (SEARCHES.c.owner == owner) & SEARCHES.c.state.in_(UNFINISHED)
+    return int(connection.execute(select(func.min(SEARCHES.c.served)).where(mine)).scalar() or 0)
+
+
+def upsert(connection: Connection, table: Table) -> Any:
+    """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
+    if connection.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
+def _count_usage(connection: Connection, new: NewSearch, now: datetime) -> None:
+    added = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
+    row = upsert(connection, USAGE).values(owner=new.owner, day=now.date().isoformat(), **added)
+    sums = {name: USAGE.c[name] + number for name, number in added.items()}
+    connection.execute(row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums))

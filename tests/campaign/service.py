@@ -1,0 +1,178 @@
+"""kill -9 of the processes of a search service at random moments, under load.
+
+A client submits searches one after the other, each with another length of the list, and waits for them as a script
+does. Meanwhile the worker or the web process is killed; a web process is started again, as by systemd, and the worker
+is started by the server. In the end every accepted search is done, once, with the bytes of an undisturbed run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import func, select
+
+from swsearch.cli.app import main
+from swsearch.service.client import Client
+from swsearch.store.searches import SearchStore
+from swsearch.store.service_models import LEASED, SEARCH_QUERIES
+from swsearch.store.session import reading
+from tests.campaign.parts import Budget, Outcome
+from tests.campaign.stores import Server
+from tests.campaign.trials import Trial, run_trials
+from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.store.conftest import POSTGRES
+
+DATA = Path(__file__).parents[2] / "data"
+KILLS = 5
+"""Kills of a trial."""
+MAX_TOP = 40
+FIELDS = ["qseqid", "rank", "sseqid", "score", "evalue", "cigar"]
+# A query fails when it was in the hands of several dead workers. Here it is not the query that ends them.
+NEVER = ("--give-up-after", "1000000")
+
+
+def database_and_expected(state_dir: Path) -> tuple[Path, list[str]]:
+    """The database of all trials, and the lines of an undisturbed run with the longest lists."""
+    database, report = state_dir / "proteins.db", state_dir / "expected.tsv"
+    if not report.exists():
+        assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet", "--force"]) == 0
+        options = ["--top", str(MAX_TOP), "--store", "none", "--quiet", "--format", "tsv", "--fields", " ".join(FIELDS)]
+        report.write_bytes(local_report(["query", str(DATA / "queries.fasta"), str(database), *options], state_dir))
+    return database, report.read_text().splitlines(keepends=True)
+
+
+def shortened_to(lines: list[str], top: int) -> bytes:
+    """The report of the lists' first ``top`` subjects: the length of a list changes nothing else."""
+    head, *rows = lines
+    return "".join([head, *(row for row in rows if int(row.split("\t")[1]) <= top)]).encode()
+
+
+class Load(threading.Thread):
+    """Submits searches until it is told to stop, and remembers what it was answered."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(daemon=True)
+        self.url = url
+        self.stopping = threading.Event()
+        self.accepted: dict[int, str] = {}
+        self.reports: dict[int, bytes] = {}
+        self.states: dict[int, str] = {}
+        self.problem: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            client = Client(self.url, patience=600)
+            queries = (DATA / "queries.fasta").read_text()
+            for top in range(MAX_TOP, 1, -2):
+                pair = (top, top - 1)  # two at a time, so that one waits behind the other
+                for wanted in pair:
+                    self.accepted[wanted] = client.submit(queries, "proteins.db", {"top": wanted})["id"]
+                for wanted in pair:
+                    self.states[wanted] = client.wait(self.accepted[wanted])["state"]
+                    self.reports[wanted] = client.report(self.accepted[wanted], "tsv", FIELDS)
+                if self.stopping.is_set():
+                    return
+        except BaseException as error:
+            self.problem = error
+
+
+def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
+    """Return the trial: five times, a process of the service, or its PostgreSQL, is killed while somebody searches."""
+    victims = ("web process", "worker", "worker") if postgres is None else ("web process", "worker", "PostgreSQL")
+
+    def trial(trial: Trial) -> None:
+        database, lines = database_and_expected(trial.state_dir)
+        target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
+        server = RunningServer(trial.folder, [database], *NEVER, store=target)
+        port = int(server.url.rpartition(":")[2])
+        load = Load(server.url)
+        try:
+            load.start()
+            for _ in range(KILLS):
+                trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
+                victim = trial.rng.choice(victims)
+                trial.counts[f"kills: {victim}"] += 1
+                if victim == "web process":
+                    server.kill()
+                    server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
+                elif victim == "worker":
+                    for pid in worker_pids(server):
+                        os.kill(pid, signal.SIGKILL)
+                else:
+                    assert postgres is not None
+                    postgres.kill()
+                    postgres.start()
+            load.stopping.set()
+            load.join()
+        finally:
+            code = server.stop()
+        trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
+        trial.check(load.problem is None, f"the client: {load.problem!r}")
+        judge(trial, load, lines, target)
+        trial.counts["searches"] += len(load.accepted)
+
+    return trial
+
+
+def wait_for_a_moment(trial: Trial, target: str) -> bool:
+    """Wait for a random time; of three times, twice until a worker has queries in hand. Return whether it has."""
+    with SearchStore(target) as store:
+        if trial.rng.random() < 2 / 3:
+            ends = time.monotonic() + 5
+            while time.monotonic() < ends and not _n_leased(store):
+                time.sleep(0.005)
+            time.sleep(trial.rng.random() * 0.3)
+        else:
+            time.sleep(trial.rng.random() * 1.5)
+        return _n_leased(store) > 0
+
+
+def _n_leased(store: SearchStore) -> int:
+    with reading(store._engine) as connection:
+        leased = select(func.count()).select_from(SEARCH_QUERIES).where(SEARCH_QUERIES.c.state == LEASED)
+        return int(connection.execute(leased).scalar_one())
+
+
+def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
+    """Check every accepted search, by what the client was given and by what is in the store."""
+    for top, key in load.accepted.items():
+        trial.check(load.states.get(top) == "done", f"search {key} is {load.states.get(top)}")
+        trial.check(load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes")
+    with SearchStore(target) as store:
+        found = store.searches_of("local", 1000)
+        with reading(store._engine) as connection:
+            left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
+        runs = store.runs()
+    keys = sorted(search.key for search in found)
+    trial.check(keys == sorted(load.accepted.values()), f"accepted {load.accepted}, stored {keys}")
+    ends = [(search.state, search.n_queries, search.n_done, search.n_failed) for search in found]
+    trial.check(set(ends) == {("done", 7, 7, 0)}, f"searches did not end as they should: {ends}")
+    trial.check(left == 0, f"{left} queries were left in the queue")
+    run_ids = sorted(run.id for run in runs)
+    trial.check(run_ids == sorted(search.run_id or 0 for search in found), f"a search has two runs, or none: {run_ids}")
+    trial.check(all((run.state, run.n_missing) == ("finished", 0) for run in runs), "a run is not complete")
+
+
+def run_killed(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """Run the part `kill_service`."""
+    return run_trials("kill_service", killed_processes(None), budget, seed, state_dir)
+
+
+def run_killed_postgresql(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """Run the part `kill_service_postgresql`."""
+    if not POSTGRES:
+        return Outcome(notes=["not run: PostgreSQL's server is not installed"])
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
+    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
+    try:
+        return run_trials("kill_service_postgresql", killed_processes(server), budget, seed, state_dir)
+    finally:
+        server.stop()

@@ -1,0 +1,207 @@
+"""A whole service for the tests of pages: real databases, a store, the application with its pages, and a worker."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from email.message import Message
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from swsearch.database.builder import build_database
+from swsearch.service.databases import Databases, named_databases
+from swsearch.service.residents import Residents
+from swsearch.service.settings import Settings
+from swsearch.service.web.app import create_app
+from swsearch.service.web.pages.wiring import add_pages
+from swsearch.service.worker import Worker
+from swsearch.store.leases import WorkStore
+from tests.patience import LIMIT_SECONDS
+
+DATA = Path(__file__).parents[3] / "data"
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"\'><img/src=x/onerror=alert(2)> </textarea></title></style> OS=<b>Evil</b> & "sons" OX=666 GN=x',
+    "\u05d0\u05d1\u05d2|\u202eRTL \u05d0\u05d1\u05d2 {{ 7*7 }} {% raw %} &lt;already&gt; &amp;",
+    "ctrl\x7f|x a\ttab javascript:alert(3) ?a=1&b=2#c %3Cscript%3E",
+)
+"""Headers that a careless page would take for markup, for a template, or for a part of an address."""
+LETTERS = (
+    "MGAFTEKQEALVNSSYEAFKANVPQYSVVFYTSILEKAPAAKDLFSFLANGVDPTNPKLTGHAEKLFALVRDSAGQLKASGTVVADAALGSVHAQKAVTDPQFVVVKE"
+    "ALLKTIKAAVGDKWSDELSRAWEVAYDELAAAIKKA"
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a request."""
+
+    status: int
+    headers: Message
+    content: bytes
+
+    @property
+    def text(self) -> str:
+        """The content as UTF-8."""
+        return self.content.decode()
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+@dataclass
+class Served:
+    """A running service.
+
+    Attributes
+    ----------
+    url : str
+    app : FastAPI
+    settings : Settings
+    """
+
+    url: str
+    app: FastAPI
+    settings: Settings
+
+    def get(self, path: str, **headers: str) -> Answer:
+        """Get a page; a redirection is returned as it is."""
+        return self._request(path, None, headers)
+
+    def htmx(self, path: str) -> Answer:
+        """Get a part of a page, as htmx does."""
+        return self.get(path, **{"HX-Request": "true"})
+
+    def post(self, path: str, fields: Mapping[str, str | list[str]], **headers: str) -> Answer:
+        """Send a form as a browser does, without a file."""
+        pairs = [
+            (name, text) for name, value in fields.items() for text in ([value] if isinstance(value, str) else value)
+        ]
+        parts = [
+            f'--limit\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode()
+            for name, text in pairs
+        ]
+        return self._request(
+            path, b"".join([*parts, b"--limit--\r\n"]),
+            {"Content-Type": "multipart/form-data; boundary=limit", "Origin": self.url, **headers},
+        )  # fmt: skip
+
+    def upload(self, content: bytes, name: str, database: str) -> Answer:
+        """Send the search form with a file."""
+        body = (
+            f'--limit\r\nContent-Disposition: form-data; name="databases"\r\n\r\n{database}\r\n--limit\r\n'
+            f'Content-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+        )
+        headers = {"Content-Type": "multipart/form-data; boundary=limit", "Origin": self.url}
+        return self._request("/searches", body.encode() + content + b"\r\n--limit--\r\n", headers)
+
+    def _request(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        request = Request(self.url + path, body, dict(headers))
+        try:
+            with build_opener(_NoRedirect).open(request, timeout=LIMIT_SECONDS) as answer:
+                return Answer(answer.status, answer.headers, answer.read())
+        except HTTPError as error:
+            with error:
+                return Answer(error.code, error.headers, error.read())
+
+    def search(self, fasta: str, database: str = "proteins.db", **fields: str) -> str:
+        """Submit a form, wait until the search has ended, and return the address of its result."""
+        answer = self.post("/searches", {"sequences": fasta, "databases": database, **fields})
+        assert answer.status == 303, answer.text
+        address = answer.headers["location"]
+        self.ended(address)
+        return address
+
+    def ended(self, address: str) -> str:
+        """Wait until a search has ended; return its events."""
+        return self.get(f"{address}/events").text
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Some hundred real proteins, the phage lambda, and subjects with hostile headers."""
+    folder = tmp_path_factory.mktemp("databases")
+    records = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode().split(">")[1:]
+    chosen = [record for record in records if "GTP" in record.split("\n", 1)[0]][:120]
+    (folder / "proteins.fasta").write_text("".join(f">{record}" for record in chosen))
+    hostile = "".join(f">{header}\n{LETTERS[number * 3 :]}\n" for number, header in enumerate(HOSTILE))
+    (folder / "hostile.fasta").write_bytes(hostile.encode() + b">bytes\xff\xfe not UTF-8\n" + LETTERS.encode() + b"\n")
+    (folder / "lambda.fasta").write_bytes((DATA / "lambda_phage.fasta").read_bytes())
+    for name in ("proteins", "lambda", "hostile"):
+        build_database(folder / f"{name}.fasta", folder / f"{name}.db")
+    return named_databases([str(folder / f"{name}.db") for name in ("proteins", "lambda", "hostile")])
+
+
+@contextmanager
+def working(settings: Settings) -> Iterator[None]:
+    """Run a worker in a thread."""
+    with (
+        WorkStore(settings.store, create=True) as store,
+        Residents(Databases(settings.databases), "cpu", 1) as residents,
+    ):
+        worker = Worker(store, residents)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            worker.stop()
+            thread.join()
+
+
+def application(settings: Settings) -> FastAPI:
+    """The application with its pages."""
+    app = create_app(settings)
+    add_pages(app)
+    return app
+
+
+@pytest.fixture(scope="module")
+def settings(databases: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings with a fresh store."""
+    return Settings(databases=databases, store=str(tmp_path_factory.mktemp("store") / "hits.sqlite"))
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[Served]:
+    """Run the application in a thread, on a free port."""
+    app = application(settings)
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            assert time.monotonic() < deadline, "the server does not start"
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Served(f"http://localhost:{port}", app, settings)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def served(settings: Settings) -> Iterator[Served]:
+    """A service with a worker."""
+    with serving(settings) as running, working(settings):
+        yield running
+
+
+@pytest.fixture
+def idle(settings: Settings, tmp_path: Path) -> Iterator[Served]:
+    """A service without a worker and without searches."""
+    with serving(replace(settings, store=str(tmp_path / "idle.sqlite"))) as running:
+        yield running

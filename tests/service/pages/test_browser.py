@@ -1,0 +1,309 @@
+"""The pages in a real browser: Debian's Chromium, led by Playwright, and axe-core for accessibility.
+
+One browser serves all tests. Every page must load nothing from another address and leave no message on its console.
+If ``SWSEARCH_SCREENSHOTS`` names a folder, screenshots are kept there.
+"""
+
+import os
+import shutil
+import sqlite3
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from swsearch.service.web.pages.examples import EXAMPLES
+from swsearch.store.repository import HitStore
+from tests.patience import LIMIT_SECONDS
+from tests.service.pages.conftest import HOSTILE, LETTERS, serving
+from tests.store.conftest import RUN, make_hit, make_query
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+LIMIT = 1000 * LIMIT_SECONDS
+DESKTOP = {"width": 1100, "height": 800}
+PHONE = {"width": 360, "height": 740}
+
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="no browser (Debian package chromium)"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright is not installed (extra test)"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], timeout=LIMIT
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser, served):
+    """A page of 1,100 pixels, in light colours."""
+    with Opened(browser, served.url, viewport=DESKTOP) as shown:
+        yield shown
+
+
+class Opened:
+    """A page whose requests and messages are checked at its end; ``expected`` are texts that messages may have."""
+
+    def __init__(self, browser, url, expected=("status of 422",), **options):
+        self._context = browser.new_context(base_url=url, reduced_motion="reduce", **options)
+        self._context.set_default_timeout(LIMIT)
+        self._expected = expected
+        self.foreign = []
+        self.messages = []
+        page = self._context.new_page()
+        page.on(
+            "request", lambda request: self.foreign.append(request.url) if not request.url.startswith(url) else None
+        )
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page = page
+
+    def __enter__(self):
+        return self.page
+
+    def __exit__(self, kind, *_):
+        self._context.close()
+        if kind is None:
+            assert self.foreign == []
+            assert [text for text in self.messages if not any(known in text for known in self._expected)] == []
+
+
+def keep(page, name):
+    """Keep a screenshot if a folder for them is named."""
+    folder = os.environ.get("SWSEARCH_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The script of axe-core."""
+    spec = find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-core is not installed (extra test)")
+    return (Path(spec.origin).parent / "axe.min.js").read_text()
+
+
+def violations(page, axe):
+    """What axe-core finds wrong in the page."""
+    page.evaluate(axe)  # the page's policy forbids script elements, not the debugger
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    return [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found]
+
+
+def wide(page):
+    """Number of pixels by which the page is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def searched(page, example, database):
+    """Click an example, choose a database, and wait for the result."""
+    page.goto("/")
+    page.get_by_role("link", name=example).click()
+    assert page.get_by_role("textbox", name="Sequences").input_value() == next(
+        e.fasta for e in EXAMPLES if e.label == example
+    )
+    if not page.get_by_label(database).is_checked():
+        page.get_by_label(database).check()
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#hits")
+
+
+def test_a_protein_search_from_paste_to_shared_link(page, browser, served):
+    page.goto("/")
+    keep(page, "form")
+    page.get_by_role("textbox", name="Sequences").fill(EXAMPLES[0].fasta)
+    page.get_by_label("proteins.db").check()
+    page.get_by_label("Hits to report").fill("60")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#hits tbody")
+    keep(page, "result")
+    # A bar leads to its row, whose alignment opens below it.
+    page.locator(".overview li:nth-child(3) a").click()
+    page.wait_for_selector("#alignment-3-1 pre")
+    assert "Query  " in page.locator("#alignment-3-1 pre").inner_text()
+    assert page.evaluate("document.activeElement.getAttribute('data-alignment')") == "alignment-3-1"
+    keep(page, "alignment")
+    # A column sorts on the server, keeps the focus, and is in the address.
+    page.get_by_role("link", name="identity").click()
+    page.wait_for_selector("th[aria-sort=descending] [data-sort=identity]")
+    assert page.evaluate("document.activeElement.dataset.sort") == "identity"
+    assert "sort=identity" in page.url
+    shown = [int(text.rstrip("%")) for text in page.locator("#hits tbody td:nth-child(6)").all_inner_texts()]
+    assert shown == sorted(shown, reverse=True)
+    # The filter follows what is typed.
+    page.get_by_label("Header contains").press_sequentially("EngB")
+    page.locator("#hits-caption", has_text="fit the filter").wait_for()
+    assert "sort=identity" in page.url
+    assert all("EngB" in text for text in page.locator("#hits tbody tr:not(.alignment) th").all_inner_texts())
+    # Summaries are loaded when they are opened.
+    for name in ("Score distribution", "Coverage of the query", "Organisms"):
+        page.get_by_text(name, exact=True).click()
+    page.wait_for_selector("#scores figure")
+    page.wait_for_selector("#coverage figure")
+    page.wait_for_selector("#organisms table")
+    page.locator("#scores").scroll_into_view_if_needed()
+    keep(page, "summaries")
+    # The shared link shows the same result in another browser.
+    page.get_by_role("button", name="Share").click()
+    address = page.get_by_label("Everyone who knows this address").input_value()
+    with Opened(browser, served.url) as other:
+        other.goto(address)
+        assert other.get_by_role("heading", level=1).inner_text().startswith("sp|Q600K7|ENGB_MYCH2")
+
+
+def test_a_dna_search_and_a_search_again(page):
+    searched(page, "a DNA read", "lambda.db")
+    assert "plus" in page.locator("#hits tbody tr:first-child").inner_text()
+    page.get_by_role("link", name="Search again with…").click()
+    assert page.get_by_role("textbox", name="Sequences").input_value().startswith(">r1 a read")
+    page.get_by_text("All options").click()
+    page.get_by_label("Strand").select_option("minus")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_url("**/results/*")
+    page.locator("#progress").wait_for(state="detached")
+    assert "plus" not in page.get_by_role("main").inner_text()
+
+
+def test_bad_input_is_said_beside_its_field(page):
+    page.goto("/")
+    page.get_by_role("textbox", name="Sequences").fill(">a\nMKV7L\n")
+    page.get_by_label("proteins.db").check()
+    page.get_by_label("Hits to report").fill("3")
+    page.get_by_role("button", name="Search").click()
+    page.wait_for_selector("#errors")
+    assert page.evaluate("document.activeElement.id") == "errors"
+    assert "line 2, column 4" in page.locator("#sequences-error").inner_text()
+    assert page.get_by_label("Hits to report").input_value() == "3"
+    keep(page, "bad-input")
+    page.locator("#errors a").click()
+    assert page.evaluate("document.activeElement.id") == "sequences"
+
+
+def test_a_search_is_cancelled(browser, settings, tmp_path):
+    """No worker takes the search, so that it waits until it is cancelled."""
+    with serving(replace(settings, store=str(tmp_path / "idle.sqlite"))) as idle, Opened(browser, idle.url) as page:
+        page.goto("/")
+        page.get_by_role("link", name="several proteins").click()
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_selector("#progress .waiting")
+        page.locator("#announcer", has_text="Waiting").wait_for(state="attached")
+        keep(page, "progress")
+        page.get_by_role("button", name="Cancel the search").click()
+        page.wait_for_selector(".state.cancelled")
+        assert page.get_by_role("button", name="Cancel the search").count() == 0
+
+
+@pytest.fixture(scope="module")
+def large(served):
+    """The address of a query with 100,000 hits, which are copies of one made in SQL."""
+    with HitStore(served.settings.store) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
+        store.finish_run(run_id)
+    connection = sqlite3.connect(served.settings.store)
+    with connection:
+        wanted = "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?"
+        query_id, columns = connection.execute(wanted, [run_id]).fetchone()
+        copies = "WITH RECURSIVE ranks(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM ranks WHERE n < 100000) "
+        chosen = columns.replace("rank", "n")
+        copied = f"INSERT INTO hits ({columns}) SELECT {chosen} FROM hits, ranks WHERE query_id = ? AND rank = 1"
+        connection.execute(copies + copied, [query_id])
+        connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
+    connection.close()
+    return f"/results/run-{run_id}/queries/1"
+
+
+def test_100_000_hits_are_pages(page, large):
+    page.goto(large)
+    assert page.locator("#hits tbody tr:not(.alignment)").count() == 50
+    page.get_by_role("link", name="Last").click()
+    page.wait_for_selector("#hit-100000")
+    assert page.evaluate("document.activeElement.closest('#hits') !== null")
+    page.go_back()
+    page.wait_for_selector("#hit-1")
+
+
+def test_the_keyboard_alone_searches_and_opens_an_alignment(page):
+    page.goto("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    reach(page, "document.activeElement.dataset.example === 'protein'")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "sequences"
+    page.keyboard.press("Control+Enter")  # does nothing in a text field
+    reach(page, "document.activeElement.value === 'proteins.db'")
+    if not page.evaluate("document.activeElement.checked"):
+        page.keyboard.press("Space")
+    reach(page, "document.activeElement.matches('button.primary')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#hits tbody")
+    reach(page, "document.activeElement.textContent === 'Skip the overview'", 30)
+    page.keyboard.press("Enter")
+    reach(page, "document.activeElement.matches('#hits tbody a')", 30)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".alignment:not([hidden]) pre")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+
+
+def reach(page, condition, most=25):
+    """Press Tab until a condition on the focus holds."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate(condition):
+            return
+    raise AssertionError(f"{condition} is not reached by {most} presses of Tab")
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), [("light", DESKTOP), ("dark", PHONE)], ids=["light", "dark-phone"])
+def test_pages_are_accessible_in_both_colours_and_on_a_phone(browser, served, axe, scheme, viewport):
+    address = served.search("".join(f">{header}\n{LETTERS}\n" for header in HOSTILE[:2]), "hostile.db")
+    with Opened(browser, served.url, viewport=viewport, color_scheme=scheme) as page:
+        paths = ["/", address, f"{address}/queries/1", "/history", "/databases", f"{address}/commands"]
+        for path in paths:
+            page.goto(path)
+            if path == "/":
+                page.locator("form.search summary").click()
+            if path.endswith("/1"):
+                page.locator("#hits tbody th a").first.click()
+                page.wait_for_selector(".alignment:not([hidden]) pre")
+                for summary in page.locator("details.lazy > summary").all():
+                    summary.click()
+                page.wait_for_selector("#organisms table")
+                page.wait_for_selector("#coverage figure")
+            assert violations(page, axe) == [], path
+            assert wide(page) <= 0, path
+        page.goto(f"{address}/queries/1")
+        keep(page, f"hostile-{scheme}-{viewport['width']}")
+
+
+def test_without_scripts_a_search_ends_in_its_hits(browser, served):
+    with Opened(browser, served.url, java_script_enabled=False) as page:
+        page.goto("/?example=protein")
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_selector("#hits tbody")
+        page.locator("#hits tbody th a").first.click()
+        assert "Query  " in page.locator("pre").inner_text()
+
+
+def test_where_events_do_not_arrive_the_progress_is_asked_for(browser, served):
+    """A proxy that holds the stream back: its request fails."""
+    with Opened(browser, served.url, expected=["status of 503", "Event"]) as page:
+        page.route("**/events", lambda route: route.fulfill(status=503, body=""))
+        page.goto("/?example=several")
+        page.get_by_label("Largest E-value").fill("0.5")
+        page.get_by_role("button", name="Search").click()
+        page.locator("#progress").wait_for(state="detached")
+        page.wait_for_selector("#queries-caption")
+        page.unroute("**/events")

@@ -1,0 +1,479 @@
+"""The pages of a running service over HTTP: from the form to results, downloads and errors.
+
+Expected values come from the store, from reports of the same run, or from hand calculation.
+"""
+
+import io
+import re
+import time
+from collections import deque
+from dataclasses import replace
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+import pytest
+
+from swsearch.database.reader import PackedDatabase
+from swsearch.report.registry import formats, get_format
+from swsearch.report.rows import reverse_complement
+from swsearch.scoring.matrix import matrix_text, named_matrix
+from swsearch.service.web.pages.examples import EXAMPLES
+from swsearch.store.repository import HitStore
+from tests.patience import LIMIT_SECONDS
+from tests.service.pages.conftest import HOSTILE, LETTERS, working
+from tests.service.pages.html_page import HtmlPage
+from tests.store.conftest import RUN, make_hit, make_query
+
+PROTEIN, READ, SEVERAL = (example.fasta for example in EXAMPLES)
+
+
+@pytest.fixture(scope="module")
+def protein(served):
+    return served.search(PROTEIN, top="60")
+
+
+@pytest.fixture(scope="module")
+def read(served):
+    """A search with the reverse complement of a read of the forward strand."""
+    header, _, letters = READ.partition("\n")
+    return served.search(f"{header}\n{reverse_complement(letters.replace(chr(10), ''))}\n", "lambda.db")
+
+
+@pytest.fixture(scope="module")
+def several(served):
+    return served.search(SEVERAL)
+
+
+@pytest.fixture(scope="module")
+def hostile(served):
+    """A search whose query, whose subjects and whose organisms have hostile headers."""
+    return served.search("".join(f">{header}\n{LETTERS}\n" for header in HOSTILE[:2]), "hostile.db")
+
+
+def stored(served, address):
+    """The queries of a result in the store."""
+    with HitStore(served.settings.store) as store:
+        run_id = served.app.state.service.store.search(address.split("/")[2], "local").run_id
+        return store.run(run_id), list(store.queries(run_id))
+
+
+def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
+    page = HtmlPage(served.get(protein).text)
+    _, (query,) = stored(served, protein)
+    rows = [row for row in page.rows if row and row[0].isdigit()]
+    assert [int(row[0]) for row in rows] == list(range(1, min(50, len(query.hits)) + 1))
+    for row, hit in zip(rows, query.hits, strict=False):
+        assert row[1].split() == hit.subject_header.split()
+        assert row[8:10] == [f"{hit.alignment.columns:,}", f"{hit.subject_length:,}"]
+    with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+        found = (
+            f"{query.n_passed} of {database.n_subjects} subjects have an E-value of at most 10; the best 60 are shown"
+        )
+    assert found in page.text
+    assert "sp|Q600K7|ENGB_MYCH2" in page.text
+
+
+def test_a_dna_search_shows_its_strand(served, read):
+    _, (query,) = stored(served, read)
+    page = HtmlPage(served.get(read).text)
+    assert page.rows[0][-1] == "strand"
+    assert page.rows[1][-1] == query.hits[0].strand == "minus"
+
+
+def test_a_result_is_the_same_for_htmx_and_for_a_browser_without_scripts(served, protein):
+    """The part that htmx gets is in the page that a browser gets."""
+    number = f"{protein}/queries/1"
+    for path in (f"{number}?sort=identity&dir=desc", f"{number}?text=ENGB&page=1", f"{number}/hits/3"):
+        part, page = served.htmx(path), served.get(path)
+        assert part.status == page.status == 200
+        assert not part.text.lstrip().startswith("<!DOCTYPE")
+        HtmlPage(part.text)
+        assert part.text.strip() in page.text
+
+
+@pytest.mark.parametrize(("sort", "column"), [("identity", 5), ("columns", 8), ("length", 9)])
+def test_the_table_is_sorted_by_the_server_and_says_so(served, protein, sort, column):
+    for direction, sign in (("asc", 1), ("desc", -1)):
+        text = served.get(f"{protein}/queries/1?sort={sort}&dir={direction}").text
+        values = [
+            int(row[column].rstrip("%").replace(",", "")) for row in HtmlPage(text).rows if row and row[0].isdigit()
+        ]
+        assert values == sorted(values, key=lambda value: sign * value)
+        assert text.count('aria-sort="') == 1
+        assert f'aria-sort="{direction}ending"' in text
+
+
+def test_a_filter_that_is_no_number_is_said_beside_the_table(served, protein):
+    answer = served.get(f"{protein}/queries/1?min_identity=high")
+    assert answer.status == 422
+    page = HtmlPage(answer.text)
+    assert "Give a number, such as 10 or 1e-5." in page.text
+    assert page.values["min_identity"] == "high"
+
+
+def test_alignments_are_those_of_the_pairwise_report(served, several):
+    run, queries = stored(served, several)
+    text = io.StringIO()
+    get_format("pairwise").write(run.info, iter(queries[1:2]), text)
+    page = HtmlPage(served.get(f"{several}/queries/2/hits/1").text)
+    first = re.search(r"Query  1 .*?(?=\n\n\n>)", text.getvalue(), re.S)[0]
+    assert first.strip() in page.text
+
+
+def test_bars_of_the_overview_lead_to_hits(served, protein):
+    _, (query,) = stored(served, protein)
+    page = served.get(protein).text
+    bars = re.findall(r'<li><a href="([^"]*)" title="[^"]*" data-rank="(\d+)">.*?<rect x="([\d.]+)%"', page)
+    assert [int(rank) for _, rank, _ in bars] == list(range(1, len(bars) + 1))
+    assert [float(x) for _, _, x in bars] == pytest.approx(
+        [100 * hit.alignment.query_start / query.length for hit in query.hits[: len(bars)]], abs=0.001
+    )
+    assert {address for address, _, _ in bars} == {f"{protein}/queries/1/hits/{rank}" for _, rank, _ in bars}
+
+
+def test_several_queries_are_listed_with_their_best_hits(served, several):
+    _, queries = stored(served, several)
+    page = HtmlPage(served.get(several).text)
+    assert [row[4] for row in page.rows[1:]] == [
+        query.hits[0].subject_header.split()[0] if query.hits else "none" for query in queries
+    ]
+    assert f"{several}/queries/3" in page.links
+
+
+def test_several_databases_make_several_searches(served):
+    answer = served.post("/searches", {"sequences": PROTEIN, "databases": ["proteins.db", "hostile.db"], "top": "2"})
+    assert (answer.status, answer.headers["location"]) == (303, "/history")
+    page = HtmlPage(served.get("/history").text)
+    assert [row[3] for row in page.rows[1:3]] == ["hostile.db", "proteins.db"]
+    for address in [link for link in page.links if link.startswith("/results/")][:2]:
+        served.ended(address)
+
+
+def test_an_uploaded_file_may_be_compressed(served):
+    import gzip
+
+    answer = served.upload(gzip.compress(PROTEIN.encode()), "q.fasta.gz", "proteins.db")
+    assert answer.status == 303
+    served.ended(answer.headers["location"])
+    assert "ENGB_MYCH2" in served.get(answer.headers["location"]).text
+
+
+@pytest.mark.parametrize(
+    ("fields", "place", "problem"),
+    [
+        ({"sequences": " "}, "sequences", "Paste at least one sequence"),
+        ({"sequences": ">a\nMKV1L\n"}, "sequences", "line 2, column 4"),
+        ({"sequences": READ}, "sequences", "to translate it say “Translate” query"),
+        ({"sequences": PROTEIN, "databases": []}, "databases", "Choose at least one database."),
+        ({"sequences": PROTEIN, "databases": "/etc/passwd"}, "databases", "There is no database"),
+        ({"sequences": PROTEIN, "top": "x"}, "top", "Give a whole number."),
+        ({"sequences": PROTEIN, "top": "100001"}, "top", "lists up to 100,000 subjects"),
+        ({"sequences": PROTEIN, "translate": "subject"}, "translate", "does not fit"),
+        ({"sequences": PROTEIN, "match": "2", "mismatch": "-3"}, None, "“Match”"),
+        ({"sequences": PROTEIN, "id_pattern": "("}, "id_pattern", "unterminated subpattern"),
+        ({"sequences": PROTEIN, "alphabet": "dna"}, "alphabet", "protein"),
+    ],
+)
+def test_a_problem_is_said_beside_its_field_and_the_form_keeps_its_contents(idle, fields, place, problem):
+    sent = {"databases": "proteins.db", "min_identity": "12", **fields}
+    answer = idle.post("/searches", sent)
+    assert answer.status == 422
+    page = HtmlPage(answer.text)
+    assert problem in page.text
+    if place is not None:
+        assert f"#{place}" in page.links
+        assert f'id="{place}-error"' in answer.text
+        assert re.search(rf'id="{place}"[^>]*aria-invalid=true', answer.text)
+    assert page.values["min_identity"] == "12"
+    if fields["sequences"].strip():
+        assert fields["sequences"] in page.text
+    if fields.get("databases") is None:
+        assert re.search(r'value="proteins.db"[^>]* checked', answer.text)
+
+
+def test_an_example_fills_the_form(idle):
+    for example in EXAMPLES:
+        text = idle.get(f"/?example={example.name}").text
+        assert example.fasta in HtmlPage(text).text
+        chosen = re.search(r'value="([^"]*)" data-alphabet="([^"]*)" checked', text)
+        assert chosen[2] == example.alphabet
+
+
+def test_a_search_can_be_made_again_with_other_options(served, several):
+    text = served.get(f"/?again={several.split('/')[2]}").text
+    page = HtmlPage(text)
+    for line in SEVERAL.splitlines():
+        if line.startswith(">"):
+            assert line in page.text
+    assert page.values["top"] == "25"
+    assert HtmlPage(served.get(f"/?again={served.search(PROTEIN, top='9').split('/')[2]}").text).values["top"] == "9"
+
+
+def test_headers_are_text_whatever_they_hold(served, hostile):
+    """Every page of the result is parsed strictly; the texts of the headers are in it, and no element is."""
+    reference = hostile.split("/")[2]
+    paths = [hostile, f"/?again={reference}", "/history", f"{hostile}/commands"]
+    for number in (1, 2):
+        base = f"{hostile}/queries/{number}"
+        paths += [
+            base,
+            *(f"{base}/{part}" for part in ("scores", "coverage", "organisms", "hits/1", "hits/2", "hits/5")),
+        ]
+        paths += [f"{base}?text=%3Cscript%3E", f"{base}?text=%22%27%3E%3Cb%3E&taxid=%3Cb%3E&max_evalue=%22"]
+    for path in paths:
+        answer = served.get(path)
+        assert answer.status in (200, 422), path
+        HtmlPage(answer.text)
+        assert "49" not in re.findall(r"RTL \u05d0\u05d1\u05d2 (\S+)", answer.text)
+    text = HtmlPage(served.get(f"{hostile}/queries/1").text).text
+    for header in HOSTILE:
+        for word in header.replace("\x7f", " ").split():
+            assert word in text
+    assert "bytes\ufffd\ufffd" in text
+    organisms = HtmlPage(served.get(f"{hostile}/queries/1/organisms").text)
+    assert organisms.rows[1][0] == '<b>Evil</b> & "sons"'
+
+
+def test_hostile_headers_are_files_as_they_are(served, hostile):
+    """Source: the subjects' own FASTA: downloads escape nothing, and are sent as attachments of their type."""
+    answer = served.get(f"{hostile}/queries/1/sequences.fasta?part=whole")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert b">bytes\xff\xfe not UTF-8\n" in answer.content
+    assert f">{HOSTILE[0]}\n".encode() in answer.content
+
+
+def crawled(served, start):
+    """Follow every link from these pages within the server; return what answered with which status."""
+    seen = {}
+    waiting = deque(start)
+    while waiting:
+        path = waiting.popleft()
+        if path in seen or len(seen) > 400:
+            continue
+        if path.endswith("/events"):
+            continue
+        answer = served.get(path)
+        seen[path] = answer
+        if answer.headers.get_content_type() != "text/html" or "attachment" in answer.headers.get(
+            "content-disposition", ""
+        ):
+            continue
+        page = HtmlPage(answer.text)
+        for link in [*page.links, *(action for method, action in page.forms if method == "get")]:
+            address = urldefrag(urljoin(path, link))[0]
+            assert not urlsplit(address).netloc, address
+            if "sort=" not in address and "hits/" not in address:
+                waiting.append(address)
+    return seen
+
+
+def test_every_link_leads_somewhere_and_no_answer_has_a_path_of_the_server(served, protein, read, several):
+    folder = str(served.settings.databases["proteins.db"].parent)
+    seen = crawled(served, ["/", protein, read, several, f"{protein}/queries/1/hits/2"])
+    assert len(seen) > 60
+    assert {path: answer.status for path, answer in seen.items() if answer.status not in (200, 303)} == {}
+    for path, answer in seen.items():
+        assert folder.encode() not in answer.content, path
+        assert str(served.settings.store).encode() not in answer.content, path
+    assert any(path.endswith("/report/parquet?query=1") for path in seen)
+    assert any(path.startswith("/static/LICENSES") or path.endswith("openapi.json") for path in seen)
+
+
+def test_pages_forbid_what_they_do_not_have(served, protein):
+    answer = served.get(protein)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["cache-control"] == "private, no-cache"
+    script = next(link for link in HtmlPage(answer.text).links if "htmx-2" in link)
+    assert "immutable" in served.get(script).headers["cache-control"]
+    assert served.get("/static/../app.py").status == 404
+    assert served.get("/static/style.css").text.startswith("/* Components of the html report")
+
+
+@pytest.mark.parametrize("name", formats())
+def test_downloads_are_the_reports_of_the_run(served, several, name):
+    run, queries = stored(served, several)
+    for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
+        get_format(name).write(run.info, iter(chosen), stream)
+        stream.flush()
+        answer = served.get(path)
+        assert answer.content == stream.buffer.getvalue()
+        assert answer.headers["content-disposition"].startswith("attachment; filename=")
+
+
+def test_a_download_has_the_hits_of_the_filter(served, several):
+    _, queries = stored(served, several)
+    lines = served.get(f"{several}/report/blast6?query=2&min_identity=40").text.splitlines()
+    assert len(lines) == sum(hit.pident >= 40 for hit in queries[1].hits) not in (0, len(queries[1].hits))
+
+
+def test_sequences_are_parts_of_the_subjects(served, several):
+    """Source: the database's own records, cut by hand at the stored coordinates."""
+    _, queries = stored(served, several)
+    hit = queries[1].hits[2]
+    start, end = hit.alignment.subject_start, hit.alignment.subject_end
+    with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+        letters = database.record(hit.subject_index).letters
+    base = f"{several}/queries/2/sequences.fasta?rank={hit.rank}"
+    flank = 7
+    first, last = max(0, start - flank), min(len(letters), end + flank)
+    expected = {
+        "part=whole": (hit.subject_id, letters),
+        "part=aligned": (f"{hit.subject_id}/{start + 1}-{end}", letters[start:end]),
+        f"part=flanks&flank={flank}": (f"{hit.subject_id}/{first + 1}-{last}", letters[first:last]),
+    }
+    for given, (name, sequence) in expected.items():
+        header, _, body = served.get(f"{base}&{given}").text.partition("\n")
+        assert header.split()[0] == f">{name}"
+        assert body.replace("\n", "") == sequence
+    everything = served.get(f"{several}/queries/2/sequences.fasta?part=whole").text
+    assert everything.count(">") == len({hit.rank for hit in queries[1].hits})
+
+
+def test_sequences_of_a_database_that_has_changed_are_refused_but_for_aligned_parts(served):
+    """The run was stored with a digest that no database has."""
+    with HitStore(served.settings.store) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, make_query(0))
+        store.finish_run(run_id)
+    base = f"/results/run-{run_id}/queries/1/sequences.fasta"
+    answer = served.get(f"{base}?part=whole")
+    assert answer.status == 400
+    assert "only aligned parts can be downloaded" in answer.text
+    assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM/2-57 Some protein")
+
+
+def test_progress_is_sent_as_events_until_the_end(served):
+    answer = served.post("/searches", {"sequences": SEVERAL, "databases": "proteins.db", "max_hsps": "2"})
+    events = served.ended(answer.headers["location"])
+    assert events.rstrip().endswith("data: ended")
+    last = [line for line in events.splitlines() if "data-announce" in line][-1]
+    assert 'data-announce="Finished"' in last
+
+
+def test_a_waiting_search_has_a_place_and_can_be_cancelled(idle):
+    """Two searches without a worker: the second waits for the first."""
+    first, second = (
+        idle.post("/searches", {"sequences": SEVERAL, "databases": "proteins.db", "max_hsps": hsps}).headers["location"]
+        for hsps in ("4", "5")
+    )
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while "before this one" not in (page := idle.get(second).text):  # forecasts are a quarter of a second old
+        assert time.monotonic() < deadline, page
+    assert "1 search before this one" in HtmlPage(page).text
+    assert f'sse-connect="{second}/events"' in page
+    assert '<noscript><meta http-equiv="refresh"' in page
+    assert "next in the queue" in HtmlPage(idle.htmx(f"{first}/progress").text).text
+    for address in (first, second):
+        answer = idle.post(f"{address}/cancel", {})
+        assert (answer.status, answer.headers["location"]) == (303, address)
+        assert "Cancelled" in HtmlPage(idle.get(address).text).text
+    assert idle.get(f"{first}/queries/1").status == 404
+
+
+def test_a_search_that_cannot_be_made_says_why(served):
+    address = served.search(PROTEIN, taxid="human")
+    text = HtmlPage(served.get(address).text).text
+    assert "Failed" in text
+    assert "“Organisms”" in text or "--taxid" in text
+
+
+def test_a_form_of_another_site_is_refused(idle):
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert idle.post("/searches", {"sequences": PROTEIN, "databases": "proteins.db"}, **headers).status == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/results/none", "/results/run-99999", "/results/run-x", "/results/none/events", "/results/none/report/json",
+     "{}/queries/0", "{}/queries/2", "{}/queries/99999999999999999999999", "{}/queries/x", "{}/queries/1/hits/9999",
+     "{}/report/exe", "{}/report/blast6?query=7", "{}/queries/1/sequences.fasta?rank=x"],
+)  # fmt: skip
+def test_what_is_not_there_is_a_page_that_says_so(served, protein, path):
+    answer = served.get(path.format(protein))
+    assert answer.status == 404
+    assert "There is no such result" in HtmlPage(answer.text).text
+
+
+def test_a_share_is_a_link_to_the_same_result(served, protein):
+    page = HtmlPage(served.post(f"{protein}/share", {}).text)
+    address = (
+        page.values.get("address")
+        or re.search(r'value="([^"]*/results/[^"]*)"', served.post(f"{protein}/share", {}).text)[1]
+    )
+    assert urlsplit(address).path == protein
+
+
+def test_a_run_of_the_command_line_is_shown(served):
+    """The records are those that a command stores; its path of the database is on no page."""
+    with HitStore(served.settings.store) as store:
+        database = replace(RUN.database, path="/secret/folder/proteins.db")
+        command = "swsearch query q.fa /secret/folder/proteins.db"
+        scores = matrix_text(named_matrix("BLOSUM62"))
+        run_id = store.start_run(replace(RUN, database=database, command=command, matrix_scores=scores))
+        for number in range(3):
+            store.add_query(run_id, make_query(number, 2))
+        store.finish_run(run_id)
+    assert f"/results/run-{run_id}" in HtmlPage(served.get("/history").text).links
+    page = HtmlPage(served.get(f"/results/run-{run_id}").text)
+    assert [row[1].split()[0] for row in page.rows[1:]] == ["query_0", "query_1", "query_2"]
+    for path in ("", "/queries/2", "/commands", "/queries/2/hits/1"):
+        answer = served.get(f"/results/run-{run_id}{path}")
+        assert answer.status == 200
+        assert b"/secret" not in answer.content
+
+
+def test_databases_have_counts_and_digests(idle):
+    page = HtmlPage(idle.get("/databases").text)
+    assert [row[0] for row in page.rows[1:]] == list(idle.settings.databases)
+    for row, path in zip(page.rows[1:], idle.settings.databases.values(), strict=True):
+        with PackedDatabase.open(path) as database:
+            assert row[2:4] == [f"{database.n_subjects:,}", f"{database.n_residues:,}"]
+            assert row[5] == database.digest
+
+
+def test_a_result_of_100_000_hits_is_shown_in_pages(served):
+    """The hits are copies of one, made in SQL; a page has 50 of them and is no larger than that of 50 hits."""
+    import sqlite3
+
+    with HitStore(served.settings.store) as store:
+        run_id = store.start_run(RUN)
+        store.add_query(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
+        store.finish_run(run_id)
+    with sqlite3.connect(served.settings.store) as connection:
+        query_id, columns = connection.execute(
+            "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?",
+            [run_id],
+        ).fetchone()
+        chosen = (
+            columns.replace("rank", "n").replace("score", "1000 - n % 900").replace("subject_header", "'s' || n", 1)
+        )
+        connection.execute(
+            "WITH RECURSIVE ranks(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM ranks WHERE n < 100000) "
+            f"INSERT INTO hits ({columns}) SELECT {chosen} FROM hits, ranks WHERE query_id = ? AND rank = 1",
+            [query_id],
+        )  # fmt: skip
+        connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
+    connection.close()
+    base = f"/results/run-{run_id}/queries/1"
+    answer = served.get(base)
+    page = HtmlPage(answer.text)
+    assert "Hits 1 to 50 of 100,000" in page.text
+    assert "The best 50 of the 100,000 hits below." in page.text
+    assert len(answer.content) < 120_000
+    last = HtmlPage(served.htmx(f"{base}?page=2000").text)
+    assert last.rows[-2][0] == "100000"
+    best = HtmlPage(served.htmx(f"{base}?sort=score&dir=asc").text)
+    assert best.rows[1][0] == "899"
+    assert "Hits 1 to 1 of 1 that fit the filter, of 100,000" in HtmlPage(served.htmx(f"{base}?text=s77777").text).text
+    assert "100,000 alignments" in HtmlPage(served.htmx(f"{base}/coverage").text).text
+
+
+def test_without_a_worker_nothing_is_lost(idle):
+    """A search that was submitted before its worker came is found, and its result is there after it went."""
+    answer = idle.post("/searches", {"sequences": PROTEIN, "databases": "proteins.db", "top": "3", "max_hsps": "9"})
+    with working(idle.settings):
+        idle.ended(answer.headers["location"])
+    assert "Hits 1 to" in HtmlPage(idle.get(answer.headers["location"]).text).text

@@ -1,0 +1,385 @@
+"""The API of a running server. Expected values: `swsearch query` against the same database."""
+
+import base64
+import gzip
+import json
+import re
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from swsearch.cli.app import main
+from swsearch.report.registry import formats
+from swsearch.service.client import Client, ServerError
+from swsearch.store.repository import HitStore
+from tests.service.conftest import DATA
+from tests.service.servers import RunningServer, local_report, worker_pids
+
+OPTIONS = {"top": 5, "evalue": 0.001}
+ARGUMENTS = ["--top", "5", "--evalue", "0.001", "--store", "none", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def finished(server, queries):
+    """A finished search of seven queries."""
+    client = server.client()
+    submitted = client.submit(queries, "proteins.db", OPTIONS)
+    return client.wait(submitted["id"])
+
+
+@pytest.mark.parametrize("name", formats())
+def test_a_report_has_the_bytes_of_a_query(server, databases, finished, name, tmp_path):
+    local = local_report(
+        ["query", str(DATA / "queries.fasta"), str(databases / "proteins.db"), "--format", name, *ARGUMENTS], tmp_path
+    )
+    assert server.client().report(finished["id"], name) == local
+
+
+def test_a_search_is_a_run_of_the_store(server, finished):
+    assert finished["state"] == "done"
+    assert finished["queries"] == {"total": 7, "done": 7, "failed": 0}
+    assert finished["cells_done"] == finished["cells"] > 0
+    with HitStore(server.store) as store:
+        run = store.run(finished["run"])
+        assert (run.state, run.n_queries, run.n_missing) == ("finished", 7, 0)
+        assert sum(result.stats.cells for result in store.queries(run.id)) == finished["cells"]
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ({"translate": "subject", "max_hsps": 3, "genetic_code": 11}, ["--translate", "subject", "--max-hsps", "3"]),
+        ({"evalue": "inf", "top": 2, "matrix": "BLOSUM45", "gap_open": 14, "gap_extend": 2}, ["--evalue", "inf"]),
+    ],
+)
+def test_options_are_those_of_a_query(server, databases, queries, options, arguments, tmp_path):
+    database = "lambda.db" if "translate" in options else "few.db"
+    given = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    client = server.client()
+    done = client.wait(client.submit(queries, database, options)["id"])
+    local = local_report(
+        ["query", str(DATA / "queries.fasta"), str(databases / database), *given, "--store", "none", "-q"], tmp_path
+    )
+    assert client.report(done["id"], "table") == local
+    assert arguments[0] in given
+
+
+def test_fields_choose_columns(server, finished):
+    found = server.client().report(finished["id"], "tsv", ["qseqid", "sseqid", "cigar"])
+    assert found.startswith(b"qseqid\tsseqid\tcigar\n")
+
+
+def test_hits_come_in_pages_sorted_and_filtered_by_the_server(server, finished):
+    """Source: the same hits in the report, sorted here."""
+    client = server.client()
+    report = json.loads(client.report(finished["id"], "json"))
+    for query in report["queries"]:
+        key, number = finished["id"], query["number"]
+        everything = client.hits(key, number)
+        assert [hit["rank"] for hit in everything["hits"]] == [hit["rank"] for hit in query["hits"]]
+        assert everything["hits"][0].items() >= query["hits"][0].items()
+        by_identity = sorted(query["hits"], key=lambda hit: (-hit["identity_percent"], hit["rank"]))
+        pages = [
+            client.hits(key, number, offset=offset, limit=2, sort="identity", order="desc") for offset in (0, 2, 4)
+        ]
+        found = [hit["rank"] for page in pages for hit in page["hits"]]
+        assert found == [hit["rank"] for hit in by_identity]
+        assert {page["total"] for page in pages} == {len(query["hits"])}
+        kept = [hit["rank"] for hit in query["hits"] if hit["identity_percent"] >= 40]
+        some = client.hits(key, number, min_identity=40)
+        assert ([hit["rank"] for hit in some["hits"]], some["total"]) == (kept, len(kept))
+        word = query["hits"][0]["subject_id"].split("|")[-1].lower()
+        assert query["hits"][0]["rank"] in [hit["rank"] for hit in client.hits(key, number, text=word)["hits"]]
+        assert client.hits(key, number, text="no such % subject")["total"] == 0
+
+
+def test_queries_are_listed(server, finished):
+    page = server.client().queries(finished["id"], offset=2, limit=3)
+    assert [query["number"] for query in page["queries"]] == [2, 3, 4]
+    assert page["failed"] == []
+    assert all(query["n_hits"] > 0 and query["id"] for query in page["queries"])
+
+
+def test_events_end_with_the_search(server, queries):
+    client = server.client()
+    submitted = client.submit(queries, "proteins.db", {"top": 3})
+    status, headers, content = server.request(f"/api/v1/searches/{submitted['id']}/events")
+    assert (status, headers["content-type"].split(";")[0]) == (200, "text/event-stream")
+    states = [json.loads(line[6:]) for line in content.decode().splitlines() if line.startswith("data: ")]
+    assert states[-1]["state"] == "done"
+    assert states[-1]["queries"]["done"] == 7
+    assert [state["queries"]["done"] for state in states] == sorted(state["queries"]["done"] for state in states)
+    assert server.error("/api/v1/searches/nothing/events")[:2] == (404, "not_found")
+
+
+def test_an_identical_search_is_answered_at_once(server, queries, finished):
+    again = server.client().submit(queries, "proteins.db", OPTIONS)
+    assert again["state"] == "done"
+    assert again["run"] == finished["run"]
+    assert again["id"] != finished["id"]
+
+
+def test_the_same_idempotency_key_is_the_same_search(server, queries):
+    body = {"queries": queries, "database": "few.db"}
+    first, second = (server.request("/api/v1/searches", body, Idempotency_Key="once") for _ in range(2))
+    assert (first[0], second[0]) == (201, 200)
+    assert json.loads(first[2])["id"] == json.loads(second[2])["id"]
+    assert first[1]["location"] == f"/api/v1/searches/{json.loads(first[2])['id']}"
+    other = {**body, "options": {"top": 7}}
+    assert server.error("/api/v1/searches", other, Idempotency_Key="once")[:2] == (409, "idempotency_conflict")
+    assert server.error("/api/v1/searches", body, Idempotency_Key="a b")[:2] == (400, "bad_input")
+
+
+def test_a_search_can_be_cancelled(server, queries):
+    """Thousands of queries, of which the first batch is at work."""
+    client = server.client()
+    records = [f">q{number}\n{queries.split('>')[1].partition(chr(10))[2]}" for number in range(3000)]
+    submitted = client.submit("".join(records), "proteins.db", {"top": 1})
+    cancelled = client.cancel(submitted["id"])
+    assert cancelled["state"] == "cancelled"
+    assert client.cancel(submitted["id"])["state"] == "cancelled"
+    with HitStore(server.store) as store:
+        assert cancelled["run"] is None or store.run(cancelled["run"]).state == "interrupted"
+    small = client.wait(client.submit(">one\nMKVLAAGIVGLCAKAYLE\n", "few.db")["id"])
+    assert small["state"] == "done"
+
+
+def test_a_cancelled_query_stops_the_engine(server):
+    """The query has 6.5e10 cells; the engine is stopped within it, and the worker goes on with the next."""
+    client = server.client()
+    n_before = len(server.events("batch abandoned"))
+    submitted = client.submit(">long\n" + "MKVLAAGIVGLCAKAYLEWT" * 5000, "proteins.db", {"evalue": "inf"})
+    while client.search(submitted["id"])["state"] == "queued":
+        time.sleep(0.01)
+    assert client.cancel(submitted["id"])["state"] == "cancelled"
+    assert client.wait(client.submit(">small\nMKVLAAGIVGL\n", "few.db")["id"])["state"] == "done"
+    assert len(server.events("batch abandoned")) == n_before + 1
+    with HitStore(server.store) as store:
+        run = store.run(client.search(submitted["id"])["run"])
+        assert (run.state, run.n_queries) == ("interrupted", 0)
+
+
+def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
+    """Source: docs/service.md."""
+    page = (DATA.parent / "docs" / "service.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(DATA)
+    exec(compile(code.replace("http://127.0.0.1:8765", server.url), "service.md", "exec"), {})
+    assert len(capfd.readouterr().out.split("\n")) == 70 + 2  # the report ends its last line, and print another
+
+
+def test_what_is_not_there_yet_is_said(server, queries):
+    client = server.client()
+    records = [f">q{number}\n{queries.split('>')[1].partition(chr(10))[2]}" for number in range(2000)]
+    submitted = client.submit("".join(records), "proteins.db", {"top": 2})
+    assert server.error(f"/api/v1/searches/{submitted['id']}/report")[0] == 409
+    found = client.search(submitted["id"])
+    assert found["position"] >= 1
+    client.cancel(submitted["id"])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "message"),
+    [
+        ({"queries": ">a\nMK1V\n"}, 400, "bad_input", "the queries, record 1 (a), line 2, column 3: '1' is not in"),
+        ({"queries": ""}, 400, "bad_input", "no sequences"),
+        ({"queries": ">a\n" + "ACGT" * 20}, 400, "bad_input", "to translate it say --translate query"),
+        ({"queries": "BZh91AY&SY"}, 400, "bad_input", "the queries are an archive"),
+        ({"queries": ">a\nMKV\n" * 10_001}, 413, "too_many_queries", "up to 10,000"),
+        ({"queries": ">a\n" + "MKV" * 40_000}, 413, "query_too_long", "up to 100,000"),
+        ({"database": "none.db"}, 400, "unknown_database", "choose few.db, proteins.db, lambda.db"),
+        ({"database": "../few.db"}, 400, "unknown_database", "there is no database"),
+        ({"options": {"topp": 1}}, 400, "bad_input", "there is no option 'topp'"),
+        ({"options": {"include": "/etc/passwd"}}, 400, "bad_input", "option include names a file"),
+        ({"options": {"matrix": "/etc/passwd"}}, 400, "bad_input", "there is no matrix '/etc/passwd'"),
+        ({"options": {"top": "5"}}, 400, "bad_input", "option top is a number"),
+        ({"options": {"matrix": 5}}, 400, "bad_input", "option matrix is a text"),
+        ({"options": {"top": 10**6}}, 400, "top_too_large", "up to 100,000 subjects"),
+        ({"options": {"evalue": -1}}, 400, "bad_input", "--evalue -1"),
+        ({"options": {"mask": "dust"}}, 400, "bad_input", "dust"),
+        ({"options": {"translate": "subject"}}, 400, "bad_input", "few.db is protein"),
+        ({"alphabet": "dna"}, 400, "bad_input", "few.db is protein"),
+        ({"queries": 5}, 422, "invalid_request", "body.queries"),
+        ({"more": 5}, 422, "invalid_request", "body.more"),
+    ],
+)  # fmt: skip
+def test_refusals_say_what_to_do(server, body, status, code, message):
+    found = server.error("/api/v1/searches", {"queries": ">a\nMKVLAAG\n", "database": "few.db", **body})
+    assert found[:2] == (status, code)
+    assert message in found[2]
+    assert "\n" not in found[2]
+
+
+def test_a_search_that_only_a_worker_can_refuse_fails_with_the_reason(server):
+    client = server.client()
+    done = client.wait(client.submit(">a\nMKVLAAG\n", "few.db", {"id_pattern": "no such subject"})["id"])
+    assert done["state"] == "failed"
+    assert "no subject" in done["reason"].lower()
+    assert str(server.folder) not in done["reason"]
+    assert server.error(f"/api/v1/searches/{done['id']}/report")[:2] == (409, "no_results")
+
+
+def test_requests_of_other_sites_are_refused(server):
+    body = {"queries": ">a\nMKV\n", "database": "few.db"}
+    assert server.error("/api/v1/searches", body, Origin="http://evil.org")[:2] == (403, "cross_site")
+    assert server.error("/api/v1/searches", body, Sec_Fetch_Site="cross-site")[:2] == (403, "cross_site")
+    assert server.error("/api/v1/databases", Host="evil.org")[:2] == (403, "wrong_host")
+    status, headers, _ = server.request("/api/v1/searches", body, Origin=server.url)
+    assert status == 201
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'self'" in headers["content-security-policy"]
+
+
+def test_bodies_are_limited_as_sent_and_decompressed(server):
+    body = {"queries": ">a\nMKVLAAG\n", "database": "few.db"}
+    packed = gzip.compress(json.dumps(body).encode())
+    assert server.request("/api/v1/searches", packed, Content_Encoding="gzip")[0] == 201
+    assert server.error("/api/v1/searches", packed[:-9], Content_Encoding="gzip")[:2] == (400, "bad_encoding")
+    assert server.error("/api/v1/searches", b"no gzip", Content_Encoding="gzip")[:2] == (400, "bad_encoding")
+    assert server.error("/api/v1/searches", packed, Content_Encoding="br")[:2] == (415, "bad_encoding")
+    bomb = gzip.compress(b" " * (65 << 20))
+    assert server.error("/api/v1/searches", bomb, Content_Encoding="gzip")[:2] == (413, "too_large")
+    assert server.error("/api/v1/nothing")[:2] == (404, "not_found")
+    assert server.error("/api/v1/usage", method="DELETE")[:2] == (405, "method_not_allowed")
+
+
+def test_health_metrics_and_log(server, finished):
+    assert server.request("/healthz")[0] == 200
+    assert server.request("/readyz")[0] == 200
+    metrics = server.request("/metrics")[2].decode()
+    assert 'swsearch_searches{state="done"}' in metrics
+    assert "swsearch_store_up 1.0" in metrics
+    assert 'route="/api/v1/searches/{key}"' in metrics
+    _, headers, _ = server.request(f"/api/v1/searches/{finished['id']}?wait=0", X_Request_ID="my-request.1")
+    assert headers["x-request-id"] == "my-request.1"
+    while not (lines := [line for line in server.events("request") if line["request_id"] == "my-request.1"]):
+        time.sleep(0.01)
+    assert (lines[0]["status"], lines[0]["owner"]) == (200, "local")
+    assert all("MKV" not in json.dumps(line) for line in list(server.log))
+
+
+def test_the_api_describes_itself(server):
+    status, _, content = server.request("/api/v1/openapi.json")
+    described = json.loads(content)
+    assert status == 200
+    assert set(described["paths"]) >= {"/api/v1/searches", "/api/v1/searches/{key}/report", "/api/v1/databases"}
+    assert all(path.startswith("/api/v1/") for path in described["paths"])
+
+
+def test_many_people_search_at_once(server, queries):
+    """Eight clients with different options; each gets what it asked for."""
+    results = {}
+
+    def search(top):
+        client = server.client()
+        done = client.wait(client.submit(queries, "few.db", {"top": top, "evalue": 1e6})["id"])
+        results[top] = [len(query["hits"]) for query in json.loads(client.report(done["id"]))["queries"]]
+
+    threads = [threading.Thread(target=search, args=(top,)) for top in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {top: [top] * 7 for top in range(1, 9)}
+    usage = server.client().usage()
+    assert usage[0]["searches"] >= 8
+    assert len(server.client().searches(limit=8)) == 8
+
+
+def test_a_new_generation_is_noticed_without_a_restart(server, databases, tmp_path, queries):
+    client = server.client()
+    (tmp_path / "more.fasta").write_text(">added\nMKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY\n")
+    before = next(found for found in client.databases() if found["name"] == "lambda.db")
+    (tmp_path / "dna.fasta").write_text(">added\n" + "ACGTTGCAAGCTTACG" * 10 + "\n")
+    assert main(["db", "add", str(databases / "lambda.db"), str(tmp_path / "dna.fasta"), "--quiet"]) == 0
+    after = next(found for found in client.databases() if found["name"] == "lambda.db")
+    assert (after["generation"], after["n_subjects"]) == (before["generation"] + 1, before["n_subjects"] + 1)
+    done = client.wait(client.submit(">q\n" + "ACGTTGCAAGCTTACG" * 10 + "\n", "lambda.db", {"top": 1})["id"])
+    assert done["database"]["generation"] == after["generation"]
+    (query,) = json.loads(client.report(done["id"]))["queries"]
+    assert query["hits"][0]["subject_id"] == "added"
+
+
+def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = []
+    for where, database in (["--server", server.url], "proteins.db"), ([], str(databases / "proteins.db")):
+        capfd.readouterr()
+        arguments = ["query", str(DATA / "queries.fasta"), database, "--top", "4", "--quiet", *where]
+        assert main([*arguments, "--format", "blast7"]) == 0
+        printed.append(capfd.readouterr().out)
+    assert printed[0] == printed[1]
+    refused = {
+        ("--threads", "2"): "--threads has no meaning with --server",
+        ("--translate", "both"): "both does not fit it",
+        ("--alphabet", "dna"): "proteins.db is protein",
+    }
+    for more, message in refused.items():
+        assert main(["query", str(DATA / "queries.fasta"), "proteins.db", "--server", server.url, *more]) == 1
+        assert message in capfd.readouterr().err
+    (tmp_path / "bad.fasta").write_text(">a\nMK1\n")
+    assert main(["query", "bad.fasta", "proteins.db", "--server", server.url]) == 1
+    assert "bad.fasta, record 1 (a), line 2, column 3" in capfd.readouterr().err
+    assert main(["query", "bad.fasta", "none.db", "--server", server.url]) == 1
+    assert "has no database 'none.db'; choose few.db" in capfd.readouterr().err
+
+
+def test_a_server_that_is_not_there_is_named():
+    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:1 does not answer: Connection refused"):
+        Client("http://127.0.0.1:1", patience=0).databases()
+    with pytest.raises(ValueError, match="is no address of a server"):
+        Client("localhost:8765")
+
+
+def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch):
+    """A server of its own, with two owners; one token is revoked while it runs."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", str(databases / "few.db"), "--host", "0.0.0.0", "--store", "hits.sqlite"]) == 1
+    assert "needs tokens; `swsearch tokens add NAME --store hits.sqlite` makes one" in capfd.readouterr().err
+    tokens = []
+    for owner in ("ann", "bob"):
+        assert main(["tokens", "add", owner, "--store", "hits.sqlite"]) == 0
+        tokens.append(capfd.readouterr().out.strip())
+    running = RunningServer(tmp_path, [databases / "few.db"], "--host", "0.0.0.0")
+    running.url = running.url.replace("0.0.0.0", "127.0.0.1")
+    try:
+        ann, bob = (running.client(token) for token in tokens)
+        submitted = ann.submit(queries, "few.db")
+        assert ann.wait(submitted["id"])["state"] == "done"
+        with pytest.raises(ServerError, match="there is no such search"):
+            bob.search(submitted["id"])
+        assert (len(ann.searches()), bob.searches()) == (1, [])
+        status, code, message = running.error("/api/v1/databases")
+        assert (status, code) == (401, "unauthorized")
+        assert "a token is needed" in message
+        assert running.request("/api/v1/databases")[1]["www-authenticate"].startswith("Basic")
+        assert running.error("/metrics")[0] == 401
+        assert running.request("/healthz")[0] == 200
+        basic = base64.b64encode(f"anyone:{tokens[0]}".encode()).decode()
+        assert running.request("/api/v1/databases", Authorization=f"Basic {basic}")[0] == 200
+        assert running.request("/api/v1/databases", X_API_Key=tokens[0])[0] == 200
+        with sqlite3.connect(running.store) as store:
+            assert all(token not in str(store.execute("SELECT * FROM tokens").fetchall()) for token in tokens)
+        store.close()
+        assert main(["tokens", "list", "--store", "hits.sqlite"]) == 0
+        listed = [line for line in capfd.readouterr().out.splitlines() if line.endswith("bob")]
+        assert main(["tokens", "revoke", listed[0].split()[0], "--store", "hits.sqlite"]) == 0
+        refused = 200
+        while refused == 200:  # the server remembers a token for seconds
+            refused = running.request("/api/v1/databases", X_API_Key=tokens[1])[0]
+        assert refused == 401
+        assert all(token not in json.dumps(line) for token in tokens for line in list(running.log))
+    finally:
+        assert running.stop() == 0
+
+
+def test_a_taken_port_is_one_line(server, databases, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    port = server.url.rpartition(":")[2]
+    assert main(["serve", str(databases / "few.db"), "--port", port]) == 1
+    assert f"port {port} of 127.0.0.1 is taken; choose another one with --port" in capfd.readouterr().err
+    assert main(["serve", str(databases / "few.db"), "--limit", "queries=0"]) == 1
+    assert "--limit queries=0: give NAME=N" in capfd.readouterr().err
+    assert len(worker_pids(server)) == 1

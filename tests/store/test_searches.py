@@ -1,0 +1,364 @@
+"""Searches of a service in the store: submitted, claimed, committed once, shared out fairly, recovered.
+
+Each test runs on a SQLite file and on a PostgreSQL server. Expected values: the rules of docs/design/service.md, and
+the records that were stored.
+"""
+
+import dataclasses
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+
+import pytest
+
+from swsearch.errors import Refused, SearchNotFound
+from swsearch.hits.share import query_digest
+from swsearch.store.leases import WorkStore
+from swsearch.store.repository import HitStore
+from swsearch.store.search_records import MEGACELL, NewQuery, NewSearch, SearchedDatabase
+from swsearch.store.searches import SearchStore
+from tests.store.conftest import RUN, make_query
+
+DATABASE = SearchedDatabase("proteins.db", "0af3", 2)
+NEXT = SearchedDatabase("proteins.db", "1b44", 3)
+HOUR = timedelta(hours=1)
+NEVER = {DATABASE.name: 10**15}
+
+
+def new_search(owner="ann", n_queries=1, cells=MEGACELL, **changes):
+    queries = tuple(NewQuery(f"q{number} of {owner}", "MKV", cells) for number in range(n_queries))
+    values = {
+        "owner": owner,
+        "database": DATABASE,
+        "options": {"top": 25, "matrix": None},
+        "fingerprint": "f" * 64,
+        "content": query_digest(owner, f"{n_queries} {changes}"),
+        "asked_digest": f"{owner}{n_queries}",
+        "queries": queries,
+    }
+    return NewSearch(**{**values, **changes})
+
+
+@pytest.fixture
+def searches(target):
+    with SearchStore(target, create=True) as store:
+        yield store
+
+
+@pytest.fixture
+def work(searches, target):
+    with WorkStore(target) as store:
+        yield store
+
+
+def claim(work, worker="w1", budget=NEVER, lease=HOUR, databases=(DATABASE,)):
+    return work.claim(worker, databases, budget, lease)
+
+
+def search_all(work, batch, worker="w1", keep=None):
+    """Begin the searches of a batch and commit all its queries; return whether each was stored."""
+    runs = work.begin([query.search_id for query in batch.queries], RUN)
+    return [
+        work.complete(worker, query, runs[query.search_id][0], make_query(query.number), keep)
+        for query in batch.queries
+        if query.search_id in runs
+    ]
+
+
+def owners_of(searches, batch):
+    """The owners of a batch's queries, in order, by the headers that `new_search` writes."""
+    return [query.header.split()[-1] for query in batch.queries]
+
+
+def test_a_search_is_a_run(searches, work, target):
+    """Source: the results that were committed."""
+    stored, is_new = searches.submit(new_search(n_queries=3))
+    assert (stored.state, stored.run_id, is_new) == ("queued", None, True)
+    assert len(stored.key) >= 22
+    batch = claim(work)
+    assert (batch.database, batch.options["top"]) == (DATABASE, 25)
+    assert [query.number for query in batch.queries] == [0, 1, 2]
+    assert claim(work) is None
+    assert search_all(work, batch) == [True] * 3
+    done = searches.search(stored.key)
+    assert (done.state, done.n_done, done.cells_done) == ("done", 3, done.cells)
+    with HitStore(target) as store:
+        run = store.run("latest")
+        assert (run.id, run.state, run.n_queries, run.n_missing) == (done.run_id, "finished", 3, 0)
+        assert list(store.queries(run.id)) == [make_query(number) for number in range(3)]
+        store.delete_run(run.id)
+    with pytest.raises(SearchNotFound):  # a search without its results would be of no use
+        searches.search(stored.key)
+
+
+def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(searches, work):
+    stored, _ = searches.submit(new_search())
+    first = claim(work, "w1", lease=timedelta(0))
+    assert work.recover(None) == 1
+    second = claim(work, "w2")
+    assert second.queries[0].losses == 1
+    runs = work.begin([second.queries[0].search_id], RUN)
+    run_id = runs[second.queries[0].search_id][0]
+    assert work.complete("w1", first.queries[0], run_id, make_query(0), None) is False
+    assert searches.search(stored.key).n_done == 0
+    assert work.complete("w2", second.queries[0], run_id, make_query(0), None) is True
+    assert work.complete("w2", second.queries[0], run_id, make_query(0), None) is False
+    assert searches.search(stored.key).state == "done"
+    assert list(searches.queries(run_id)) == [make_query(0)]
+
+
+def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work):
+    stored, _ = searches.submit(new_search(n_queries=2))
+    other, _ = searches.submit(new_search("bob"))
+    work.enter("w1", "cpu")
+    batch = claim(work, lease=timedelta(0))
+    held = work.heartbeat("w1", 1e9, HOUR)
+    assert held == {(query.search_id, query.number) for query in batch.queries}
+    assert work.recover(None) == 0
+    searches.cancel(other.key)
+    assert work.heartbeat("w1", 1e9, HOUR) == {(stored.id, 0), (stored.id, 1)}
+    (worker,) = searches.workers(HOUR)
+    assert (worker.id, worker.cells_per_second) == ("w1", 1e9)
+
+
+def test_the_leases_of_a_dead_process_are_taken_at_once(searches, work, target):
+    """A real worker process is killed with queries under an hour's lease."""
+    searches.submit(new_search(n_queries=2))
+    code = """
+import sys
+from datetime import timedelta
+from swsearch.hits.share import query_digest
+from swsearch.store.leases import WorkStore
+from swsearch.store.search_records import SearchedDatabase
+store = WorkStore(sys.argv[1])
+store.enter("doomed", "cpu")
+batch = store.claim("doomed", [SearchedDatabase("proteins.db", "0af3", 2)], {"proteins.db": 10**15}, timedelta(hours=1))
+print(len(batch.queries), flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "2\n"
+        assert work.recover(None) == 0
+        assert claim(work) is None
+        process.kill()
+    assert work.recover(None) == 2
+    assert [len(claim(work).queries) for _ in range(2)] == [1, 1]
+
+
+def test_a_query_that_kills_its_worker_three_times_fails_alone(searches, work):
+    """Query 1 of three ends each worker that holds it: first in a batch with the others, then twice alone."""
+    stored, _ = searches.submit(new_search(n_queries=3))
+    work.begin([stored.id], RUN)
+    n_deaths = 0
+    while (batch := claim(work, lease=timedelta(0))) is not None:
+        if any(query.number == 1 for query in batch.queries):
+            n_deaths += 1
+            work.recover(None)
+        else:
+            assert len(batch.queries) == 1
+            search_all(work, batch)
+    assert n_deaths == 3
+    done = searches.search(stored.key)
+    assert (done.state, done.n_done, done.n_failed) == ("done", 2, 1)
+    (failed,) = searches.failures(done.run_id)
+    assert failed.number == 1
+    assert "3 workers died" in failed.reason
+    assert searches.run(done.run_id).state == "finished"
+
+
+def test_a_failed_query_is_in_the_runs_failures(searches, work):
+    stored, _ = searches.submit(new_search())
+    (query,) = claim(work).queries
+    work.begin([stored.id], RUN)
+    assert work.fail("w1", query, "too long", None) is True
+    assert work.fail("w1", query, "too long", None) is False
+    failed = searches.search(stored.key)
+    assert (failed.state, failed.reason, failed.n_failed) == ("failed", "too long", 1)
+    other, _ = searches.submit(new_search("bob"))
+    claim(work)
+    work.fail_search(other.id, "no subject passes the filters", None)
+    assert searches.search(other.key).state == "failed"
+
+
+def test_cancelling_takes_the_queries_from_their_workers(searches, work):
+    stored, _ = searches.submit(new_search(n_queries=3))
+    batch = claim(work, budget={DATABASE.name: 2 * MEGACELL})
+    assert len(batch.queries) == 2
+    run_id = work.begin([stored.id], RUN)[stored.id][0]
+    assert work.complete("w1", batch.queries[0], run_id, make_query(0), None) is True
+    with pytest.raises(SearchNotFound):
+        searches.cancel(stored.key, "bob")
+    assert searches.cancel(stored.key, "ann").state == "cancelled"
+    assert work.complete("w1", batch.queries[1], run_id, make_query(1), None) is False
+    assert claim(work) is None
+    assert searches.run(run_id).state == "interrupted"
+    assert list(searches.queries(run_id)) == [make_query(0)]
+    assert searches.cancel(stored.key).state == "cancelled"
+    assert work.begin([stored.id], RUN) == {}
+
+
+def test_owners_are_served_in_turn_however_much_one_submits(searches, work):
+    """Source: the virtual counter; ten cells for ann's queries, one for bob's and cem's."""
+    searches.submit(new_search("ann", n_queries=50, cells=10 * MEGACELL))
+    ten = {DATABASE.name: 10 * MEGACELL}
+    assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
+    assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
+    # Whoever comes later continues where the others are: neither behind them nor with a credit for idle time.
+    searches.submit(new_search("bob", n_queries=25))
+    searches.submit(new_search("cem", n_queries=25))
+    served = {"ann": 0, "bob": 0, "cem": 0}
+    batches = [owners_of(searches, claim(work, budget=ten)) for _ in range(6)]
+    for batch in batches:
+        assert len(batch) >= 1
+        for owner in batch:
+            served[owner] += 10 if owner == "ann" else 1
+    assert max(served.values()) - min(served.values()) <= 10, batches
+
+
+def test_a_small_search_passes_a_large_one_of_the_same_owner(searches, work):
+    two = {DATABASE.name: 2 * MEGACELL}
+    large, _ = searches.submit(new_search(n_queries=100))
+    for _ in range(3):
+        claim(work, budget=two)
+    small, _ = searches.submit(new_search(n_queries=2))
+    batches = [claim(work, budget=two) for _ in range(2)]
+    n_small = sum(query.search_id == small.id for batch in batches for query in batch.queries)
+    assert n_small == 2
+    assert any(query.search_id == large.id for batch in batches for query in batch.queries)
+
+
+def test_a_batch_has_one_fingerprint_and_fills_up_with_other_owners(searches, work):
+    searches.submit(new_search("ann", n_queries=2))
+    searches.submit(new_search("bob", n_queries=2, fingerprint="e" * 64))
+    searches.submit(new_search("cem", n_queries=2))
+    batches = [sorted(owners_of(searches, claim(work))) for _ in range(2)]
+    assert sorted(batches) == [["ann", "ann", "cem", "cem"], ["bob", "bob"]]
+
+
+def test_a_query_beyond_the_budget_is_searched_alone(searches, work):
+    searches.submit(new_search(n_queries=2, cells=100 * MEGACELL))
+    assert len(claim(work, budget={DATABASE.name: 1}).queries) == 1
+
+
+def test_a_worker_that_stops_gives_its_queries_back_unharmed(searches, work):
+    searches.submit(new_search(n_queries=3))
+    work.enter("w1", "cpu")
+    claim(work)
+    work.leave("w1")
+    assert searches.workers(HOUR) == []
+    assert [query.losses for query in claim(work, "w2").queries] == [0, 0, 0]
+
+
+def test_a_new_generation_begins_unfinished_searches_anew(searches, work):
+    stored, _ = searches.submit(new_search(n_queries=2))
+    batch = claim(work, budget={DATABASE.name: MEGACELL})
+    assert search_all(work, batch) == [True]
+    assert claim(work, databases=[NEXT]) is None
+    (old,) = work.outdated(NEXT)
+    work.begin_again(old.id, NEXT, "9" * 64, "new content")
+    again = searches.search(stored.key)
+    assert (again.state, again.n_done, again.run_id, again.database) == ("queued", 0, None, NEXT)
+    assert work.outdated(NEXT) == []
+    assert work.outdated(DATABASE) == []  # an earlier generation on another host changes nothing
+    assert search_all(work, claim(work, databases=[NEXT])) == [True, True]
+    assert [run.state for run in searches.runs()] == ["finished"]
+
+
+def test_the_same_submission_is_one_search(searches):
+    stored, _ = searches.submit(new_search(idempotency_key="k1"))
+    assert searches.submit(new_search(idempotency_key="k1")) == (stored, False)
+    assert searches.submit(new_search("bob", idempotency_key="k1"))[1] is True
+    with pytest.raises(Refused, match="belongs to another search") as caught:
+        searches.submit(new_search(n_queries=2, idempotency_key="k1"))
+    assert caught.value.code == "idempotency_conflict"
+
+
+def test_an_identical_search_is_answered_from_the_store(searches, work):
+    stored, _ = searches.submit(new_search(content="same"))
+    again, _ = searches.submit(new_search("bob", content="same"))
+    assert again.state == "queued"  # nothing is known yet
+    search_all(work, claim(work))
+    third, _ = searches.submit(new_search("cem", content="same"), keep=timedelta(days=-1))
+    assert third.state == "done"
+    assert third.run_id in {searches.search(stored.key).run_id, searches.search(again.key).run_id}
+    assert searches.usage("cem") == []
+    assert searches.delete_expired() == 1  # the run belongs to another search, too
+    assert len(searches.runs()) == 2
+    assert searches.search(stored.key).state == "done"
+
+
+def test_limits_are_named(searches, work):
+    searches.submit(new_search(n_queries=2))
+    with pytest.raises(Refused, match="your unfinished searches have 2,000,000 cells") as caught:
+        searches.submit(new_search(n_queries=3), queued_cells=4 * MEGACELL)
+    assert caught.value.code == "queue_full"
+    with pytest.raises(Refused, match="you have submitted 2,000,000 cells today") as caught:
+        searches.submit(new_search(n_queries=3), daily_cells=4 * MEGACELL)
+    assert caught.value.code == "daily_limit"
+    searches.submit(new_search("bob", n_queries=3), queued_cells=4 * MEGACELL, daily_cells=4 * MEGACELL)
+    (today,) = searches.usage("bob")
+    assert (today.n_searches, today.n_queries, today.cells) == (1, 3, 3 * MEGACELL)
+    assert [stored.n_queries for stored in searches.searches_of("bob")] == [3]
+    assert [waiting.cells_left for waiting in searches.waiting()] == [2 * MEGACELL, 3 * MEGACELL]
+    assert searches.counts() == {"queued": 2}
+
+
+def test_expired_searches_leave_with_their_runs(searches, work):
+    stored, _ = searches.submit(new_search())
+    search_all(work, claim(work), keep=timedelta(days=-1))
+    assert searches.delete_expired() == 1
+    assert (searches.runs(), searches.delete_expired()) == ([], 0)
+    with pytest.raises(SearchNotFound):
+        searches.search(stored.key)
+
+
+@pytest.mark.slow
+def test_many_workers_store_every_query_once(searches, target):
+    """Four threads with stores of their own; some drop what they hold, as if they had died."""
+    stored = [searches.submit(new_search(f"owner{number}", n_queries=40))[0] for number in range(3)]
+    problems = []
+
+    def run(name):
+        try:
+            with WorkStore(target) as work:
+                for round_ in range(1000):
+                    batch = work.claim(name, [DATABASE], {DATABASE.name: 7 * MEGACELL}, HOUR)
+                    if batch is None:
+                        if all(searches.search(search.key).is_finished for search in stored):
+                            return
+                        continue
+                    if round_ % 3 == 1:
+                        work.give_back(name)
+                        continue
+                    search_all(work, batch, name)
+        except BaseException as error:
+            problems.append(error)
+            raise
+
+    threads = [threading.Thread(target=run, args=(f"w{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    for search in stored:
+        done = searches.search(search.key)
+        assert (done.state, done.n_done) == ("done", 40)
+        found = [result.number for result in searches.queries(done.run_id)]
+        assert found == list(range(40))
+
+
+def test_what_no_program_wrote_is_named(searches, work):
+    from swsearch.errors import StoreError
+    from swsearch.store.service_models import SEARCHES
+    from swsearch.store.session import writing
+
+    stored, _ = searches.submit(new_search())
+    with writing(searches._engine) as connection:
+        connection.execute(SEARCHES.update().values(options="[]"))
+    with pytest.raises(StoreError, match="table searches, column options"):
+        searches.search(stored.key)
+    assert dataclasses.replace(stored, state="done").is_finished
