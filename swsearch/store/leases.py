@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from swsearch.errors import StoreError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
-from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, RUNS
+from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, QUERIES, RUNS
 from swsearch.store.records import asked_values, claim_values, run_values, utc_now
 from swsearch.store.repository import HitStore, insert_query
 from swsearch.store.search_records import (
@@ -199,15 +199,27 @@ class WorkStore(HitStore):
                 row = _locked(connection, query.search_id)
                 if row is None or not _give_back(connection, worker, query, DONE):
                     raise _LeaseLost
-                done = {"n_done": row.n_done + 1, "cells_done": row.cells_done + query.cells}
-                connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**done))
-                _finish_if_complete(connection, query.search_id, keep)
+                _count_done(connection, row, query, keep)
         except _LeaseLost:
             return False
         except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):  # the run was deleted, or has this query already
-                return False
+            if isinstance(error.__cause__, IntegrityError):
+                return self._adopt(worker, query, run_id, keep)
             raise
+        return True
+
+    def _adopt(self, worker: str, query: ClaimedQuery, run_id: int, keep: timedelta | None) -> bool:
+        """Count a query whose result is in the run already, since `swsearch batch --resume` went on with the run.
+
+        False if it is not there: the run was deleted, and the search with it.
+        """
+        with self._writing() as connection:
+            row = _locked(connection, query.search_id)
+            there = and_(QUERIES.c.run_id == run_id, QUERIES.c.number == query.number)
+            is_there = connection.execute(select(QUERIES.c.id).where(there)).first() is not None
+            if row is None or not is_there or not _give_back(connection, worker, query, DONE):
+                return False
+            _count_done(connection, row, query, keep)
         return True
 
     def fail(self, worker: str, query: ClaimedQuery, reason: str, keep: timedelta | None) -> bool:
@@ -505,6 +517,13 @@ def _charge(connection: Connection, queries: Sequence[ClaimedQuery], owners: Map
 
 
 # --- the end of a query and of a search ---
+
+
+def _count_done(connection: Connection, row: Any, query: ClaimedQuery, keep: timedelta | None) -> None:
+    """Count a query of a locked search whose result is stored."""
+    done = {"n_done": row.n_done + 1, "cells_done": row.cells_done + query.cells}
+    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**done))
+    _finish_if_complete(connection, row.id, keep)
 
 
 def _fail(connection: Connection, row: Any, failed: FailedQuery, cells: int, keep: timedelta | None) -> None:

@@ -108,6 +108,18 @@ def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(searches, wo
     assert list(searches.queries(run_id)) == [make_query(0)]
 
 
+def test_a_result_that_another_command_stored_is_counted(searches, work):
+    """`swsearch batch --resume` may go on with the run of a search whose worker died."""
+    stored, _ = searches.submit(new_search(n_queries=2))
+    batch = claim(work)
+    run_id = work.begin([stored.id], RUN)[stored.id][0]
+    searches.add_query(run_id, make_query(0))
+    assert search_all(work, batch) == [True, True]
+    assert searches.search(stored.key).state == "done"
+    assert list(searches.queries(run_id)) == [make_query(0), make_query(1)]
+    assert work.complete("w1", batch.queries[0], run_id, make_query(0), None) is False
+
+
 def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work):
     stored, _ = searches.submit(new_search(n_queries=2))
     other, _ = searches.submit(new_search("bob"))

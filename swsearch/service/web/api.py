@@ -107,7 +107,7 @@ async def search(
     request: Request,
     key: Key,
     wait: Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")] = 0,
-) -> models.Search:
+) -> Response:
     """A search and how far it is."""
     service, owner = service_of(request), owner_of(request)
     status = await run_in_threadpool(service.status, key, owner)
@@ -115,7 +115,8 @@ async def search(
         hub: Hub = request.app.state.hub
         await hub.finished(key, wait)
         status = await run_in_threadpool(service.status, key, owner)
-    return models.search_answer(status)
+    # Written by the model itself: this is the request that many clients repeat.
+    return Response(models.search_answer(status).model_dump_json(), media_type="application/json")
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)

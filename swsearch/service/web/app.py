@@ -88,7 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     # THE BROWSER PAGES: swsearch.service.web.pages.wiring.add_pages(app)
 
     @app.get("/healthz", include_in_schema=False)
-    def healthz() -> dict[str, str]:
+    async def healthz() -> dict[str, str]:
         """The process answers."""
         return {"status": "ok"}
 
