@@ -149,6 +149,7 @@ struct ManySubjects {
                 for (int v = 0; v < kVectors; ++v) {
                     u[v] = Lane::max(u[v], f[c][v]);
                     d[v] = h[c][v];
+                    // Subtractions that wrap share the other port, so only one of two maxima is moved to it.
                     h[c][v] = Lane::kRoom == 0 ? Lane::max_apart(u[v], e[v]) : Lane::max(u[v], e[v]);
                     Vectors::keep_order(u[v], h[c][v]);
                     if (!kBound) {
@@ -200,7 +201,8 @@ struct ManySubjects {
         }
     }
 
-    static void compute_profile(const int8_t* table, int32_t n_rows, const V (&residues)[kColumns][kVectors], V* profile) {
+    static void compute_profile(const int8_t* table, int32_t n_rows, const V (&residues)[kColumns][kVectors],
+                                V* profile) {
         for (int32_t row = 0; row < n_rows; ++row) {
             for (int c = 0; c < kColumns; ++c) {
                 for (int v = 0; v < kVectors; ++v) {
@@ -275,6 +277,7 @@ struct ManySubjects {
         for (int i = 0; i < kColumns * kVectors; ++i) {
             memory.profile[kProfileRows * kColumns * kVectors + i] = Lane::splat(Lane::kPadding);
         }
+        // Scores that bounds add without saturation are raised once, in a copy of the table.
         const bool has_profile = queries[0].n_rows <= kProfileRows;
         const int8_t* table = queries[0].table;
         int8_t raised[kProfileRows * kCodes];
