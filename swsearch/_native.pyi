@@ -3,7 +3,7 @@
 The bindings in ``simd/`` document each function.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,7 @@ def score_partition(
     n_threads: int,
     progress: Callable[[int], None] | None = None,
     band_rows: int = -1,
+    longer: Sequence[tuple[int, list[int]]] = ...,
 ) -> list[tuple[int, int]]:
     """Write the local score of every subject against every profile to ``scores[profile, subject]``.
 
@@ -181,7 +182,7 @@ def score_partition(
         uint8; uint64 and uint32 shape (n_subjects,). Each subject must lie inside ``residues``. Any order is allowed,
         but ascending lengths avoid a sort.
     scores : int32 array, shape (n_profiles, n_subjects), C order
-        Exact if the score is at least the profile's floor; otherwise any number below the floor.
+        Exact if the score is at least the floor of the profile and subject; otherwise any number below that floor.
     floors : list of int, one per profile
         0 if every score is needed.
     instruction_set : str
@@ -194,6 +195,9 @@ def score_partition(
     band_rows : int
         Query rows per band of the upper bound: 1, 4 or 6, or 0 for exact scores of all subjects, or -1 for a choice by
         query and floor. No score that reaches its floor depends on it.
+    longer : sequence of (int, list of int)
+        Floors of longer subjects, instead of ``floors``: a number of residues, ascending from 1 on, and the floor of
+        each profile for the subjects with at least so many.
 
     Returns
     -------
@@ -219,10 +223,15 @@ def bound_partition(
     bounds: NDArray[np.int32],
     band_rows: int,
     instruction_set: str,
-) -> None:
-    """Write the upper bound of every subject's local score to ``bounds``, -1 for a bound of 255 or more.
+) -> int:
+    """Write the upper bound of every subject's local score to ``bounds``.
 
     The arguments are those of :func:`score_partition`; the cost of a gap of one residue is at most 127.
+
+    Returns
+    -------
+    int
+        The smallest bound that the kernel cannot distinguish from a higher one; -1 is written for these.
     """
 
 def instruction_sets() -> list[tuple[str, bool]]:

@@ -6,7 +6,8 @@
 //
 // kRows query rows form a band, which has one E; F passes from band to band. In lanes that saturate at 0, a column of a
 // band takes one addition and one maximum per row for t, one maximum per row for K, and 6 operations for the band: 3 *
-// kRows + 6 in total, compared with 8 * kRows of the exact cells. The last band is completed with rows that score -128.
+// kRows + 6 in total, compared with 8 * kRows of the exact cells. Lanes whose additions wrap (lanes.hpp) take one maximum
+// more, but only 2 * kRows + 4 maxima in all. The last band is completed with rows that score kPadding.
 
 #pragma once
 
@@ -97,8 +98,9 @@ struct Bands {
                     // From the last row to the first, each t replaces a K that no other row needs any more.
 #pragma GCC unroll 8
                     for (int i = kRows - 1; i >= 0; --i) {
-                        const V s = kLookUp ? Lane::look_up(letters[i], residues[c][v]) : scores[i][c * kVectors + v];
-                        k[i][v] = Lane::add_score(i > 0 ? k[i - 1][v] : diagonal[v], s);
+                        const V s = kLookUp ? Lane::raised(Lane::look_up(letters[i], residues[c][v]))
+                                            : scores[i][c * kVectors + v];
+                        k[i][v] = Lane::add_raised(i > 0 ? k[i - 1][v] : diagonal[v], s);
                     }
                     V highest = k[0][v];
 #pragma GCC unroll 8
@@ -106,10 +108,12 @@ struct Bands {
                         highest = Lane::max(highest, k[i][v]);
                     }
                     const V opened = Lane::subtract(highest, first);
-                    const V gap = Lane::max(Lane::max(e[v], f[c][v]), opened);
+                    const V gap = Lane::max(Lane::max(Lane::at_least_zero(e[v]), f[c][v]), opened);
 #pragma GCC unroll 8
                     for (int i = 0; i < kRows; ++i) {
-                        k[i][v] = Lane::max_apart(k[i][v], gap);
+                        // Additions that wrap share the other port, so only every second maximum is moved to it.
+                        const bool apart = Lane::kRoom == 0 || i % 2 == 1;
+                        k[i][v] = apart ? Lane::max_apart(k[i][v], gap) : Lane::max(k[i][v], gap);
                     }
                     e[v] = Lane::max(Lane::subtract(e[v], extend), opened);
                     f[c][v] = Lane::max(Lane::subtract(gap, band_cost), opened);

@@ -1,5 +1,5 @@
 // The interface of the score kernels: plain records that the search and the translation units of the instruction sets
-// (common/vectors.hpp) exchange. Inputs: queries (a Profile with a floor each) and the residues of subjects. Output: an
+// (common/vectors.hpp) exchange. Inputs: queries and the residues of subjects. Output: an
 // int32 score per query and subject.
 
 #pragma once
@@ -17,12 +17,12 @@ constexpr int32_t kSaturated = -1;  // replaces a score that exceeded its lane's
 constexpr int kMaxLanes = 128;      // subjects of one call: two vectors of 64 bytes
 constexpr int kBlockRows = 2040;    // query rows whose H and E stay in the second-level cache; complete bands
 constexpr int kMaxBandRows = 8;     // query rows of a band of the upper bound (docs/design/bound.md)
+// For kernels whose additions wrap (lanes.hpp): room below 0, and the highest score of a pair.
+constexpr int kWrappingRoom = 48;
+constexpr int kWrappingHighest = 24;
 constexpr int kProfileRows = 32;    // table rows of the score profile; in larger tables the loop looks up the scores
 
-// A query. The caller does not use scores below `floor`.
-struct Query : Profile {
-    int32_t floor;
-};
+using Query = Profile;
 
 struct Subject {
     const uint8_t* residues;
@@ -58,13 +58,17 @@ struct Kernels {
     int vector_lanes[kWidths];  // lanes of one vector
     int32_t max_gap[kWidths];   // largest open + extend that the width can represent
     int32_t largest[kWidths];   // smallest score that the width cannot distinguish from a higher one
+    int32_t largest_many[kWidths];  // smallest score that `many` reports as kSaturated; at most the former
     ManyKernel many[kWidths];
     ManyScratch many_scratch[kWidths];
     ManyKernel bounds[kBoundKernels];  // of 8 bits, with the lanes and the scratch memory of `many`
+    int32_t largest_bound[kBoundKernels];  // smallest bound that is reported as kSaturated
     OneKernel one[kWidths];
     OneScratch one_scratch[kWidths];
-    // The same kernels for processors that execute maxima and saturating operations on one port (lanes.hpp), or null.
+    // The same kernels for Intel's processors (lanes.hpp), or null: for all queries, and those whose additions wrap, for
+    // queries that fit them.
     const Kernels* one_port;
+    const Kernels* wrapping;
 };
 
 }  // namespace swsearch::score

@@ -18,13 +18,24 @@ namespace {
 
 // kOnePort: the processor executes maxima and saturating operations of these vectors on a single port, as Intel's do
 // with 512 bits. A comparison and a blend use another port, so that part of the maxima are computed by them.
-template <class T, bool kOnePort = false>
+//
+// kWraps, of 8 bits: the processor has one more port for additions that wrap, as Intel's have. There is room below 0
+// for all subtractions, which therefore need not saturate: 0 is stored as kRoom - 128, and what must not be below 0 is
+// raised to it (at_least_zero). The scores that bounds add do not saturate either: they are at least -kRoom / 2
+// (raised), and at most kHighestScore, so that a number that could wrap is above the largest bound that the kernel
+// reports. docs/design/bound.md proves this. The costs must satisfy open + 2 * extend <= kRoom / 2.
+template <class T, bool kOnePort = false, bool kWraps = false>
 struct ScoreLanes : Lanes<T> {
     using typename Lanes<T>::V;
     using Lanes<T>::kLanes;
+    static_assert(!kWraps || sizeof(T) == 1, "lanes of 8 bits only");
     static constexpr bool kBiased = sizeof(T) < 4;
-    static constexpr int32_t kZero = sizeof(T) == 1 ? -128 : sizeof(T) == 2 ? -32768 : 0;
-    static constexpr int32_t kLargest = sizeof(T) == 1 ? 255 : sizeof(T) == 2 ? 65535 : 2147483647;
+    static constexpr int32_t kRoom = kWraps ? kWrappingRoom : 0;
+    static constexpr int32_t kZero = (sizeof(T) == 1 ? -128 : sizeof(T) == 2 ? -32768 : 0) + kRoom;
+    static constexpr int32_t kLargest = (sizeof(T) == 1 ? 255 : sizeof(T) == 2 ? 65535 : 2147483647) - kRoom;
+    // The smallest bound that is reported as kSaturated.
+    static constexpr int32_t kLargestBound = kLargest - (kWraps ? kWrappingHighest : 0);
+    static constexpr int32_t kPadding = kWraps ? -kWrappingRoom / 2 : -128;
     static constexpr int32_t kMaxGap = sizeof(T) == 1 ? 127 : 32767;
     // The largest cost that can be subtracted at a time. With 32 bits it exceeds any score, and it is subtracted only
     // from numbers that are at least 0.
@@ -40,10 +51,33 @@ struct ScoreLanes : Lanes<T> {
         }
     }
     static V subtract(V a, V b) {
-        if constexpr (kBiased) {
+        if constexpr (kBiased && !kWraps) {
             return Lanes<T>::subtract_saturating(a, b);
         } else {
             return Lanes<T>::subtract(a, b);
+        }
+    }
+    // The score of a pair as bounds add it.
+    static V raised(V score) {
+        if constexpr (kWraps) {
+            return Lanes<T>::max(score, Lanes<T>::splat(kPadding));
+        } else {
+            return score;
+        }
+    }
+    static V add_raised(V a, V raised_score) {
+        if constexpr (kWraps) {
+            return Lanes<T>::add(a, raised_score);
+        } else {
+            return add_score(a, raised_score);
+        }
+    }
+    // max(a, 0) of a number that is below 0 only if subtractions do not saturate.
+    static V at_least_zero(V a) {
+        if constexpr (kWraps) {
+            return Lanes<T>::max(a, zero());
+        } else {
+            return a;
         }
     }
     // A maximum that leaves the port of the saturating operations free, if there is only one.

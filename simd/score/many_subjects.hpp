@@ -149,7 +149,8 @@ struct ManySubjects {
                 for (int v = 0; v < kVectors; ++v) {
                     u[v] = Lane::max(u[v], f[c][v]);
                     d[v] = h[c][v];
-                    h[c][v] = Lane::max_apart(u[v], e[v]);
+                    // Subtractions that wrap share the other port, so only one of two maxima is moved to it.
+                    h[c][v] = Lane::kRoom == 0 ? Lane::max_apart(u[v], e[v]) : Lane::max(u[v], e[v]);
                     Vectors::keep_order(u[v], h[c][v]);
                     if (!kBound) {
                         peak[v] = Lane::max(peak[v], u[v]);
@@ -163,7 +164,7 @@ struct ManySubjects {
                 }
 #pragma GCC unroll 2
                 for (int v = 0; v < kVectors; ++v) {
-                    f[c][v] = Lane::max_apart(longer_f[v], opened[v]);
+                    f[c][v] = Lane::at_least_zero(Lane::max_apart(longer_f[v], opened[v]));
                     e[v] = Lane::max(longer_e[v], opened[v]);
                     Vectors::keep_order(f[c][v], e[v]);
                 }
@@ -200,9 +201,9 @@ struct ManySubjects {
         }
     }
 
-    static void compute_profile(const Query& query, const V (&residues)[kColumns][kVectors], V* profile) {
-        const int8_t* const table = query.table;
-        for (int32_t row = 0; row < query.n_rows; ++row) {
+    static void compute_profile(const int8_t* table, int32_t n_rows, const V (&residues)[kColumns][kVectors],
+                                V* profile) {
+        for (int32_t row = 0; row < n_rows; ++row) {
             for (int c = 0; c < kColumns; ++c) {
                 for (int v = 0; v < kVectors; ++v) {
                     profile[(row * kColumns + c) * kVectors + v] = Lane::look_up(table + row * kCodes, residues[c][v]);
@@ -274,7 +275,17 @@ struct ManySubjects {
             memory.best[i] = zero;
         }
         for (int i = 0; i < kColumns * kVectors; ++i) {
-            memory.profile[kProfileRows * kColumns * kVectors + i] = Lane::splat(-128);
+            memory.profile[kProfileRows * kColumns * kVectors + i] = Lane::splat(Lane::kPadding);
+        }
+        // Scores that bounds add without saturation are raised once, in a copy of the table.
+        const bool has_profile = queries[0].n_rows <= kProfileRows;
+        const int8_t* table = queries[0].table;
+        int8_t raised[kProfileRows * kCodes];
+        if (Lane::kRoom > 0 && kBandRows > 1 && has_profile) {
+            for (int i = 0; i < queries[0].n_rows * kCodes; ++i) {
+                raised[i] = table[i] < Lane::kPadding ? static_cast<int8_t>(Lane::kPadding) : table[i];
+            }
+            table = raised;
         }
         constexpr int kRows = kBandRows > 1 ? kBandRows : 1;
         static_assert(kRows <= kMaxBandRows && kBlockRows % kRows == 0, "a block consists of complete bands");
@@ -303,8 +314,8 @@ struct ManySubjects {
                         residues[c][v] = Vectors::load(transposed + c * kStride + v * kVectorLanes);
                     }
                 }
-                if (queries[0].n_rows <= kProfileRows) {
-                    compute_profile(queries[0], residues, memory.profile);
+                if (has_profile) {
+                    compute_profile(table, queries[0].n_rows, residues, memory.profile);
                 }
                 Stored* bands = reinterpret_cast<Stored*>(memory.bands);
                 for (int q = 0; q < n_queries; ++q) {
@@ -317,20 +328,24 @@ struct ManySubjects {
             }
         }
         for (int q = 0; q < n_queries; ++q) {
-            read_scores<(kBandRows > 0)>(queries[q], memory.best + q * kVectors, n, scores + q * n);
+            read_scores<kBandRows>(queries[q], memory.best + q * kVectors, n, scores + q * n);
         }
     }
 
-    template <bool kBound>
+    // The smallest bound that is reported as kSaturated.
+    template <int kBandRows>
+    static constexpr int32_t largest() { return kBandRows > 1 ? Lane::kLargestBound : Lane::kLargest; }
+
+    template <int kBandRows>
     static void read_scores(const Query& query, const V* best, int n, int32_t* scores) {
         for (int v = 0; v < kVectors; ++v) {
             int32_t values[kVectorLanes];
             Lane::values(best[v], values);
             for (int lane = 0; lane < kVectorLanes && v * kVectorLanes + lane < n; ++lane) {
                 int32_t value = values[lane];
-                if (kBound && value != kSaturated) {
+                if (kBandRows > 0 && value != kSaturated) {
                     value += query.open + kColumns * query.extend;
-                    value = value < Lane::kLargest ? value : kSaturated;
+                    value = value < largest<kBandRows>() ? value : kSaturated;
                 }
                 scores[v * kVectorLanes + lane] = value;
             }

@@ -25,23 +25,9 @@
 #include <numeric>
 #include <utility>
 
-#include "common/instruction_sets.hpp"
 #include "score/group.hpp"
 
 namespace swsearch::score {
-
-SWSEARCH_DEFINE_KERNELS_OF
-
-const Kernels& fastest_kernels_of(const std::string& instruction_set) {
-    const Kernels& kernels = kernels_of(instruction_set);
-#if defined(__x86_64__)
-    // Intel's processors execute saturating operations and maxima of 512 bits on one port, AMD's on two and four.
-    if (kernels.one_port != nullptr && __builtin_cpu_is("intel")) {
-        return *kernels.one_port;
-    }
-#endif
-    return kernels;
-}
 
 namespace {
 
@@ -79,16 +65,21 @@ constexpr uint64_t kMaxWindowStep = 1 << 16;
 constexpr size_t kMinBoundBatches = 16;
 // Measured costs of the kernels for bounds, relative to the exact kernel: of a row, and of the profile and the
 // transposition, in rows of the exact kernel.
-constexpr double kBoundRowCost[kBoundKernels] = {0.48, 0.55, 0.93};
+constexpr double kBoundRowCost[kBoundKernels] = {0.48, 0.53, 0.93};
 constexpr double kProfileCost = 13;
 // A kernel for bounds is used until this share of the subjects must be scored again. The share refers to all subjects,
 // not to those scored so far, because long subjects come first and score higher.
 constexpr double kMaxBoundShare[kBoundKernels] = {0.5, 0.4, 1.0 / 32};
-// If a kernel rejects less than this share of a sample, no other is tried: a sample takes 3 % of the time of a small search.
+// The order in which kernels are tried on a sample: the one that is mostly chosen first. With bands of six rows, 1.3 to
+// 3.2 times as many residues reach the floor as with four, so they are tried only if this number of times is few enough.
+constexpr int kTrials[kBoundKernels] = {1, 0, 2};
+constexpr double kMoreReach[kBoundKernels] = {2.5, 0, 0};
+// If a kernel rejects less than this share of a sample, no other is tried.
 constexpr double kMinRejected = 0.25;
 // The sample for the choice of a kernel: one batch in kSampleShare, at most kMaxSample, in equal steps of residues, so
-// that it predicts the residues that must be scored again. Longer subjects are sampled in part.
-constexpr size_t kSampleShare = 32;
+// that it predicts the residues that must be scored again. Longer subjects are sampled in part. The subjects of the
+// sample are bounded again later: with one batch in 32 a small search took up to a tenth longer.
+constexpr size_t kSampleShare = 64;
 constexpr size_t kMaxSample = 8;
 constexpr uint32_t kSampleColumns = 4096;
 
@@ -135,9 +126,10 @@ constexpr int kExactRound = kBoundKernels;  // the first round with exact scores
 
 class Search {
 public:
-    Search(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores, const Kernels& kernels,
-           int band_rows, int n_threads, Observer& observer, const std::function<void()>& poll)
+    Search(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects, int32_t* scores,
+           const Kernels& kernels, int band_rows, int n_threads, Observer& observer, const std::function<void()>& poll)
         : queries_(queries),
+          floors_(floors),
           subjects_(subjects),
           scores_(scores),
           kernels_(kernels),
@@ -220,11 +212,12 @@ private:
     std::vector<int> first_rounds(const std::vector<uint32_t>& order) {
         std::vector<int> rounds;
         std::vector<size_t> to_choose;
-        for (const Query& query : queries_) {
+        for (size_t q = 0; q < queries_.size(); ++q) {
+            const Query& query = queries_[q];
             const Width width = start_width(query);
             rounds.push_back(kExactRound + width);
-            // The floor must be above what the bound adds to an E of 0.
-            if (width != kBits8 || query.floor <= query.open + kColumnsPerPass * query.extend) {
+            // A floor must be above what the bound adds to an E of 0.
+            if (width != kBits8 || floors_.highest(q) <= query.open + kColumnsPerPass * query.extend) {
                 continue;
             }
             if (band_rows_ == kChooseBand) {
@@ -239,18 +232,19 @@ private:
         return rounds;
     }
 
-    // Chooses the kernel with the lowest cost, including the exact scores of the subjects that reach the floor. Kernels
-    // are tried from the cheapest one on, until the next could not be better even if it rejected all subjects.
+    // Chooses the kernel with the lowest cost, including the exact scores of the subjects that reach the floor. A kernel
+    // is not tried if it could not be better with the share of subjects that is expected to reach the floor.
     void choose_bounds(const std::vector<uint32_t>& order, std::vector<size_t>& queries, std::vector<int>& rounds) {
         const std::vector<size_t> batches = sample(order);
         std::vector<double> lowest;
+        std::vector<double> share_before(queries.size(), 0);
         for (const size_t q : queries) {
             lowest.push_back(queries_[q].length + kProfileCost);
         }
-        for (int kernel = 0; kernel < kBoundKernels; ++kernel) {
+        for (const int kernel : kTrials) {
             std::vector<size_t> chosen;
             for (size_t i = 0; i < queries.size(); ++i) {
-                if (bound_cost(queries_[queries[i]], kernel) < lowest[i]) {
+                if (total_cost(queries_[queries[i]], kernel, kMoreReach[kernel] * share_before[i]) < lowest[i]) {
                     chosen.push_back(i);
                 }
             }
@@ -261,7 +255,7 @@ private:
                 chosen.size() * n, n_threads_, observer_,
                 [&](size_t task, size_t worker) {
                     const uint64_t found =
-                        sample_bounds(queries_[queries[chosen[task / n]]], order, batches[task % n], kernel, scratch_[worker]);
+                        sample_bounds(queries[chosen[task / n]], order, batches[task % n], kernel, scratch_[worker]);
                     __atomic_fetch_add(&reached[task / n], found, __ATOMIC_RELAXED);
                 },
                 poll_);
@@ -269,7 +263,8 @@ private:
                 const size_t i = chosen[k];
                 const Query& query = queries_[queries[i]];
                 const double share = static_cast<double>(reached[k]) / static_cast<double>(n * sample_lanes());
-                const double cost = bound_cost(query, kernel) + share * (query.length + kProfileCost);
+                const double cost = total_cost(query, kernel, share);
+                share_before[i] = share;
                 if (cost < lowest[i] && share < kMaxBoundShare[kernel]) {
                     lowest[i] = cost;
                     rounds[queries[i]] = kernel;
@@ -280,10 +275,11 @@ private:
         }
     }
 
-    // The cost of a bound of one column, in rows of the exact kernel.
-    static double bound_cost(const Query& query, int kernel) {
+    // The cost of one column, in rows of the exact kernel, if a share of the subjects reaches the floor.
+    static double total_cost(const Query& query, int kernel, double share) {
         const int32_t rows = kBandSizes[kernel];
-        return (query.length + rows - 1) / rows * rows * kBoundRowCost[kernel] + kProfileCost;
+        const double bound = (query.length + rows - 1) / rows * rows * kBoundRowCost[kernel] + kProfileCost;
+        return bound + share * (query.length + kProfileCost);
     }
 
     size_t sample_lanes() const { return static_cast<size_t>(kernels_.lanes[kBits8]); }
@@ -307,20 +303,23 @@ private:
     }
 
     // The number of subjects of a batch whose bound reaches the floor.
-    uint64_t sample_bounds(const Query& query, const std::vector<uint32_t>& order, size_t first, int kernel, Scratch& scratch) {
+    uint64_t sample_bounds(size_t number, const std::vector<uint32_t>& order, size_t first, int kernel, Scratch& scratch) {
+        const Query& query = queries_[number];
         Subject batch[kMaxLanes];
+        uint32_t lengths[kMaxLanes];
         int32_t scores[kMaxLanes];
         uint32_t longest = 0;
         const int n = kernels_.lanes[kBits8];
         for (int i = 0; i < n; ++i) {
             const uint32_t subject = order[first + static_cast<size_t>(i)];
             const uint32_t length = std::min(subjects_.lengths[subject], kSampleColumns);
+            lengths[i] = subjects_.lengths[subject];
             batch[i] = {subjects_.residues + subjects_.starts[subject], length};
             longest = std::max(longest, length);
         }
         uint8_t* memory = scratch.at_least(kernels_.many_scratch[kBits8](&query, 1, longest));
         kernels_.bounds[kernel](&query, 1, batch, n, memory, scores, {&observer_.stop, &observer_.cells});
-        return observer_.stop_requested() ? 0 : mark_bounds(scores, n, query.floor);
+        return observer_.stop_requested() ? 0 : mark_bounds(number, lengths, n, scores);
     }
 
     double many_cost(const Group& group, double longest) const {
@@ -424,6 +423,7 @@ private:
     void do_work(const Work& work, Scratch& scratch) {
         Group& group = groups_[work.group];
         Subject batch[kMaxLanes];
+        uint32_t lengths[kMaxLanes];  // of the complete subjects
         uint32_t longest = 0;
         uint64_t residues = 0;
         for (int i = 0; i < work.count; ++i) {
@@ -431,10 +431,12 @@ private:
             if (work.windows) {
                 const Window& window = group.windows[item];
                 batch[i] = {subjects_.residues + subjects_.starts[window.subject] + window.first, window.length};
+                lengths[i] = subjects_.lengths[window.subject];
                 residues += window.step;
             } else {
                 const uint32_t subject = group.subjects[item];
                 batch[i] = {subjects_.residues + subjects_.starts[subject], subjects_.lengths[subject]};
+                lengths[i] = subjects_.lengths[subject];
                 residues += subjects_.lengths[subject];
             }
             longest = std::max(longest, batch[i].length);
@@ -459,9 +461,10 @@ private:
         for (int q = 0; q < group.size(); ++q) {
             int32_t* const scores = results.data() + q * work.count;
             if (bounds) {
-                const uint64_t reached = mark_bounds(scores, work.count, queries[q].floor);
+                const uint32_t number = group.numbers[static_cast<size_t>(q)];
+                const uint64_t reached = mark_bounds(number, lengths, work.count, scores);
                 __atomic_fetch_add(&group.reached, reached, __ATOMIC_RELAXED);
-                uint64_t& n_bounded = counts_[group.numbers[static_cast<size_t>(q)]].n_bounded;
+                uint64_t& n_bounded = counts_[number].n_bounded;
                 __atomic_fetch_add(&n_bounded, work.windows ? 0 : static_cast<uint64_t>(work.count) - reached, __ATOMIC_RELAXED);
             }
             store(work, q, scores);
@@ -491,12 +494,12 @@ private:
 
     void count(uint64_t cells) { __atomic_fetch_add(&observer_.cells, cells, __ATOMIC_RELAXED); }
 
-    // Replaces bounds below the floor by 0 and marks the others, because their subjects must be scored; returns their
-    // number.
-    static uint64_t mark_bounds(int32_t* scores, int n, int32_t floor) {
+    // Replaces the bounds of a query below the floors of n subjects of these lengths by 0 and marks the others, because
+    // their subjects must be scored; returns their number.
+    uint64_t mark_bounds(size_t query, const uint32_t* lengths, int n, int32_t* scores) const {
         uint64_t reached = 0;
         for (int i = 0; i < n; ++i) {
-            scores[i] = scores[i] == kSaturated || scores[i] >= floor ? kSaturated : 0;
+            scores[i] = scores[i] == kSaturated || scores[i] >= floors_.of(query, lengths[i]) ? kSaturated : 0;
             reached += scores[i] == kSaturated;
         }
         return reached;
@@ -541,6 +544,7 @@ private:
     }
 
     const std::vector<Query>& queries_;
+    const Floors& floors_;
     const Subjects& subjects_;
     int32_t* scores_;
     const Kernels& kernels_;
@@ -558,13 +562,13 @@ private:
 
 }  // namespace
 
-std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Subjects& subjects, int32_t* scores,
-                                        const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
-                                        const std::function<void()>& poll) {
-    return Search(queries, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
+std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects,
+                                        int32_t* scores, const Kernels& kernels, int band_rows, int n_threads,
+                                        Observer& observer, const std::function<void()>& poll) {
+    return Search(queries, floors, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
 }
 
-void bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows) {
+int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows) {
     const int kernel = static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows) - kBandSizes);
     const uint32_t lanes = static_cast<uint32_t>(kernels.lanes[kBits8]);
     const int32_t stop = 0;
@@ -582,6 +586,7 @@ void bound_subjects(const Query& query, const Subjects& subjects, int32_t* bound
                                scratch.at_least(kernels.many_scratch[kBits8](&query, 1, longest)), bounds + first,
                                {&stop, &cells});
     }
+    return kernels.largest_bound[kernel];
 }
 
 }  // namespace swsearch::score

@@ -231,6 +231,28 @@ class BackgroundEngine(ScoreEngine, Protocol):
 
 
 @runtime_checkable
+class LengthFloorsEngine(ScoreEngine, Protocol):
+    """An engine whose floors may depend on the length of the subject."""
+
+    def score_by_length(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[tuple[int, Sequence[int]]],
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """Score every profile against every subject of the partition, like :meth:`ScoreEngine.score`.
+
+        Parameters
+        ----------
+        floors : sequence of (int, sequence of int), not empty
+            A number of residues, in ascending order, and the floor of each profile, at least 1, for the subjects with
+            at least so many. The first number is at most the length of the shortest subject.
+        """
+        ...
+
+
+@runtime_checkable
 class EndsEngine(ScoreEngine, Protocol):
     """An engine that can also report the end positions of the best alignments of subjects, given their scores."""
 

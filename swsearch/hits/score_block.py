@@ -37,8 +37,8 @@ class ScoreBlock:
     def __len__(self) -> int:
         return len(self.score)
 
-    def at_least(self, floor: int) -> ScoreBlock:
-        """The rows with scores of at least ``floor``."""
+    def at_least(self, floor: int | Scores) -> ScoreBlock:
+        """The rows with scores of at least ``floor``, which is one number or that of each row."""
         keep = np.flatnonzero(self.score >= floor)
         return self._rows(keep)
 

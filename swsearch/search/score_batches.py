@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import BackgroundEngine, Progress, ScoreEngine, ScoreRequest, Scoring
+from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, Progress, ScoreEngine, ScoreRequest, Scoring
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.search.significance import LENGTH_STEPS
@@ -207,7 +207,14 @@ def score_by_length(
     The E-value of a score increases with the length of the subject, so long subjects, which contain most residues, have
     higher floors than the shortest one. ``floors`` are those of all subjects.
     """
-    if floors is None or floors_between is None or len(partition) < MIN_SUBJECTS:
+    if floors is None or floors_between is None or len(partition) == 0:
+        return engine.score(profiles, partition, floors, progress)
+    if isinstance(engine, LengthFloorsEngine):
+        ranges = [length_range(part) for part in parts_by_length(partition)]
+        return engine.score_by_length(
+            profiles, partition, [(lengths[0], floors_between(lengths)) for lengths in ranges], progress
+        )
+    if len(partition) < MIN_SUBJECTS:
         return engine.score(profiles, partition, floors, progress)
     blocks = [
         engine.score(profiles, part, floors_between(length_range(part)), progress)

@@ -71,6 +71,30 @@ RECURRENCE: Final[MappingProxyType[str, Step]] = MappingProxyType(
 )
 """The steps of the recurrence by name; tests replace some of them."""
 
+ROOM: Final = 48
+"""Numbers of wrapping lanes are -ROOM … 255 - ROOM."""
+LOWEST_SCORE: Final = -24
+HIGHEST_SCORE: Final = 24
+LARGEST_WRAPPING: Final = LARGEST - ROOM - HIGHEST_SCORE
+"""The smallest bound that stands for every larger one, too, if additions wrap."""
+
+
+def wrapped(a: Values) -> Values:
+    """What a byte makes of a sum or a difference that is not limited."""
+    return np.asarray((a + ROOM) % 256 - ROOM, np.int32)
+
+
+WRAPPING: Final[MappingProxyType[str, Step]] = MappingProxyType(
+    {
+        **RECURRENCE,
+        "paired": lambda diagonal, score: wrapped(diagonal + largest(score, LOWEST_SCORE)),
+        "opened": lambda best, first: wrapped(best - first),
+        "next_e": lambda e, opened, extend: largest(wrapped(e - extend), opened),
+        "next_f": lambda highest_gap, opened, band_cost: largest(wrapped(highest_gap - band_cost), opened),
+    }
+)
+"""The steps as lanes of 8 bits compute them whose additions wrap."""
+
 
 @dataclass(frozen=True)
 class Bounds:

@@ -18,14 +18,19 @@ from swsearch.query.profile import QueryProfile
 from swsearch.scoring.gap import GapPenalty
 from tests.engine.bound_reference import (
     COLUMNS_PER_LOOK,
+    HIGHEST_SCORE,
+    LARGEST_WRAPPING,
+    LOWEST_SCORE,
     NEVER,
     RECURRENCE,
+    WRAPPING,
     Pairs,
     Step,
     Values,
     bounds,
     exact_cells,
     largest,
+    wrapped,
 )
 
 ROWS = range(2, 9)
@@ -157,6 +162,54 @@ def test_saturating_lanes_bound_every_score_below_theirlargest(rows: int) -> Non
         for pairs in some_pairs(100 + seed, rows):
             best = exact_cells(pairs).max(axis=(0, 1))
             assert (bounds(pairs, rows, lanes=True).score >= np.minimum(best, 255)).all()
+
+
+def narrow_pairs(seed: int, rows: int) -> Iterator[Pairs]:
+    """Pairs whose scores and gap costs fit wrapping lanes; some have scores below the lowest that these lanes add."""
+    for pairs in some_pairs(seed, rows):
+        extend = np.minimum(pairs.extend, 8)
+        opening = np.minimum(pairs.open, -LOWEST_SCORE - 2 * extend)
+        # Every second matrix has high scores, so that numbers reach the largest one of a lane.
+        scores = np.minimum(pairs.scores + np.where(np.arange(N_PAIRS) % 2, 16, 0), HIGHEST_SCORE)
+        yield Pairs(scores.astype(np.int32), opening.astype(np.int32), extend.astype(np.int32))
+
+
+def wrapping_violation(rows: int, largest_bound: int, steps: dict[str, Step]) -> bool:
+    """Whether wrapping lanes miss a score, where bounds from ``largest_bound`` on stand for all larger ones."""
+    for seed in range(6):
+        for pairs in narrow_pairs(seed, rows):
+            best = exact_cells(pairs).max(axis=(0, 1))
+            if (bounds(pairs, rows, steps).score < np.minimum(best, largest_bound)).any():
+                return True
+    return False
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 6, 8])
+def test_wrapping_lanes_bound_every_score_below_their_largest(rows: int) -> None:
+    """They also give the same bounds as numbers without limits, if no score is below the lowest that they add."""
+    assert not wrapping_violation(rows, LARGEST_WRAPPING, dict(WRAPPING))
+    n_compared = 0
+    for pairs in narrow_pairs(31, rows):
+        limited = Pairs(np.maximum(pairs.scores, LOWEST_SCORE), pairs.open, pairs.extend)
+        defined = np.minimum(bounds(limited, rows).score, LARGEST_WRAPPING)
+        found = np.minimum(bounds(limited, rows, WRAPPING).score, LARGEST_WRAPPING)
+        np.testing.assert_array_equal(found, defined)
+        n_compared += int((defined > 30).sum())
+    assert n_compared > 1000
+
+
+def test_wrapping_lanes_need_their_limits() -> None:
+    """Without the room for the highest score, or without the 0 of every cell, a score is missed."""
+    assert wrapping_violation(4, LARGEST_WRAPPING + HIGHEST_SCORE, dict(WRAPPING))
+    assert wrapping_violation(4, LARGEST_WRAPPING, {**WRAPPING, "highest_gap": largest})
+
+
+def test_wrapping_lanes_need_raised_scores() -> None:
+    """A score that is too low wraps to a high number, so that bounds are higher than with raised scores."""
+    pairs = next(narrow_pairs(1, 4))
+    low = Pairs(np.where(pairs.scores < 0, -128, pairs.scores).astype(np.int32), pairs.open, pairs.extend)
+    not_raised: dict[str, Step] = {**WRAPPING, "paired": lambda diagonal, score: wrapped(diagonal + score)}
+    assert (bounds(low, 4, not_raised).score > bounds(low, 4, WRAPPING).score).any()
 
 
 def test_the_exact_cells_are_those_of_the_reference_engine() -> None:

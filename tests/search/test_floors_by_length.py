@@ -12,6 +12,8 @@ import pytest
 
 import swsearch
 from swsearch.database.partition import Partition
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -63,7 +65,10 @@ def test_divided_partitions_give_the_same_results(
     assert any(hits for hits, _ in whole[1])  # type: ignore[misc]
 
 
-def test_each_part_is_scored_with_the_floor_of_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", [ReferenceEngine(), CpuEngine(1), CpuEngine(2, band_rows=4, scores_per_call=100)])
+def test_each_part_is_scored_with_the_floor_of_its_lengths(
+    monkeypatch: pytest.MonkeyPatch, engine: ScoreEngine
+) -> None:
     """Expected values: all scores, each compared with the floor of its subject's range."""
     monkeypatch.setattr(score_batches, "MIN_SUBJECTS", 1)
     rng = np.random.default_rng(22)
@@ -75,7 +80,7 @@ def test_each_part_is_scored_with_the_floor_of_its_lengths(monkeypatch: pytest.M
         asked.append(lengths)
         return [20 + lengths[0] // 32, 25]
 
-    blocks = score_by_length(ReferenceEngine(), profiles, partition, [20, 25], floors_between)
+    blocks = score_by_length(engine, profiles, partition, [20, 25], floors_between)
     lengths = partition.lengths
     groups = [lengths[lengths < 64], lengths[(lengths >= 64) & (lengths < 128)]]
     groups += [lengths[(lengths >= 128) & (lengths < 256)], lengths[lengths >= 256]]

@@ -18,8 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     Pair pair;
-    pair.open = data[0] + (data[1] & 1 ? 16000 : 0);
-    pair.extend = data[2];
+    const bool narrow = (data[1] & 2) != 0;  // fits kernels whose additions wrap
+    pair.open = narrow ? data[0] % 18 : data[0] + (data[1] & 1 ? 16000 : 0);
+    pair.extend = narrow ? data[2] % 4 : data[2];
     pair.extend += pair.open + pair.extend == 0;
     const std::size_t n_rows = 1 + data[3] % 40;
     const std::size_t n_query = 1 + data[4] % 100;
@@ -34,7 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto byte = [&](std::size_t i) { return size == 0 ? std::uint8_t{0} : data[i % size]; };
     for (std::size_t i = 0; i < n_rows * 32; ++i) {
         // Code 31 is padding, not a letter: profiles score it -128.
-        pair.table.push_back(i % 32 == 31 ? std::int8_t{-128} : static_cast<std::int8_t>(byte(i * 7)));
+        const int highest = narrow ? kWrappingHighest : 127;
+        const int score = std::min<int>(static_cast<std::int8_t>(byte(i * 7)), highest);
+        pair.table.push_back(static_cast<std::int8_t>(i % 32 == 31 ? -128 : score));
     }
     for (std::size_t i = 0; i < n_query; ++i) {
         pair.rows.push_back(static_cast<std::int32_t>(byte(i) % n_rows));
@@ -53,27 +56,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         first += length + 1;
     }
     const Query query{pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(n_query),
-                      static_cast<std::int32_t>(n_rows), pair.open, pair.extend, floor};
+                      static_cast<std::int32_t>(n_rows), pair.open, pair.extend};
     for (const swsearch::InstructionSet& set : swsearch::instruction_sets()) {
         if (!set.usable) {
             continue;
         }
         std::vector<std::int32_t> scores(lengths.size()), both(2 * lengths.size());
         const swsearch::Subjects subjects{data, starts.data(), lengths.data(), static_cast<std::uint32_t>(lengths.size())};
-        const Kernels& kernels = kernels_of(set.name);
+        const Kernels& all = kernels_of(set.name);
+        const Kernels& kernels = all.wrapping != nullptr && fits_wrapping(query) ? *all.wrapping : all;
         swsearch::Observer observer;
         if (cancels) {
             bool ended = std::all_of(lengths.begin(), lengths.end(), [](std::uint32_t n) { return n == 0; });
             observer.request_stop();
             try {
-                score_subjects({query}, subjects, scores.data(), kernels, band_rows, n_threads, observer, nullptr);
+                score_subjects({query}, Floors({{0, {floor}}}), subjects, scores.data(), kernels, band_rows, n_threads, observer, nullptr);
             } catch (const swsearch::Stopped&) {
                 ended = true;
             }
             REQUIRE(ended, "%s: a search that was told to stop went on", set.name.c_str());
             continue;
         }
-        score_subjects({query, query}, subjects, both.data(), kernels, band_rows, n_threads, observer, nullptr);
+        score_subjects({query, query}, Floors({{0, {floor, floor}}}), subjects, both.data(), kernels, band_rows, n_threads, observer, nullptr);
         REQUIRE(std::equal(both.begin(), both.begin() + scores.size(), both.begin() + scores.size()), "%s: a query twice",
                 set.name.c_str());
         std::copy_n(both.begin(), scores.size(), scores.begin());

@@ -21,9 +21,9 @@ struct Case {
     std::vector<std::vector<std::int64_t>> expected;
 };
 
-Query query_of(const Pair& pair, std::int32_t floor) {
+Query query_of(const Pair& pair) {
     return {pair.rows.data(), pair.table.data(), static_cast<std::int32_t>(pair.rows.size()),
-            static_cast<std::int32_t>(pair.table.size() / 32), pair.open, pair.extend, floor};
+            static_cast<std::int32_t>(pair.table.size() / 32), pair.open, pair.extend};
 }
 
 void add_subject(Case& made, const std::vector<std::uint8_t>& subject) {
@@ -53,7 +53,7 @@ Case random_case(Random& random, std::uint32_t longest_query, std::uint32_t long
     const std::int32_t open = opens[random.below(9)];
     std::int32_t extend = extends[random.below(7)];
     extend += open + extend == 0;
-    const std::int32_t high = random.below(3) == 0 ? 127 : random.between(1, 20);
+    const std::int32_t high = random.below(3) == 0 ? 127 : random.between(1, 26);
     std::vector<std::uint8_t> good;
     for (std::uint32_t q = 1 + random.below(3); q > 0; --q) {
         const std::uint32_t n_rows = random.below(4) == 0 ? 33 + random.below(20) : 1 + random.below(24);
@@ -97,7 +97,7 @@ void check_many(const char* name, const Kernels& kernels, int width, const Group
     const std::int32_t stop = 0;
     std::uint64_t cells = 0;
     const Control control{&stop, &cells};
-    const std::int64_t largest = kernels.largest[width];
+    const std::int64_t largest = kernels.largest_many[width];
     const auto lanes = static_cast<std::size_t>(kernels.lanes[width]);
     for (std::size_t first = 0; first < made.subjects.size(); first += lanes) {
         std::vector<Subject> batch;
@@ -130,10 +130,11 @@ void check_many(const char* name, const Kernels& kernels, int width, const Group
             const std::int64_t slack = made.pairs[0].open + kColumnsPerPass * made.pairs[0].extend;
             for (int kernel = 0; kernel < kBoundKernels; ++kernel) {
                 const bool exact_cells = kBandSizes[kernel] == 1;
+                const std::int64_t largest_bound = kernels.largest_bound[kernel];
                 run(kernels.bounds[kernel]);
                 each([&](std::int32_t score, std::int64_t expected) {
-                    REQUIRE(score == kSaturated ? !exact_cells || expected + slack >= largest
-                                                : score >= expected &&
+                    REQUIRE(score == kSaturated ? !exact_cells || expected + slack >= largest_bound
+                                                : score < largest_bound && score >= expected &&
                                                       (!exact_cells || score <= std::max(expected, slack) + slack),
                             "%s bound of %d rows: %d for %lld", name, kBandSizes[kernel], score,
                             static_cast<long long>(expected));
@@ -162,7 +163,7 @@ void check_one(const char* name, const Kernels& kernels, int width, const Query&
 void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
     std::vector<Query> queries;
     for (const Pair& pair : made.pairs) {
-        queries.push_back(query_of(pair, 0));
+        queries.push_back(query_of(pair));
     }
     const std::vector<Group> groups = group_queries(queries, std::vector<int>(queries.size(), 0));
     for (int width = 0; width < kWidths; ++width) {
@@ -178,7 +179,7 @@ void check_kernels(const char* name, const Kernels& kernels, const Case& made) {
     }
 }
 
-// Runs a search with each query twice, once with a floor.
+// Runs a search with each query twice, once with floors, which are higher for longer subjects.
 void check_search(const char* name, const Kernels& kernels, const Case& made, std::int32_t floor, int band_rows,
                   int n_threads) {
     std::vector<std::uint64_t> starts;
@@ -193,26 +194,35 @@ void check_search(const char* name, const Kernels& kernels, const Case& made, st
     std::copy(residues.begin(), residues.end(), exact.get());
     const auto n = static_cast<std::uint32_t>(lengths.size());
     std::vector<Query> queries;
+    std::vector<Floors::Step> steps{{0, {}}, {11, {}}, {16, {}}};
     std::uint64_t cells = 0;
     for (const Pair& pair : made.pairs) {
-        queries.push_back(query_of(pair, floor));
-        queries.push_back(query_of(pair, 0));
+        for (const bool floored : {true, false}) {
+            queries.push_back(query_of(pair));
+            for (Floors::Step& step : steps) {
+                step.floors.push_back(floored ? floor + static_cast<std::int32_t>(step.shortest) : 0);
+            }
+        }
         cells += 2 * residues.size() * pair.rows.size();
     }
     std::vector<std::int32_t> scores(queries.size() * lengths.size());
     swsearch::Observer observer;
-    score_subjects(queries, {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, band_rows,
+    score_subjects(queries, Floors(steps), {exact.get(), starts.data(), lengths.data(), n}, scores.data(), kernels, band_rows,
                    n_threads, observer, [] {});
     REQUIRE(observer.cells_done() == cells, "%s: progress does not add up", name);
     for (std::size_t q = 0; q < queries.size(); ++q) {
         for (std::uint32_t i = 0; i < n; ++i) {
             const std::int32_t score = scores[q * n + i];
             const std::int64_t expected = made.expected[q / 2][i];
-            REQUIRE(score == expected || (expected < queries[q].floor && score < queries[q].floor),
-                    "%s search, floor %d: %d, not %lld", name, queries[q].floor, score,
-                    static_cast<long long>(expected));
+            const std::int32_t lowest = q % 2 == 1 ? 0 : floor + (lengths[i] < 11 ? 0 : lengths[i] < 16 ? 11 : 16);
+            REQUIRE(score == expected || (expected < lowest && score < lowest), "%s search, floor %d: %d, not %lld", name,
+                    lowest, score, static_cast<long long>(expected));
         }
     }
+}
+
+bool fit_wrapping(const Case& made) {
+    return std::all_of(made.pairs.begin(), made.pairs.end(), [](const Pair& pair) { return fits_wrapping(query_of(pair)); });
 }
 
 }  // namespace
@@ -232,10 +242,18 @@ int main(int, char** arguments) {
             if (set.usable) {
                 const Kernels& kernels = kernels_of(set.name);
                 const std::string one_port = set.name + ", one port";
+                const std::string wrapping = set.name + ", wrapping";
+                const std::int32_t floor = random.between(1, 300);
                 check_kernels(set.name.c_str(), kernels, small);
-                check_search(set.name.c_str(), kernels, large, random.between(1, 300), band_rows[i % 5], 1 + i % 3);
+                check_search(set.name.c_str(), kernels, large, floor, band_rows[i % 5], 1 + i % 3);
                 if (kernels.one_port != nullptr) {
                     check_kernels(one_port.c_str(), *kernels.one_port, small);
+                }
+                if (kernels.wrapping != nullptr && fit_wrapping(small)) {
+                    check_kernels(wrapping.c_str(), *kernels.wrapping, small);
+                }
+                if (kernels.wrapping != nullptr && fit_wrapping(large)) {
+                    check_search(wrapping.c_str(), *kernels.wrapping, large, floor, band_rows[i % 5], 1 + i % 3);
                 }
             }
         }

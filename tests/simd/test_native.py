@@ -37,7 +37,7 @@ KERNELS = {
 """Vectors and compiler options of each instruction set, as CMakeLists.txt has them."""
 COMMON = ["common/instruction_sets", "common/parallel_for"]
 SOURCES = {
-    "score": [*COMMON, "score/search", "score/group"],
+    "score": [*COMMON, "score/search", "score/group", "score/kernel_choice"],
     "align": [*COMMON, "align/path", "align/query", "align/forward_pass"],
     "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
     "pack": ["pack/gather"],

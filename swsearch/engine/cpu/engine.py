@@ -10,6 +10,7 @@ computed for a subject whose score is proved to be below its floor (``docs/desig
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -24,6 +25,8 @@ from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 
+_LengthFloors = Sequence[tuple[int, Sequence[int]]]
+"""Shortest lengths and the floors of all profiles, as in :class:`swsearch.engine.protocol.LengthFloorsEngine`."""
 _LARGEST_FLOOR: Final = 2**31 - 1
 _CHOOSE_BAND: Final = -1
 BAND_ROWS: Final = (1, 4, 6)
@@ -94,6 +97,25 @@ class CpuEngine(Closeable):
         progress: Progress | None = None,
     ) -> list[ScoreBlock]:
         """See :class:`swsearch.engine.protocol.ScoreEngine`."""
+        return self._score(profiles, partition, None if floors is None else [(0, floors)], progress)
+
+    def score_by_length(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: Sequence[tuple[int, Sequence[int]]],
+        progress: Progress | None = None,
+    ) -> list[ScoreBlock]:
+        """See :class:`swsearch.engine.protocol.LengthFloorsEngine`."""
+        return self._score(profiles, partition, floors, progress)
+
+    def _score(
+        self,
+        profiles: Sequence[QueryProfile],
+        partition: Partition,
+        floors: _LengthFloors | None,
+        progress: Progress | None,
+    ) -> list[ScoreBlock]:
         if self._closed:
             raise EngineError("the CPU engine was closed; make a new one")
         step = max(1, self._scores_per_call // max(1, len(profiles)))
@@ -107,9 +129,11 @@ class CpuEngine(Closeable):
         self,
         profiles: Sequence[QueryProfile],
         partition: Partition,
-        floors: Sequence[int] | None,
+        floors: _LengthFloors | None,
         progress: Progress | None,
     ) -> list[ScoreBlock]:
+        steps = [(0, [0] * len(profiles))] if floors is None else floors
+        limited = [[min(floor, _LARGEST_FLOOR) for floor in of_profiles] for _, of_profiles in steps]
         scores = np.empty((len(profiles), len(partition)), dtype=np.int32)
         counts = [(0, 0)] * len(profiles)
         # The native function takes one gap cost per call; usually all profiles share it.
@@ -124,20 +148,27 @@ class CpuEngine(Closeable):
                 np.ascontiguousarray(partition.starts),
                 np.ascontiguousarray(partition.lengths),
                 out,
-                [0 if floors is None else min(floors[i], _LARGEST_FLOOR) for i in chosen],
+                [limited[0][i] for i in chosen],
                 self.instruction_set,
                 self.threads,
                 progress,
                 self._band_rows,
+                [
+                    (shortest, [of_profiles[i] for i in chosen])
+                    for (shortest, _), of_profiles in itertools.islice(zip(steps, limited, strict=True), 1, None)
+                ],
             )
             for i, count in zip(chosen, found, strict=True):
                 counts[i] = count
             if out is not scores:
                 scores[chosen] = out
+        # The index of each subject's step.
+        step_of = np.searchsorted([shortest for shortest, _ in steps][1:], partition.lengths, side="right")
         blocks = []
         for i, (row, (n_rescored, n_bounded)) in enumerate(zip(scores, counts, strict=True)):
             block = ScoreBlock(partition.subject_index, row, n_rescored, n_bounded=n_bounded)
-            blocks.append(block if floors is None else block.at_least(floors[i]))
+            needed = np.array([of_profiles[i] for of_profiles in limited], np.int32)[step_of]
+            blocks.append(block if floors is None else block.at_least(needed))
         return blocks
 
     def close(self) -> None:
