@@ -1,0 +1,194 @@
+"""What the search service costs: the time of one answer over HTTP, and the throughput of many clients.
+
+    python benchmarks/benchmark_service.py QUERIES.fasta [--engine cuda] [--subjects 500000] [--clients 64]
+        [--seconds 10] [--out RESULT.json]
+
+The database is that of ``benchmark_search.py``. ``swsearch serve`` runs on this host with a new store; each client is a
+thread of one of eight processes, and has one search at a time: it submits a query, waits for the end, and reads the
+first page of its hits. No query is sent twice, because the server answers identical searches from its store. For
+queries of about 350 residues and of at most 200:
+
+answer      median seconds of one client from the submission to the page, and of its parts
+one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio
+batch       queries per second of ``swsearch batch`` between its first and last event, with as many queries as the
+            clients had; ``share`` is ``many`` divided by it
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmark_cuda import commit, read_fasta
+from benchmark_search import database
+
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.service.client import Client
+
+PROCESSES = 8
+LENGTHS = {"350": (330, 370), "200": (120, 200)}
+"""Shortest and longest queries of a case."""
+
+
+def sequences(path: str, shortest: int, longest: int, seed: int) -> Any:
+    """Endless queries: parts of the given ones, with a tenth of their residues replaced."""
+    rng = np.random.default_rng(seed)
+    originals = [codes for _, codes in read_fasta(path) if len(codes) >= longest]
+    while True:
+        original = originals[int(rng.integers(len(originals)))]
+        length = int(rng.integers(shortest, longest + 1))
+        first = int(rng.integers(0, len(original) - length + 1))
+        codes = original[first : first + length].copy()
+        replaced = rng.random(length) < 0.1
+        codes[replaced] = rng.integers(0, 20, int(replaced.sum()))
+        yield PROTEIN.decode(codes)
+
+
+def searches(
+    url: str, name: str, path: str, shortest: int, longest: int, seed: int, seconds: float
+) -> list[tuple[str, list[float]]]:
+    """The searches of one client: the query, and the times when it was sent, accepted, done and read."""
+    client = Client(url)
+    found = []
+    ends = time.time() + seconds
+    for letters in sequences(path, shortest, longest, seed):
+        times = [time.time()]
+        search = client.submit(f">q{len(found)}\n{letters}\n", name)
+        times.append(time.time())
+        search = client.wait(search["id"])
+        times.append(time.time())
+        if search["state"] != "done":
+            raise SystemExit(f"a search ended as {search['state']}")
+        client.hits(search["id"], limit=25)
+        times.append(time.time())
+        found.append((letters, times))
+        if times[-1] > ends:
+            return found
+    raise AssertionError
+
+
+def several(arguments: tuple[Any, ...], first_seed: int, n_clients: int) -> list[tuple[str, list[float]]]:
+    """The searches of some clients of one process."""
+    with ThreadPoolExecutor(n_clients) as pool:
+        url, name, path, shortest, longest, seconds = arguments
+        clients = [
+            pool.submit(searches, url, name, path, shortest, longest, first_seed + number, seconds)
+            for number in range(n_clients)
+        ]
+        return [search for client in clients for search in client.result()]
+
+
+def rate(found: list[tuple[str, list[float]]]) -> float:
+    """Searches per second, of those in the time when all clients were busy."""
+    ends = sorted(times[-1] for _, times in found)
+    return (len(ends) - 1) / (ends[-1] - ends[0])
+
+
+def batch_rate(engine: str, path: Path, letters: list[str], folder: Path) -> float:
+    """Queries per second of the command, between its first and last event."""
+    queries = folder / "batch.fasta"
+    queries.write_text("".join(f">q{number}\n{each}\n" for number, each in enumerate(letters)), encoding="ascii")
+    events, store = folder / "events.jsonl", folder / "batch.sqlite"
+    for old in (events, *folder.glob("batch.sqlite*")):
+        old.unlink(missing_ok=True)
+    command = [sys.executable, "-P", "-m", "swsearch", "batch", str(queries), str(path), "--engine", engine, "--quiet"]
+    subprocess.run([*command, "--store", str(store), "--events", str(events)], check=True, stdout=subprocess.DEVNULL)
+    times = [json.loads(line)["seconds"] for line in events.read_text(encoding="utf-8").splitlines()]
+    return len(letters) / (times[-1] - times[0])
+
+
+def measure(url: str, path: Path, options: argparse.Namespace, case: str, folder: Path) -> dict[str, Any]:
+    """All figures of one case."""
+    shortest, longest = LENGTHS[case]
+    arguments = (url, path.name, options.queries, shortest, longest, options.seconds)
+    searches(*arguments[:5], 1, 1.0)
+    alone = searches(*arguments[:5], 2, options.seconds)
+    per_process = options.clients // PROCESSES
+    jobs = [(arguments, 1000 + process * per_process, per_process) for process in range(PROCESSES)]
+    with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
+        many = [search for found in pool.starmap(several, jobs) for search in found]
+    spans = np.diff(np.array([times for _, times in alone]), axis=1)
+    of_many = np.diff(np.array([times for _, times in many]), axis=1)
+    rates = rate(alone), rate(many)
+    in_batch = batch_rate(options.engine, path, [letters for letters, _ in many], folder)
+    parts = dict(zip(("submitted", "done", "read"), np.median(spans, axis=0).tolist(), strict=True))
+    return {
+        "answer_seconds": float(np.median(spans.sum(axis=1))),
+        "answer_seconds_p99": float(np.quantile(spans.sum(axis=1), 0.99)),
+        "parts": parts,
+        "many_answer_seconds": float(np.median(of_many.sum(axis=1))),
+        "one": rates[0],
+        "many": rates[1],
+        "times": rates[1] / rates[0],
+        "batch": in_batch,
+        "share": rates[1] / in_batch,
+        "searches": len(alone) + len(many),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries")
+    parser.add_argument("--engine", default="cuda")
+    parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+
+    report: dict[str, Any] = {
+        "benchmark": "service",
+        "command": " ".join(sys.argv),
+        "commit": options.commit or commit(),
+        "engine": options.engine,
+        "clients": options.clients,
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "swsearch",
+            "serve",
+            str(path),
+            "--engine",
+            options.engine,
+            "--port",
+            "0",
+        ]
+        with (
+            open(folder / "server.log", "wb") as log,
+            subprocess.Popen(
+                [*command, "--port", "0", "--store", str(folder / "served.sqlite")],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            ) as server,
+        ):
+            assert server.stdout is not None
+            url = server.stdout.readline().strip()
+            try:
+                for case in LENGTHS:
+                    report[case] = measure(url, path, options, case, folder)
+                    print(case, json.dumps(report[case]), flush=True)
+            finally:
+                server.terminate()
+        report["log"] = (folder / "server.log").read_text(encoding="utf-8").splitlines()[-1:]
+    if options.out is not None:
+        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
