@@ -189,8 +189,8 @@ def test_what_is_not_there_yet_is_said(server, queries):
         ({"queries": "BZh91AY&SY"}, 400, "bad_input", "the queries are an archive"),
         ({"queries": ">a\nMKV\n" * 10_001}, 413, "too_many_queries", "up to 10,000"),
         ({"queries": ">a\n" + "MKV" * 40_000}, 413, "query_too_long", "up to 100,000"),
-        ({"database": "none.db"}, 400, "unknown_database", "choose few.db, proteins.db, lambda.db"),
-        ({"database": "../few.db"}, 400, "unknown_database", "there is no database"),
+        ({"database": "none.db"}, 404, "unknown_database", "choose few.db, proteins.db, lambda.db"),
+        ({"database": "../few.db"}, 404, "unknown_database", "there is no database"),
         ({"options": {"topp": 1}}, 400, "bad_input", "there is no option 'topp'"),
         ({"options": {"include": "/etc/passwd"}}, 400, "bad_input", "option include names a file"),
         ({"options": {"matrix": "/etc/passwd"}}, 400, "bad_input", "there is no matrix '/etc/passwd'"),
@@ -243,6 +243,7 @@ def test_bodies_are_limited_as_sent_and_decompressed(server):
     assert server.error("/api/v1/searches", bomb, Content_Encoding="gzip")[:2] == (413, "too_large")
     assert server.error("/api/v1/nothing")[:2] == (404, "not_found")
     assert server.error("/api/v1/usage", method="DELETE")[:2] == (405, "method_not_allowed")
+    assert server.request("/api/v1/searches", method="PUT")[1]["allow"] == "GET, POST"
 
 
 def test_health_metrics_and_log(server, finished):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from swsearch.errors import DatabaseError, InputError, Refused, SearchNotFound, StoreError, SwSearchError
 from swsearch.service.logs import log
@@ -15,6 +17,7 @@ from swsearch.service.web.state import Service
 from swsearch.words import one_line
 
 _STATUS: Final = {
+    "unknown_database": 404,
     "too_large": 413,
     "too_many_queries": 413,
     "query_too_long": 413,
@@ -50,8 +53,14 @@ def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
     return 500, "internal", "the server cannot do this at the moment"
 
 
-def add_error_answers(app: FastAPI) -> None:
-    """Let an application answer every error in this form."""
+def _methods(request: Request, routes: Sequence[BaseRoute]) -> set[str]:
+    """The methods that the path of a request has among some routes."""
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return {method for route in fitting for method in getattr(route, "methods", None) or ()}
+
+
+def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Let an application answer every error in this form; ``routes`` are those of the API."""
 
     async def expected(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, SwSearchError)
@@ -67,10 +76,12 @@ def add_error_answers(app: FastAPI) -> None:
         place = ".".join(str(part) for part in first.get("loc", ()))
         return error_answer(422, "invalid_request", one_line(f"{place}: {first.get('msg', 'invalid')}"))
 
-    async def of_http(_request: Request, error: Exception) -> JSONResponse:
+    async def of_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         code = _CODES.get(error.status_code, "error")
-        headers = None if error.headers is None else dict(error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405 and (methods := _methods(request, routes)):
+            headers["Allow"] = ", ".join(sorted(methods))  # the framework names those of one of the path's routes
         return error_answer(error.status_code, code, str(error.detail), headers)
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:

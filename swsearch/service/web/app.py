@@ -83,7 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.hint = hint
     service.on_submit = hint
     app.add_middleware(Guard, service=service, metrics=metrics)
-    add_error_answers(app)
+    add_error_answers(app, router.routes)
     app.include_router(router)
     # THE BROWSER PAGES: swsearch.service.web.pages.wiring.add_pages(app)
 
