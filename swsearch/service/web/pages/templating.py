@@ -76,9 +76,9 @@ def shown_duration(seconds: float) -> str:
     minutes = -(-whole // 60)
     if minutes < 60:
         return counted(minutes, "minute")
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours} h {minutes} min"
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = -(-minutes // 60)
     return f"{hours // 24} d {hours % 24} h"
 
 
