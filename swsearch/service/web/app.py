@@ -26,6 +26,7 @@ from swsearch.service.web.api import router
 from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.metrics import Metrics
+from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.web.state import Service
 from swsearch.service.web.supervisor import Supervisor
 
@@ -85,7 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Guard, service=service, metrics=metrics)
     add_error_answers(app, router.routes)
     app.include_router(router)
-    # THE BROWSER PAGES: swsearch.service.web.pages.wiring.add_pages(app)
+    add_pages(app)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> dict[str, str]:

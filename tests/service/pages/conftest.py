@@ -22,7 +22,6 @@ from swsearch.service.databases import Databases, named_databases
 from swsearch.service.residents import Residents
 from swsearch.service.settings import Settings
 from swsearch.service.web.app import create_app
-from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from tests.patience import LIMIT_SECONDS
@@ -163,7 +162,6 @@ def working(settings: Settings) -> Iterator[None]:
 def application(settings: Settings) -> FastAPI:
     """The application with its pages."""
     app = create_app(settings)
-    add_pages(app)
     return app
 
 

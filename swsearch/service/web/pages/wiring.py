@@ -9,10 +9,7 @@ from swsearch.service.web.pages.service_backend import ServiceBackend
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages to an application of :func:`swsearch.service.web.app.create_app`; a second call does nothing."""
-    if getattr(app.state, "has_pages", False):
-        return
-    app.state.has_pages = True
+    """Add the pages to the application that :func:`swsearch.service.web.app.create_app` makes."""
 
     def owner_of(request: Request) -> str:
         owner: str = request.state.owner
