@@ -63,6 +63,8 @@ def build_all(path: str, folder: Path, architectures: list[int] | None, n_jobs: 
     known = nvcc.architectures()
     wanted = ARCHITECTURES if architectures is None else architectures
     left_out = [architecture for architecture in wanted if architecture not in known]
+    if len(left_out) == len(wanted):
+        raise EngineError(f"{path} {nvcc.version} knows none of the architectures {list(wanted)}; install a newer one")
     if left_out:
         print(f"{path} {nvcc.version} does not know these architectures, which are left out: {left_out}")
     unfinished = folder.with_name(folder.name + ".unfinished")

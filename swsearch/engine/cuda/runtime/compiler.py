@@ -116,7 +116,10 @@ class Nvcc:
     def architectures(self) -> list[int]:
         """The architectures for which this version compiles."""
         command = [self.path, "--list-gpu-arch"]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        try:
+            shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise EngineError(f"{' '.join(command)} fails ({error}); mend the CUDA toolkit's installation") from error
         return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
 
     def _output(self, spec: KernelSpec, kind: str, options: Sequence[str]) -> tuple[bytes, str]:
