@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,17 @@ from tests.compiled import compiled, compiler_version, digest_of
 HERE = Path(__file__).parent
 SANITIZE = "SWSEARCH_EMULATION_SANITIZE"
 """Set by the test that runs other tests under the sanitizers, in a process with the sanitizers' library preloaded."""
+
+
+@cache
+def _texts(*names: str) -> tuple[str, ...]:
+    return tuple((HERE / name).read_text() for name in names)
+
+
+@cache
+def _load_for_all(library: Path) -> None:
+    """Load a library whose functions the libraries that are loaded later can call."""
+    ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
 class HostBuffer:
@@ -268,37 +280,42 @@ class EmulatedDevice:
 
     def _kernel(self, spec: KernelSpec) -> Any:
         if spec not in self._kernels:
+            _load_for_all(self._machine())
             self._kernels[spec] = ctypes.CDLL(str(self.compile(spec))).emulate
         return self._kernels[spec]
 
     def compile(self, spec: KernelSpec) -> Path:
         """Return the path of the kernel's shared library."""
         root = resource_folder("cuda")
+        options = [*self._options(), *maxima_options(self.facts.architecture)]
+        options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.function}"]
+        sources = [digest_of(root), *_texts("cuda_emulation.h", "entry.cpp")]
+        inputs = ["-nostdlib", f"-I{root}", f"-I{HERE}", str(HERE / "entry.cpp")]
+        return self._built(f"{spec.entry}.so", options, inputs, sources)
+
+    def _machine(self) -> Path:
+        """Return the path of the machine's shared library, whose functions all kernels call.
+
+        With the C++ library linked to each kernel, a compilation would take half as long again.
+        """
+        return self._built("machine.so", [*self._options(), "-O2"], [str(HERE / "machine.cpp")], [digest_of(HERE)])
+
+    def _options(self) -> list[str]:
         optimized = "-O1" if self._sanitize else "-O2"  # with the sanitizers, -O2 gains less than its compilation costs
         options = ["-std=c++17", optimized, "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
-        if self._sanitize:
-            options += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-        # The machine is one library for all kernels, because linking the C++ library takes a third of a kernel's time.
-        machine = self._built("machine.so", options, ["-O2", "-shared", str(HERE / "machine.cpp")])
-        options += maxima_options(self.facts.architecture)
-        options += [*spec.defines, f'-DSWS_ENTRY_FILE="{spec.source}"', f"-DSWS_ENTRY={spec.function}"]
-        folders = [f"-I{root}", f"-I{HERE}"]
-        return self._built(
-            f"{spec.entry}.so", options, ["-shared", "-nostdlib", *folders, str(HERE / "entry.cpp"), str(machine)]
-        )
+        return [*options, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if self._sanitize else options
 
-    def _built(self, name: str, options: list[str], inputs: list[str]) -> Path:
-        """Compile with g++, once for all processes; the digest of the sources is part of the cache key."""
+    def _built(self, name: str, options: list[str], inputs: list[str], sources: list[str]) -> Path:
+        """Compile with g++, once for all processes; the contents of the sources are part of the cache key."""
 
         def build(output: Path) -> None:
-            command = ["g++", *options, *inputs, "-o", str(output)]
+            command = ["g++", *options, "-shared", *inputs, "-o", str(output)]
             environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
             if done.returncode != 0:
                 raise EngineError(done.stderr)
 
-        parts = [name, *options, compiler_version("g++"), digest_of(resource_folder("cuda"), HERE)]
-        return compiled(name, parts, build)
+        return compiled(name, [name, *options, compiler_version("g++"), *sources], build)
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:
         return 1

@@ -3,6 +3,7 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -11,7 +12,6 @@
 #include "cuda_emulation.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -41,111 +41,153 @@ struct Meeting {
 #define NOT_SANITIZED __attribute__((noinline))
 #endif
 
-// The suspended state of a fiber: where it continues, and its stack.
+// A stack, and where its function continues.
 //
-// Fibers are switched by GCC's built-in setjmp and longjmp. `swapcontext` makes a system call for the signal mask
-// each time, which took most of the time of an emulated shuffle. Under the address sanitizer, `swapcontext` and the
-// library's `longjmp` also discard the sanitizer's records of a complete stack.
-struct Context {
-    void* place[5];
-    ucontext_t first{};
-    bool is_first = false;
-    const void* stack = nullptr;
-    std::size_t stack_bytes = 0;
-    void* fake_stack = nullptr;
+// Contexts are switched by GCC's built-in setjmp and longjmp. `swapcontext` makes a system call for the signal mask
+// each time. Under the address sanitizer, `swapcontext` and the library's `longjmp` also discard the sanitizer's records
+// of a complete stack.
+class Context {
+  public:
+    Context() = default;
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
 
-    void begin_at(void (*function)(), char* memory) {
-        getcontext(&first);
-        first.uc_stack.ss_sp = memory;
-        first.uc_stack.ss_size = kStackBytes;
-        first.uc_link = nullptr;
-        makecontext(&first, function, 0);
-        is_first = true;
-        stack = memory;
-        stack_bytes = kStackBytes;
+    // Makes a stack; the first switch to this context calls a function there, which must not return.
+    void begin_at(void (*function)()) {
+        // Stacks of one size begin at the same distance from a page. Without the offset, all threads of a warp would
+        // have their frames in the same few sets of the cache.
+        static std::size_t n_stacks = 0;
+        const std::size_t bytes = kStackBytes - n_stacks++ * 9 % 64 * 64;
+        memory_.reset(new char[bytes]);
+        bottom_ = memory_.get();
+        bytes_ = bytes;
+        first_.reset(new ucontext_t{});
+        getcontext(first_.get());
+        first_->uc_stack.ss_sp = memory_.get();
+        first_->uc_stack.ss_size = bytes;
+        first_->uc_link = nullptr;
+        makecontext(first_.get(), function, 0);
+        place_[2] = memory_.get() + bytes - 256;
     }
 
     // Returns when another context switches to this one.
-    void switch_to(Context& other, [[maybe_unused]] bool for_ever = false) {
+    void switch_to(Context& other) {
 #if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_start_switch_fiber(for_ever ? nullptr : &fake_stack, other.stack, other.stack_bytes);
-#endif
+        left_ = this;
+        void* fake_stack = nullptr;
+        __sanitizer_start_switch_fiber(&fake_stack, other.bottom_, other.bytes_);
         leave_for(other);
-#if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+        begun(fake_stack);
+#else
+        leave_for(other);
 #endif
     }
 
-    // Called first by a new fiber, to which `from` has switched.
-    static void begun([[maybe_unused]] Context& from) {
+    // Called first by the function of a new context.
+    static void begun([[maybe_unused]] void* fake_stack = nullptr) {
 #if defined(__SANITIZE_ADDRESS__)
-        __sanitizer_finish_switch_fiber(nullptr, &from.stack, &from.stack_bytes);
+        __sanitizer_finish_switch_fiber(fake_stack, &left_->bottom_, &left_->bytes_);
 #endif
+    }
+
+    // Loads the frames with which this context will continue into the cache.
+    void prefetch() const {
+        const char* const frames = static_cast<const char*>(place_[2]);
+        for (int line = 0; line < 4; ++line) __builtin_prefetch(frames + 64 * line);
     }
 
   private:
+    // One function for both ends of a switch: every call is followed by its return, so the processor predicts where
+    // returns lead. A mispredicted return costs as much as all the rest.
     NOT_SANITIZED void leave_for(Context& other) {
-        if (__builtin_setjmp(place) == 0) other.take_over();
+        if (__builtin_setjmp(place_) != 0) return;
+        if (other.first_ == nullptr) __builtin_longjmp(other.place_, 1);
+        other.begin();
     }
 
-    NOT_SANITIZED void take_over() {
-        if (!is_first) __builtin_longjmp(place, 1);
-        is_first = false;
+    NOT_SANITIZED void begin() {
+        static ucontext_t first;
+        first = *first_;
+        first_.reset();
         setcontext(&first);
     }
+
+    static Context* left_;  // the context that was switched from last
+
+    void* place_[5];  // frame pointer, address, stack pointer
+    std::unique_ptr<ucontext_t> first_;
+    const void* bottom_ = nullptr;
+    std::size_t bytes_ = 0;
+    std::unique_ptr<char[]> memory_;  // none for the host's own stack
 };
 
-// Stacks for the fibers of a grid. They are kept for the next grid: with new stacks, the system would clear their pages
-// at every launch.
-class Stacks {
-  public:
-    char* take() {
-        if (used_ == stacks_.size()) stacks_.emplace_back(new char[kStackBytes]);
-        char* const stack = stacks_[used_++].get();
-#if defined(__SANITIZE_ADDRESS__)
-        __asan_unpoison_memory_region(stack, kStackBytes);  // a fiber never returns from its first frames
-#endif
-        return stack;
-    }
+[[maybe_unused]] Context* Context::left_ = nullptr;
 
-    void take_back_all() { used_ = 0; }
-
-  private:
-    std::vector<std::unique_ptr<char[]>> stacks_;
-    std::size_t used_ = 0;
-};
-
-Stacks stacks;
-
+// A thread of a grid. It remains for the next grid, which so needs neither new stacks, whose pages the system would clear,
+// nor new contexts.
 struct Fiber : Place {
-    Context context;
-    Meeting* warp = nullptr;
-    Meeting* whole_block = nullptr;
     const Meeting* waits_for = nullptr;
     unsigned waits_in_round = 0;
     bool done = false;
+    Meeting* warp = nullptr;
+    Meeting* whole_block = nullptr;
+    Context context;
 
     bool can_go_on() const {
         return waits_for == nullptr || waits_for->round != waits_in_round || waits_for->is_complete();
     }
 };
 
-Context scheduler;
+std::vector<std::unique_ptr<Fiber>> fibers;
+Context host;
 void (*invoke_kernel)(void (*)(), void**);
 void (*kernel_of_grid)();
 void** arguments;
 
+// The fibers of the grid in the order of their turns. Fibers that have ended are removed after each pass.
+std::vector<Fiber*> turns;
+std::size_t next_turn = 0;
+// Completed meetings and ended fibers, all of them and those before this pass. Passes in which fibers only wait for
+// values of others increase neither.
+unsigned long advances = 0, advances_before = 0;
+unsigned idle_passes = 0;
+
 Fiber& self() { return const_cast<Fiber&>(static_cast<const Fiber&>(*running)); }
 
+// Returns whether any fiber has turns in another pass: some have not ended, and they do not wait for each other.
+bool begin_pass() {
+    turns.erase(std::remove_if(turns.begin(), turns.end(), [](const Fiber* fiber) { return fiber->done; }), turns.end());
+    next_turn = 0;
+    idle_passes = advances == advances_before ? idle_passes + 1 : 0;
+    advances_before = advances;
+    return !turns.empty() && idle_passes <= 2;
+}
+
+// Switches from a context to the next fiber that can continue, or to the host at the end of the grid.
+void leave(Context& context) {
+    while (next_turn < turns.size() || begin_pass()) {
+        Fiber& fiber = *turns[next_turn++];
+        if (fiber.done || !fiber.can_go_on()) continue;
+        running = &fiber;
+        if (&fiber.context != &context) context.switch_to(fiber.context);
+        return;
+    }
+    context.switch_to(host);
+}
+
 void fiber_main() {
-    Context::begun(scheduler);
-    invoke_kernel(kernel_of_grid, arguments);
-    Fiber& fiber = self();
-    fiber.done = true;
-    // A thread that returns is no longer a member of its collectives, so threads that wait there need not wait for it.
-    --fiber.warp->members;
-    --fiber.whole_block->members;
-    fiber.context.switch_to(scheduler, true);
+    Context::begun();
+    for (;;) {
+        invoke_kernel(kernel_of_grid, arguments);
+        Fiber& fiber = self();
+        fiber.done = true;
+        ++advances;
+        // A thread that returns is no longer a member of its collectives, so threads that wait there need not wait for
+        // it.
+        --fiber.warp->members;
+        --fiber.whole_block->members;
+        leave(fiber.context);  // returns in the next grid
+    }
 }
 
 void meet(Meeting& meeting) {
@@ -155,6 +197,7 @@ void meet(Meeting& meeting) {
         if (meeting.is_complete()) {
             meeting.arrived = 0;
             ++meeting.round;
+            ++advances;
             return;
         }
         Fiber& fiber = self();
@@ -165,15 +208,9 @@ void meet(Meeting& meeting) {
     }
 }
 
-unsigned rounds_of(const std::vector<Meeting>& meetings) {
-    unsigned rounds = 0;
-    for (const Meeting& meeting : meetings) rounds += meeting.round;
-    return rounds;
-}
-
 }  // namespace
 
-void give_way() { self().context.switch_to(scheduler); }
+void give_way() { leave(self().context); }
 
 void meet_block() { meet(*self().whole_block); }
 
@@ -196,43 +233,40 @@ int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsig
     grid_dim = dim3{grid};
     block_dim = dim3{block};
     const unsigned warps_a_block = (block + kWarp - 1) / kWarp;
-    stacks.take_back_all();
-    std::vector<Fiber> fibers(static_cast<std::size_t>(grid) * block);
+    const std::size_t n_threads = static_cast<std::size_t>(grid) * block;
+    while (fibers.size() < n_threads) {
+        fibers.emplace_back(new Fiber);
+        fibers.back()->context.begin_at(fiber_main);
+    }
     std::vector<Meeting> warps(static_cast<std::size_t>(grid) * warps_a_block);
     std::vector<Meeting> blocks(grid);
     std::vector<std::unique_ptr<uint4[]>> shared(grid);
+    turns.resize(n_threads);
     for (unsigned b = 0; b < grid; ++b) {
         shared[b].reset(new uint4[(shared_bytes + 15) / 16]);
         std::memset(static_cast<void*>(shared[b].get()), 0xA5, (shared_bytes + 15) / 16 * 16);
         for (unsigned t = 0; t < block; ++t) {
-            Fiber& fiber = fibers[static_cast<std::size_t>(b) * block + t];
+            const std::size_t i = static_cast<std::size_t>(b) * block + t;
+            Fiber& fiber = *fibers[i];
             fiber.thread.x = t;
             fiber.block.x = b;
             fiber.shared = reinterpret_cast<char*>(shared[b].get());
+            fiber.done = false;
+            fiber.waits_for = nullptr;
             fiber.warp = &warps[static_cast<std::size_t>(b) * warps_a_block + t / kWarp];
             fiber.whole_block = &blocks[b];
             ++fiber.warp->members;
             ++fiber.whole_block->members;
-            fiber.context.begin_at(fiber_main, stacks.take());
+            turns[reversed ? n_threads - 1 - i : i] = &fiber;
         }
     }
-    std::size_t left = fibers.size();
-    unsigned idle_rounds = 0;
-    while (left > 0) {
-        const std::size_t before = left;
-        const unsigned rounds = rounds_of(warps) + rounds_of(blocks);
-        for (std::size_t i = 0; i < fibers.size(); ++i) {
-            Fiber& fiber = fibers[reversed ? fibers.size() - 1 - i : i];
-            if (fiber.done || !fiber.can_go_on()) continue;
-            running = &fiber;
-            scheduler.switch_to(fiber.context);
-            if (fiber.done) --left;
-        }
-        const bool idle = rounds == rounds_of(warps) + rounds_of(blocks) && before == left;
-        idle_rounds = idle ? idle_rounds + 1 : 0;
-        if (idle_rounds > 2) return 1;
-    }
-    return 0;
+    next_turn = 0;
+    idle_passes = 0;
+    advances_before = advances;
+    leave(host);
+    if (turns.empty()) return 0;
+    fibers.clear();  // they will never continue
+    return 1;
 }
 
 namespace {
