@@ -179,6 +179,8 @@ def main() -> None:
         ):
             assert server.stdout is not None
             url = server.stdout.readline().strip()
+            if not url:
+                raise SystemExit((folder / "server.log").read_text(encoding="utf-8"))
             try:
                 for case in LENGTHS:
                     report[case] = measure(url, path, options, case, folder)
