@@ -42,6 +42,8 @@ class HitFilter:
         The taxonomy id after ``OX=`` in the subject's header.
     max_evalue : float or None
         Largest E-value. Hits without E-value do not fulfil it.
+    min_bits : float or None
+        Lowest bit score. Hits without bit score do not fulfil it.
     min_identity, min_query_coverage : float or None
         Lowest percentages, 0 to 100, of the alignment.
     """
@@ -49,6 +51,7 @@ class HitFilter:
     text: str = ""
     taxid: int | None = None
     max_evalue: float | None = None
+    min_bits: float | None = None
     min_identity: float | None = None
     min_query_coverage: float | None = None
 
@@ -295,6 +298,8 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
         conditions.append((header + " ").contains(f" OX={keep.taxid} ", autoescape=True))
     if keep.max_evalue is not None:
         conditions.append(HITS.c.evalue <= keep.max_evalue)
+    if keep.min_bits is not None:
+        conditions.append(HITS.c.bits >= keep.min_bits)
     if keep.min_identity is not None:
         conditions.append(_identity() >= keep.min_identity)
     if keep.min_query_coverage is not None:

@@ -26,7 +26,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.resources import resource_folder
-from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
 BUSY_SECONDS: Final = 60.0
@@ -297,6 +296,9 @@ def _check_file(url: URL, *, create: bool) -> None:
 
 def _create(engine: Engine) -> str:
     """Create the tables unless another process has just done so; returns the revision."""
+    # Only here, because their definition takes time, and most commands open a store that there is.
+    from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
+
     if engine.dialect.name == "sqlite":
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection

@@ -60,6 +60,7 @@ FILTERS = {
     "signs": (HitFilter(text="4% p"), lambda hit: "4% p" in hit.subject_header),
     "taxid": (HitFilter(taxid=9002), lambda hit: hit.rank % 4 == 2),
     "evalue": (HitFilter(max_evalue=1e-4), lambda hit: hit.evalue is not None and hit.evalue <= 1e-4),
+    "bits": (HitFilter(min_bits=35.0), lambda hit: hit.bits is not None and hit.bits >= 35),
     "identity": (HitFilter(min_identity=60.0), lambda hit: hit.pident >= 60),
     "coverage": (
         HitFilter(min_query_coverage=40.0),

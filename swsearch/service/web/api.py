@@ -22,7 +22,7 @@ from swsearch.service.web import models
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, Download
 from swsearch.service.web.state import Service
-from swsearch.store.hit_pages import SORT_KEYS, HitFilter
+from swsearch.store.result_views import SORTS, HitFilter, HitView
 
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
@@ -155,7 +155,12 @@ def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) 
     return models.QueryPage(
         queries=[
             models.Query(
-                **{**query, "header": models.shown(query["header"]), "id": models.shown(identifier(query["header"]))}
+                number=query.number,
+                id=models.shown(identifier(query.header)),
+                header=models.shown(query.header),
+                length=query.length,
+                n_hits=query.n_hits,
+                n_passed=query.n_passed,
             )
             for query in listed
         ],
@@ -170,7 +175,7 @@ def hits(
     number: Number,
     offset: Offset = 0,
     limit: Limit = 100,
-    sort: Annotated[str, Query(description=f"One of {', '.join(SORT_KEYS)}.")] = "rank",
+    sort: Annotated[str, Query(description=f"One of {', '.join(SORTS)}.")] = "rank",
     order: Annotated[str, Query(pattern="^(asc|desc)$")] = "asc",
     text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
     max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
@@ -179,14 +184,16 @@ def hits(
     min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
 ) -> JSONResponse:
     """One page of the hits of a query, sorted and filtered by the server."""
-    chosen = HitFilter(text, max_evalue, min_bits, min_identity, min_query_coverage)
-    query, total = service_of(request).hit_page(
-        key, owner_of(request), number,
-        offset=offset, limit=limit, sort=sort, descending=order == "desc", chosen=chosen,
-    )  # fmt: skip
+    keep = HitFilter(text, None, max_evalue, min_bits, min_identity, min_query_coverage)
+    page = service_of(request).hit_page(
+        key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
+    )
+    query = page.query
     listed = [models.hit_answer(query, hit) for hit in query.hits]
     # Already plain values: validating each hit again would take longer than reading it.
-    return JSONResponse({"query": models.query_answer(query), "total": total, "offset": offset, "hits": listed})
+    return JSONResponse(
+        {"query": models.query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed}
+    )
 
 
 @router.get(

@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from swsearch.closeable import Closeable
-from swsearch.errors import Refused
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.errors import InputError, Refused
+from swsearch.hits.result import RunInfo
 from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
-from swsearch.store.hit_pages import ALL_HITS, HitFilter, HitPages
+from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
 from swsearch.store.search_records import StoredSearch, UsageOfDay
 from swsearch.store.searches import SearchStore
 from swsearch.store.tokens import TokenStore
@@ -33,7 +33,7 @@ _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
 
 
-class ServiceStore(SearchStore, HitPages, TokenStore):
+class ServiceStore(SearchStore, ResultViews, TokenStore):
     """The store of the web process."""
 
 
@@ -184,28 +184,17 @@ class Service(Closeable):
         """The record of a run. Its path of the database is for no answer; reports print the name alone."""
         return self.store.run(run_id).info
 
-    def hit_page(
-        self,
-        key: str,
-        owner: str,
-        number: int,
-        *,
-        offset: int = 0,
-        limit: int = 100,
-        sort: str = "rank",
-        descending: bool = False,
-        chosen: HitFilter = ALL_HITS,
-    ) -> tuple[QueryResult, int]:
-        """One page of the hits of a query, and the number of hits on all pages; see :meth:`HitPages.hit_page`."""
+    def hit_page(self, key: str, owner: str, number: int, view: HitView) -> HitPage:
+        """One page of the hits of a query."""
+        if view.sort not in SORTS:
+            raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
         _, run_id = self.run_of(key, owner)
-        return self.store.hit_page(
-            run_id, number, offset=offset, limit=limit, sort=sort, descending=descending, chosen=chosen
-        )
+        return self.store.view(run_id, number, view)
 
-    def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[dict[str, Any]]:
+    def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
         """The queries of a search that are done, without their hits."""
         _, run_id = self.run_of(key, owner)
-        return self.store.query_list(run_id, offset, limit)
+        return self.store.summaries(run_id, offset, limit)
 
     def failures(self, search: StoredSearch) -> list[tuple[int, str]]:
         """Numbers of the queries of a search that could not be searched, each with the reason."""
