@@ -58,14 +58,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Recorder(CpuEngine):
-    """Records the floors of all profiles."""
+    """Records the lowest floor of each profile of each call."""
 
-    floors: list[int]
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.floors: list[int] = []
 
     def score(self, profiles: Any, partition: Any, floors: Sequence[int] | None = None, progress: Any = None) -> Any:
         assert floors is not None
-        self.floors = [*getattr(self, "floors", []), *floors]
+        self.floors += floors
         return super().score(profiles, partition, floors, progress)
+
+    def score_by_length(self, profiles: Any, partition: Any, floors: Any, progress: Any = None) -> Any:
+        self.floors += [min(of_profile) for of_profile in zip(*(of_range for _, of_range in floors), strict=True)]
+        return super().score_by_length(profiles, partition, floors, progress)
 
 
 def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list[object], list[int]]:
