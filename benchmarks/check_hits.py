@@ -26,6 +26,7 @@ from typing import Any, Final
 import numpy as np
 from benchmark_cuda import synthetic
 from benchmark_search import write_fasta
+from biased_queries import biased_queries
 
 from swsearch.cores import usable_cores
 from swsearch.database.builder import build_database
@@ -80,12 +81,9 @@ DNA_OPTIONS: Final[list[dict[str, Any]]] = [
 ]
 
 
-def biased_queries() -> list[SequenceRecord]:
-    """Short peptides of 8 to 30 residues, collagen, a coiled coil, poly-Q and other repeats."""
-    rng = np.random.default_rng(SEED)
-    letters = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), length)) for length in range(8, 31, 2)]
-    letters += ["GPP" * 60, "GPQGPKGDT" * 20, "LKEIEALKQ" * 25, "Q" * 40, "QAPQ" * 50, "SR" * 80, "EK" * 100]
-    return [SequenceRecord(f"biased_{n}", PROTEIN.encode(text), PROTEIN) for n, text in enumerate(letters)]
+def biased_records() -> list[SequenceRecord]:
+    """The queries of ``biased_queries.py``."""
+    return [SequenceRecord(name.replace(" ", "_"), codes, PROTEIN) for name, codes in biased_queries()]
 
 
 def fragments(genome: Path, count: int) -> list[SequenceRecord]:
@@ -124,8 +122,8 @@ def cases(arguments: argparse.Namespace) -> Iterator[tuple[str, str, dict[str, A
         for number, options in enumerate(PROTEIN_OPTIONS):
             n_queries = 1 if options.get("top") == ALL else FEW if number else arguments.n_queries
             yield database, "file", options, proteins[:n_queries]
-        yield database, "biased", {"evalue": 1000.0}, biased_queries()
-        yield database, "biased", {"evalue": math.inf, "top": 10}, biased_queries()
+        yield database, "biased", {"evalue": 1000.0}, biased_records()
+        yield database, "biased", {"evalue": math.inf, "top": 10}, biased_records()
         yield database, "profile", {"top": 100}, profile()
         yield database, "profile", {"evalue": math.inf}, profile()
     for options in DNA_OPTIONS:

@@ -8,11 +8,9 @@ is started by the server. In the end every accepted search is done, once, with t
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import threading
 import time
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,10 +22,9 @@ from swsearch.store.searches import SearchStore
 from swsearch.store.service_models import LEASED, SEARCH_QUERIES
 from swsearch.store.session import reading
 from tests.campaign.parts import Budget, Outcome
-from tests.campaign.stores import Server
+from tests.campaign.stores import Server, run_with_server
 from tests.campaign.trials import Trial, run_trials
 from tests.service.servers import RunningServer, local_report, worker_pids
-from tests.store.conftest import POSTGRES
 
 DATA = Path(__file__).parents[2] / "data"
 KILLS = 5
@@ -167,12 +164,4 @@ def run_killed(budget: Budget, seed: int, state_dir: Path) -> Outcome:
 
 def run_killed_postgresql(budget: Budget, seed: int, state_dir: Path) -> Outcome:
     """Run the part `kill_service_postgresql`."""
-    if not POSTGRES:
-        return Outcome(notes=["not run: PostgreSQL's server is not installed"])
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
-    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
-    try:
-        return run_trials("kill_service_postgresql", killed_processes(server), budget, seed, state_dir)
-    finally:
-        server.stop()
+    return run_with_server("kill_service_postgresql", killed_processes, budget, seed, state_dir)

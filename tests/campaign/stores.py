@@ -308,15 +308,22 @@ def run_damaged(budget: Budget, seed: int, state_dir: Path) -> Outcome:
     return run_trials("damaged_store", damaged_store, budget, seed, state_dir)
 
 
-def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
-    """Run the part `killed_server`."""
+def run_with_server(
+    part: str, trial_of: Callable[[Server], Callable[[Trial], None]], budget: Budget, seed: int, state_dir: Path
+) -> Outcome:
+    """Run a part whose trials need a server of PostgreSQL."""
     if not POSTGRES:
         return Outcome(notes=["not run: PostgreSQL's server is not installed"])
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         return Outcome(notes=["not run: the server refuses to run as root, and setpriv is not there"])
     # A socket's path must be short; a resumed campaign uses the same name, so that no folder is left over.
-    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(str(state_dir).encode()):08x}"))
+    server = Server(Path(f"/tmp/swsearch-campaign-{zlib.crc32(f'{part} {state_dir}'.encode()):08x}"))
     try:
-        return run_trials("killed_server", killed_server(server), budget, seed, state_dir)
+        return run_trials(part, trial_of(server), budget, seed, state_dir)
     finally:
         server.stop()
+
+
+def run_killed_server(budget: Budget, seed: int, state_dir: Path) -> Outcome:
+    """Run the part `killed_server`."""
+    return run_with_server("killed_server", killed_server, budget, seed, state_dir)

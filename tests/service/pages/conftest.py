@@ -159,12 +159,6 @@ def working(settings: Settings) -> Iterator[None]:
             thread.join()
 
 
-def application(settings: Settings) -> FastAPI:
-    """The application with its pages."""
-    app = create_app(settings)
-    return app
-
-
 @pytest.fixture(scope="module")
 def settings(databases: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings with a fresh store."""
@@ -174,7 +168,7 @@ def settings(databases: dict[str, Path], tmp_path_factory: pytest.TempPathFactor
 @contextmanager
 def serving(settings: Settings) -> Iterator[Served]:
     """Run the application in a thread, on a free port."""
-    app = application(settings)
+    app = create_app(settings)
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -16,7 +16,7 @@ import pytest
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
-from tests.service.pages.conftest import HOSTILE, LETTERS, serving
+from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.store.conftest import RUN, make_hit, make_query
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
@@ -297,13 +297,21 @@ def test_without_scripts_a_search_ends_in_its_hits(browser, served):
         assert "Query  " in page.locator("pre").inner_text()
 
 
-def test_where_events_do_not_arrive_the_progress_is_asked_for(browser, served):
-    """A proxy that holds the stream back: its request fails."""
-    with Opened(browser, served.url, expected=["status of 503", "Event"]) as page:
+def test_where_events_do_not_arrive_the_progress_is_asked_for(browser, settings, tmp_path):
+    """A proxy that holds the stream back: its request fails. The worker begins when the page has asked."""
+    idle = replace(settings, store=str(tmp_path / "idle.sqlite"))
+    asked = []
+    with serving(idle) as server, Opened(browser, server.url, expected=["status of 503", "Event"]) as page:
+        page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
         page.route("**/events", lambda route: route.fulfill(status=503, body=""))
         page.goto("/?example=several")
         page.get_by_label("Largest E-value").fill("0.5")
-        page.get_by_role("button", name="Search").click()
-        page.locator("#progress").wait_for(state="detached")
-        page.wait_for_selector("#queries-caption")
+        with page.expect_request("**/progress"):
+            page.get_by_role("button", name="Search").click()
+        assert asked.count("events") >= 3
+        assert page.locator("#progress .waiting").count() == 1
+        with working(idle):
+            page.locator("#progress").wait_for(state="detached")
+            page.wait_for_selector("#queries-caption")
+        assert asked.count("progress") >= 2, "the answer that the search has ended"
         page.unroute("**/events")

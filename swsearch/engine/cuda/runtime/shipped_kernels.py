@@ -25,8 +25,10 @@ from swsearch.resources import resource_folder
 
 MANIFEST: Final = "manifest.json"
 _NAME: Final = re.compile(r"(sm|compute)(\d+)\.zip")
-_DAMAGE: Final = (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
-"""What reading a damaged archive may raise."""
+_DAMAGE: Final = (
+    OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""What reading a damaged archive may raise; ``RuntimeError`` where a method or an encryption is not supported."""
 
 
 def archive_name(architecture: int, *, virtual: bool) -> str:

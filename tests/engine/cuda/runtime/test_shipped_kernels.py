@@ -21,7 +21,7 @@ from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
-from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, write_archive
+from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
 from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
 from swsearch.errors import EngineError, KernelCompileError
 from tests.compiled import ROOT
@@ -193,6 +193,16 @@ def test_a_damaged_archive_is_refused_wherever_the_damage_is(tmp_path: Path) -> 
         assert len(shipped.refusals) == 1
         assert "is damaged" in shipped.refusals[0]
         assert "install swsearch again" in shipped.refusals[0]
+
+
+@pytest.mark.parametrize("manifest", ["[]", "{}", "3", "no JSON"])
+def test_an_archive_with_another_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
+    with zipfile.ZipFile(tmp_path / archive_name(90, virtual=False), "w") as made:
+        made.writestr(MANIFEST, manifest)
+    shipped = ShippedKernels(90, tmp_path)
+    assert shipped.read(GENERIC, virtual=True) is None
+    (refusal,) = shipped.refusals
+    assert "is damaged" in refusal
 
 
 def test_damage_in_a_kernel_is_found_when_it_is_read_and_the_kernel_compiled(tmp_path: Path) -> None:
