@@ -90,8 +90,8 @@ class Residents(Closeable):
         except DatabaseError:  # it is being changed; the next look succeeds
             return False
         if known is not None:
-            for print_ in [key for key, searcher in self._searchers.items() if searcher.database is known]:
-                del self._searchers[print_]
+            for outdated in [key for key, searcher in self._searchers.items() if searcher.database is known]:
+                del self._searchers[outdated]
             known.close()
         self._open[searched.name] = database
         return True
