@@ -54,7 +54,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
                 nonlocal n_done
                 progress.advance(found["cells_done"] - n_done)
                 n_done = found["cells_done"]
-                if found["state"] == "queued":
+                if found["state"] == "queued" and found["position"] is not None:
                     progress.note(f"place {found['position']} in the queue")
 
             done = client.wait(submitted["id"], advance)

@@ -170,14 +170,16 @@ def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
     assert len(capfd.readouterr().out.split("\n")) == 70 + 2  # the report ends its last line, and print another
 
 
-def test_what_is_not_there_yet_is_said(server, queries):
-    client = server.client()
-    records = [f">q{number}\n{queries.split('>')[1].partition(chr(10))[2]}" for number in range(2000)]
-    submitted = client.submit("".join(records), "proteins.db", {"top": 2})
-    assert server.error(f"/api/v1/searches/{submitted['id']}/report")[0] == 409
-    found = client.search(submitted["id"])
-    assert found["position"] >= 1
-    client.cancel(submitted["id"])
+def test_what_is_not_there_yet_is_said(databases, queries, tmp_path):
+    """No worker takes the searches. The second one comes before the forecasts of the first are old."""
+    idle = RunningServer(tmp_path, [databases / "few.db"], "--no-worker")
+    client = idle.client()
+    first, second = (client.submit(queries, "few.db", {"top": top}) for top in (2, 3))
+    assert [client.search(submitted["id"])["position"] for submitted in (first, second)] == [1, 2]
+    assert (first["position"], second["position"]) == (1, 2)
+    assert idle.error(f"/api/v1/searches/{first['id']}/report")[0] == 409
+    client.cancel(first["id"])
+    assert idle.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -140,13 +140,17 @@ class Service(Closeable):
         return self._status(self.store.cancel(key, owner))
 
     def _status(self, search: StoredSearch) -> SearchStatus:
-        forecast = None if search.is_finished else self.forecasts().get(search.key)
+        if search.is_finished:
+            return SearchStatus(search, None)
+        forecast = self.forecasts().get(search.key)
+        if forecast is None:  # the search was submitted after those forecasts were made
+            forecast = self.forecasts(anew=True).get(search.key)
         return SearchStatus(search, forecast)
 
-    def forecasts(self) -> dict[str, SearchForecast]:
-        """The forecasts of all unfinished searches, at most a quarter of a second old."""
+    def forecasts(self, *, anew: bool = False) -> dict[str, SearchForecast]:
+        """The forecasts of all unfinished searches: at most a quarter of a second old, or made ``anew``."""
         with self._lock:
-            if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
+            if anew or time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
                 speed = sum(worker.cells_per_second for worker in self.store.workers(SEEN_WITHIN))
                 self._forecasts = (time.monotonic(), forecasts(self.store.waiting(), speed))
             return self._forecasts[1]
