@@ -42,6 +42,10 @@ def serve(
     limit: Annotated[
         list[str] | None, typer.Option(metavar="NAME=N", help="A limit, such as search_queries=100; repeatable.")
     ] = None,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Speak the protocol of another service too; repeatable."),
+    ] = None,
 ) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
 
@@ -57,9 +61,11 @@ def serve(
     from swsearch.service.server import is_loopback, worker_command
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import Limits, Settings
+    from swsearch.service.web.protocols.registry import check_protocols
     from swsearch.store.tokens import TokenStore
 
     named = named_databases(databases)
+    protocols = check_protocols(protocol or [])
     with TokenStore(store, create=True) as tokens:
         tokens_required = tokens.has_tokens()
         shown = tokens.name
@@ -77,6 +83,7 @@ def serve(
         worker_command=worker_command(databases, asked) if worker else (),
         expiry_days=expiry_days,
         limits=_limits(Limits(), limit or []),
+        protocols=protocols,
     )
     run_server(settings, host, port, lambda url: print(url, flush=True))
 

@@ -60,6 +60,8 @@ class Settings:
     expiry_days : float
         Days after which a finished search and its results are deleted; 0 keeps them.
     limits : Limits
+    protocols : tuple of str
+        Protocols of other services that the server speaks (:mod:`swsearch.service.web.protocols`).
     """
 
     databases: Mapping[str, Path]
@@ -68,3 +70,4 @@ class Settings:
     worker_command: tuple[str, ...] = ()
     expiry_days: float = 30.0
     limits: Limits = field(default_factory=Limits)
+    protocols: tuple[str, ...] = ()

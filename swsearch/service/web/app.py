@@ -27,6 +27,7 @@ from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.pages.wiring import add_pages
+from swsearch.service.web.protocols.registry import add_protocols
 from swsearch.service.web.state import Service
 from swsearch.service.web.supervisor import Supervisor
 
@@ -87,6 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     add_error_answers(app, router.routes)
     app.include_router(router)
     add_pages(app)
+    add_protocols(app, settings.protocols)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> dict[str, str]:

@@ -1,0 +1,33 @@
+"""The protocols by name: :data:`PROTOCOLS`, and :func:`add_protocols`, which adds some of them to an application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from swsearch.errors import InputError
+
+PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {}
+"""Each protocol by the name of its switch, with the function that makes its router."""
+
+
+def check_protocols(names: Sequence[str]) -> tuple[str, ...]:
+    """The protocols that a server is asked for, each of them once.
+
+    Raises
+    ------
+    InputError
+        There is no such protocol.
+    """
+    for name in names:
+        if name not in PROTOCOLS:
+            raise InputError(f"--protocol {name}: there is no such protocol; choose from {', '.join(PROTOCOLS)}")
+    return tuple(dict.fromkeys(names))
+
+
+def add_protocols(app: FastAPI, names: Sequence[str]) -> None:
+    """Let an application speak these protocols."""
+    for name in names:
+        app.include_router(PROTOCOLS[name](), include_in_schema=False)
