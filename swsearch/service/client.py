@@ -18,6 +18,7 @@ import os
 import secrets
 import ssl
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
@@ -85,6 +86,9 @@ class Client:
         self._path = parts.path.rstrip("/") + "/api/v1"
         self._token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         self._patience = patience
+        self._idle: list[http.client.HTTPConnection] = []
+        """The connection, while no answer is read from it."""
+        weakref.finalize(self, _close_all, self._idle)
 
     # --- searches ---
 
@@ -96,6 +100,7 @@ class Client:
         *,
         alphabet: str | None = None,
         idempotency_key: str | None = None,
+        wait: float = 0.0,
     ) -> dict[str, Any]:
         """Submit a search; returns it, with its ``id``.
 
@@ -111,6 +116,9 @@ class Client:
             ``protein`` or ``dna``: what the queries are, if it must not be detected.
         idempotency_key : str, optional
             A second submission with the same key gives the same search; by default, a fresh one.
+        wait : float
+            Longest time to wait for the end of the search, in seconds, up to 50; a search that takes longer is returned
+            as it is then. This takes one request where :meth:`wait` takes a second one.
 
         Raises
         ------
@@ -120,7 +128,8 @@ class Client:
         body = {"queries": queries, "database": database, "options": dict(options or {}), "alphabet": alphabet}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Content-Type": "application/json"}
         encoded = json.dumps(body).encode()
-        return _object(self._patiently(lambda: self._json("POST", "/searches", encoded, headers)))
+        path = f"/searches?wait={wait:g}" if wait else "/searches"
+        return _object(self._patiently(lambda: self._json("POST", path, encoded, headers)))
 
     def search(self, search_id: str) -> dict[str, Any]:
         """A search: ``state``, ``queries``, ``position``, ``seconds_left`` and more."""
@@ -201,7 +210,7 @@ class Client:
         except ConnectionError as error:
             raise ServerError(0, "cut_short", f"{self.url}: the connection ended early; fetch it again") from error
         finally:
-            connection.close()
+            self._release(connection, answer)
 
     def hits(self, search_id: str, number: int = 0, **asked: Any) -> dict[str, Any]:
         """One page of the hits of a query; ``offset``, ``limit``, ``sort``, ``order``, ``text``, ``min_identity`` …"""
@@ -252,20 +261,15 @@ class Client:
         except (http.client.HTTPException, OSError, ValueError) as error:
             raise ServerError(0, "unreachable", f"{self.url} gave no complete answer: {error}") from error
         finally:
-            connection.close()
+            self._release(connection, answer)
 
     def _answer(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        """A successful answer whose body is not read yet, with the connection to be closed."""
-        connection: http.client.HTTPConnection
-        if self._scheme == "https":
-            connection = http.client.HTTPSConnection(
-                self._host, self._port, timeout=_MAX_ANSWER_SECONDS, context=ssl.create_default_context()
-            )
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=_MAX_ANSWER_SECONDS)
+        """A successful answer whose body is not read yet, with its connection, which :meth:`_release` takes back."""
         token = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        is_used = bool(self._idle)
+        connection = self._idle.pop() if is_used else self._new_connection()
         try:
             connection.request(method, self._path + path, body, {**token, **(headers or {})})
             answer = connection.getresponse()
@@ -274,11 +278,27 @@ class Client:
             raise self._refusal(answer)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
+            if is_used and isinstance(error, ConnectionError):  # the server has closed it while it was idle
+                return self._answer(method, path, body, headers)
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ServerError(0, "unreachable", f"{self.url} does not answer: {reason}") from error
         except BaseException:
             connection.close()
             raise
+
+    def _new_connection(self) -> http.client.HTTPConnection:
+        if self._scheme == "https":
+            return http.client.HTTPSConnection(
+                self._host, self._port, timeout=_MAX_ANSWER_SECONDS, context=ssl.create_default_context()
+            )
+        return http.client.HTTPConnection(self._host, self._port, timeout=_MAX_ANSWER_SECONDS)
+
+    def _release(self, connection: http.client.HTTPConnection, answer: http.client.HTTPResponse) -> None:
+        """Keep a connection for the next request, if the answer was read to its end."""
+        if answer.isclosed() and not answer.will_close and not self._idle:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def _refusal(self, answer: http.client.HTTPResponse) -> ServerError:
         try:
@@ -287,6 +307,11 @@ class Client:
         except (ValueError, KeyError, TypeError):
             advice = "is it a server of swsearch?"
             return ServerError(answer.status, "error", f"{self.url} answers {answer.status} {answer.reason}; {advice}")
+
+
+def _close_all(connections: list[http.client.HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Self
+from weakref import WeakKeyDictionary
 
 from swsearch.closeable import Closeable
 from swsearch.cores import threads_to_use
@@ -18,6 +19,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import open_engine
 from swsearch.errors import DatabaseError
+from swsearch.hits.result import RunInfo
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
@@ -64,6 +66,7 @@ class Residents(Closeable):
         self._stack.enter_context(self.engine)
         self._open: dict[str, PackedDatabase] = {}
         self._searchers: OrderedDict[str, Searcher] = OrderedDict()
+        self._run_infos: WeakKeyDictionary[Searcher, RunInfo] = WeakKeyDictionary()
 
     def close(self) -> None:
         """Close the engine and the databases."""
@@ -112,6 +115,13 @@ class Residents(Closeable):
                 self._searchers.popitem(last=False)
         self._searchers.move_to_end(batch.fingerprint)
         return known
+
+    def run_info(self, batch: Batch, command: str) -> RunInfo:
+        """The record of the runs of a batch, for whose fingerprint there is a searcher."""
+        searcher = self._searchers[batch.fingerprint]
+        if searcher not in self._run_infos:
+            self._run_infos[searcher] = searcher.run_info(command)
+        return self._run_infos[searcher]
 
     def _new_searcher(self, name: str, options: SearchOptions) -> Searcher:
         return Searcher(self._open[name], self.engine, options, threads=self.threads, engine_choice=self.engine_choice)

@@ -1,12 +1,13 @@
 """A worker of a service: takes queries from the store, searches them with a resident engine, and commits the results.
 
 :class:`Worker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
-predicted time, so that whoever comes next waits for seconds at most. A second thread tells the store that the worker
-lives, which extends its leases, and hears in return which of them were taken away.
+predicted time, so that whoever comes next waits for seconds at most. An engine that works in the background gets the
+next batch shortly before it has finished the current one, so it is never idle while there is work. A second thread
+tells the store that the worker lives, which extends its leases, and hears in return which of them were taken away.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
-outlives the server that started it. Its output then has a line for each change, which the server passes on. Hints
-only save time; without them a worker looks for work several times a second.
+outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
+searches, which the server passes on. Hints only save time; without them a worker looks for work several times a second.
 """
 
 from __future__ import annotations
@@ -17,29 +18,38 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
+from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import EngineError, InputError, StoreError, SwSearchError
+from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.fingerprints import content, fingerprint
 from swsearch.service.logs import log
 from swsearch.service.residents import Residents
-from swsearch.store.leases import MAX_LOSSES, Query, WorkStore
+from swsearch.store.claims import Query
+from swsearch.store.leases import MAX_LOSSES, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, SearchedDatabase, StoredSearch
 
 BATCH_SECONDS: Final = 2.0
 """Predicted time of a batch. A longer one would be a little faster, and everybody else would wait longer."""
+LEAD_SECONDS: Final = 0.15
+"""Predicted time that the engine needs for what it has, below which it gets the next batch."""
+LAST_QUERIES: Final = 2
+"""Number of queries left with which it gets the next batch whatever the prediction says; a GPU scores two at once."""
 LEASE: Final = timedelta(seconds=60)
 HEARTBEAT_SECONDS: Final = 1.0
 """Time between two heartbeats, and the longest time until a cancelled search is abandoned."""
 LOOK_SECONDS: Final = 0.25
 """Time between two looks for work of an idle worker that gets no hint."""
 RECOVER_SECONDS: Final = 5.0
+NOTICE_SECONDS: Final = 2.0
+"""Longest time for which a worker under load uses a database without looking for a new generation."""
 MEMORY_SECONDS: Final = 20.0
 """Time of measured work after which an earlier measurement has lost about two thirds of its weight."""
 COMMAND: Final = "swsearch serve"
@@ -47,7 +57,66 @@ COMMAND: Final = "swsearch serve"
 
 
 class _Abandoned(Exception):
-    """All searches of the batch were cancelled."""
+    """All searches of the batch were cancelled, or the worker is to stop at once."""
+
+
+@dataclass(eq=False)
+class _Flight:
+    """A batch from its claim to the commit of its last result.
+
+    Attributes
+    ----------
+    batch : Batch
+    searcher : Searcher
+    runs : dict of int to int
+        The run of each search, by the ``id`` of the search.
+    queries : list of ClaimedQuery
+        Those that can be searched.
+    records : list of SequenceRecord
+    results : generator, optional
+        The results, from the start on.
+    is_read : bool
+        Whether the engine has all queries.
+    is_abandoned : bool
+    """
+
+    batch: Batch
+    searcher: Searcher
+    runs: dict[int, int]
+    queries: list[ClaimedQuery]
+    records: list[SequenceRecord]
+    results: Generator[QueryResult, None, None] | None = None
+    is_read: bool = False
+    is_abandoned: bool = False
+    in_hand: set[Query] = field(default_factory=set)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether one of its queries may have ended a worker; such a query is searched alone."""
+        return any(query.losses for query in self.batch.queries)
+
+    def start(self) -> None:
+        """Pass the queries to the engine; one that works in the background begins at once."""
+        if self.results is None:
+            self.results = self.searcher.search(self._reading(), self._advance)
+
+    def _reading(self) -> Iterator[SequenceRecord]:
+        yield from self.records
+        self.is_read = True
+
+    def _advance(self, _cells: int) -> None:
+        self.check_abandoned()
+
+    def check_abandoned(self) -> None:
+        """Raise :class:`_Abandoned` if the flight is."""
+        if self.is_abandoned:
+            raise _Abandoned
+
+    def close(self) -> None:
+        """Cancel what the engine has not finished."""
+        self.in_hand = set()
+        if self.results is not None:
+            self.results.close()
 
 
 class _Speed:
@@ -105,14 +174,14 @@ class Worker:
         self._speeds: dict[str, _Speed] = {}
         self._speed = _Speed()
         self._known: list[SearchedDatabase] = []
-        self._recovered = -RECOVER_SECONDS
-        self._in_hand: set[Query] = set()
-        self._is_abandoned = False
+        self._recovered = self._noticed = -RECOVER_SECONDS
+        self._flights: list[_Flight] = []
 
     def stop(self) -> None:
         """Finish the queries in hand, then return from :meth:`run`; a second call gives them back instead."""
         if self._stopping.is_set():
-            self._is_abandoned = True
+            for flight in list(self._flights):
+                flight.is_abandoned = True
         self._stopping.set()
         self._wake.set()
 
@@ -151,7 +220,6 @@ class Worker:
             yield
         except StoreError as error:
             log("store failed", "error", worker=self.name, message=str(error))
-            self._in_hand = set()
             seconds = 0.1
             while not self._stopping.wait(seconds):
                 with suppress(StoreError):
@@ -160,29 +228,55 @@ class Worker:
                 seconds = min(5.0, seconds * 2)
 
     def _work(self) -> bool:
-        """Take and search one batch; returns whether there was one."""
+        """Take and search batches while there are any; returns whether there was one."""
+        self._noticed = time.monotonic()
         self._notice_generations()
         if time.monotonic() - self._recovered >= RECOVER_SECONDS:
             self._recovered = time.monotonic()
             n_recovered = self._store.recover(self._keep, self._max_losses)
             if n_recovered:
                 log("queries recovered", "warning", worker=self.name, queries=n_recovered)
+        if not self._take():
+            return False
+        try:
+            while self._flights:
+                self._finish(self._flights[0])
+                self._flights.pop(0).close()
+        finally:
+            for flight in self._flights:
+                flight.close()
+            self._flights = []
+        return True
+
+    def _take(self) -> bool:
+        """Take a batch, if there is work; returns whether there was."""
         if not self._store.has_work():
             return False
         budget = {database.name: self._budget(database.name) for database in self._known}
         batch = self._store.claim(self.name, self._known, budget, LEASE)
         if batch is None:
             return False
-        self._in_hand = {(query.search_id, query.number) for query in batch.queries}
-        self._is_abandoned = False
-        try:
-            self._search_batch(batch)
-        except _Abandoned:
-            log("batch abandoned", worker=self.name)
-            self._store.give_back(self.name)
-        finally:
-            self._in_hand = set()
+        flight = self._prepared(batch)
+        if flight is not None:
+            self._flights.append(flight)
+            if len(self._flights) == 1 or self._fly_together(self._flights[0], flight):
+                flight.start()
+        self._say_changed(batch.keys.values())
         return True
+
+    @staticmethod
+    def _fly_together(first: _Flight, second: _Flight) -> bool:
+        """Whether the second batch may be queued on the engine behind the first."""
+        return first.searcher is second.searcher and not first.is_suspect and not second.is_suspect
+
+    def _takes_next(self, flight: _Flight, cells_left: int, n_left: int) -> bool:
+        """Whether it is time to take the batch that follows a flight."""
+        if not isinstance(self._residents.engine, BackgroundEngine) or not flight.is_read or flight.is_suspect:
+            return False
+        if len(self._flights) > 1 or self._stopping.is_set() or time.monotonic() - self._noticed > NOTICE_SECONDS:
+            return False
+        speed = self._speeds[flight.batch.database.name].cells_per_second or 0.0
+        return n_left <= LAST_QUERIES or cells_left < speed * LEAD_SECONDS
 
     def _budget(self, name: str) -> int:
         """Number of cells of a batch."""
@@ -205,7 +299,8 @@ class Worker:
 
     # --- one batch ---
 
-    def _search_batch(self, batch: Batch) -> None:
+    def _prepared(self, batch: Batch) -> _Flight | None:
+        """The flight of a claimed batch; None if none of its queries can be searched."""
         ids = sorted({query.search_id for query in batch.queries})
         try:
             searcher = self._residents.searcher(batch)
@@ -215,13 +310,11 @@ class Worker:
             reason = self._residents.databases.without_paths(str(error))
             for search_id in ids:
                 self._store.fail_search(search_id, reason, self._keep)
-            self._say("changed")
-            return
-        runs = self._runs(batch, ids, searcher)
-        queries = [query for query in batch.queries if query.search_id in runs]
-        records = []
-        valid = []
-        for query in queries:
+            return None
+        flight = _Flight(batch, searcher, self._runs(batch, ids, searcher), [], [])
+        for query in batch.queries:
+            if query.search_id not in flight.runs:
+                continue
             try:
                 record = SequenceRecord(
                     query.header, searcher.query_alphabet.encode(query.letters), searcher.query_alphabet
@@ -230,15 +323,14 @@ class Worker:
             except InputError as error:
                 self._store.fail(self.name, query, str(error), self._keep)
                 continue
-            records.append(record)
-            valid.append(query)
-        if records:
-            self._search(searcher, batch.database.name, valid, records, runs)
-        self._say("changed")
+            flight.queries.append(query)
+            flight.records.append(record)
+        flight.in_hand = {(query.search_id, query.number) for query in flight.queries}
+        return flight if flight.queries else None
 
     def _runs(self, batch: Batch, ids: list[int], searcher: Searcher) -> dict[int, int]:
         """The runs of the searches of a batch; a search that another program began is begun anew."""
-        info = searcher.run_info(COMMAND)
+        info = self._residents.run_info(batch, COMMAND)
         runs = {}
         for search_id, (run_id, found) in self._store.begin(ids, info).items():
             if found is not None and info.differences(found):
@@ -249,50 +341,54 @@ class Worker:
             runs[search_id] = run_id
         return runs
 
-    def _search(
-        self,
-        searcher: Searcher,
-        database: str,
-        queries: list[ClaimedQuery],
-        records: list[SequenceRecord],
-        runs: dict[int, int],
-    ) -> None:
+    def _finish(self, flight: _Flight) -> None:
+        """Commit the results of a flight as they come; before its end, take the batch that follows."""
         began = time.monotonic()
-        results = searcher.search(records, self._advance)
+        database = flight.batch.database.name
+        speed = self._speeds.setdefault(database, _Speed())
+        cells = cells_left = sum(query.cells for query in flight.queries)
         try:
-            for query, result in zip(queries, results, strict=True):
-                self._check_abandoned()
-                found = replace(result, number=query.number)
-                self._store.complete(self.name, query, runs[query.search_id], found, self._keep)
-                self._in_hand.discard((query.search_id, query.number))
-                self._say("changed")
-        finally:
-            results.close()
+            flight.start()
+            assert flight.results is not None
+            for n_done, query in enumerate(flight.queries):
+                if self._takes_next(flight, cells_left, len(flight.queries) - n_done):
+                    self._take()
+                result = replace(next(flight.results), number=query.number)
+                flight.check_abandoned()
+                self._store.complete(self.name, query, flight.runs[query.search_id], result, self._keep)
+                flight.in_hand.discard((query.search_id, query.number))
+                self._say_changed([flight.batch.keys[query.search_id]])
+                cells_left -= query.cells
+        except _Abandoned:
+            log("batch abandoned", worker=self.name)
+            if all(each.is_abandoned for each in self._flights):
+                self._store.give_back(self.name)
+            return
         seconds = time.monotonic() - began
-        cells = sum(query.cells for query in queries)
-        self._speeds.setdefault(database, _Speed()).add(cells, seconds)
+        speed.add(cells, seconds)
         self._speed.add(cells, seconds)
-        log("batch", worker=self.name, database=database, queries=len(queries), cells=cells, seconds=round(seconds, 4))
-
-    def _advance(self, _cells: int) -> None:
-        self._check_abandoned()
-
-    def _check_abandoned(self) -> None:
-        if self._is_abandoned:
-            raise _Abandoned
+        log(
+            "batch",
+            worker=self.name,
+            database=database,
+            queries=len(flight.queries),
+            cells=cells,
+            seconds=round(seconds, 4),
+        )
 
     # --- beside the search ---
 
     def _keep_alive(self) -> None:
         """Extend the leases; notice that all of them were taken away."""
         while not self._ended.wait(HEARTBEAT_SECONDS):
-            in_hand = set(self._in_hand)
+            flights = [(flight, set(flight.in_hand)) for flight in list(self._flights)]
             try:
                 held = self._store.heartbeat(self.name, self._speed.cells_per_second or 0.0, LEASE)
             except StoreError:
                 continue  # the loop reports it when it needs the store itself
-            if in_hand and in_hand <= self._in_hand and not held & in_hand:
-                self._is_abandoned = True
+            for flight, in_hand in flights:
+                if in_hand and in_hand <= flight.in_hand and not held & in_hand:
+                    flight.is_abandoned = True
 
     def _listen(self) -> None:
         """Wake at each hint; stop when the server has ended."""
@@ -300,6 +396,9 @@ class Worker:
             while os.read(0, 4096):
                 self._wake.set()
         self.stop()
+
+    def _say_changed(self, keys: Iterable[str]) -> None:
+        self._say(" ".join(["changed", *keys]))
 
     def _say(self, word: str) -> None:
         if self._hints:

@@ -8,23 +8,23 @@ transaction that requires the lease, so its result is stored exactly once, whoev
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import StoreError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
-from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, QUERIES, RUNS
+from swsearch.store.claims import Query, candidates, charge, choose, claimed, counters
+from swsearch.store.claims import lease as lease_queries
+from swsearch.store.models import QUERIES, RUNS
 from swsearch.store.records import asked_values, claim_values, run_values, utc_now
 from swsearch.store.repository import HitStore, insert_query
+from swsearch.store.search_ends import count_done, end_failed, fail, give_back, locked
 from swsearch.store.search_records import (
-    MEGACELL,
     Batch,
     ClaimedQuery,
     SearchedDatabase,
@@ -32,12 +32,11 @@ from swsearch.store.search_records import (
     parameters_of,
     stored_search,
 )
-from swsearch.store.searches import store_time, upsert
+from swsearch.store.searches import store_time
 from swsearch.store.service_models import (
     DONE,
     FAILED,
     LEASED,
-    OWNERS,
     QUEUED,
     RUNNING,
     SEARCH_QUERIES,
@@ -50,24 +49,21 @@ from swsearch.store.workers import Worker
 
 MAX_LOSSES: Final = 3
 """Number of workers that may die with a query before it fails."""
-_PAGE: Final = 256
-"""Number of queries of a search that are read at a time while a batch is put together."""
-_MAX_QUERIES: Final = 4096
-"""Largest number of queries of a batch."""
-
-Query = tuple[int, int]
-"""A search's ``id`` and the number of a query in it."""
-
-
-@dataclass(order=True)
-class _Candidate:
-    """A search with queued queries; the smallest of an owner is served next."""
-
-    served: int
-    cells: int
-    id: int
-    owner: str = field(compare=False)
-    fingerprint: str = field(compare=False)
+_ANY_QUEUED: Final = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED).limit(1)
+_OPTIONS: Final = select(SEARCHES.c.options).where(SEARCHES.c.id == bindparam("of"))
+_LOCK_SEARCHES: Final = (
+    select(SEARCHES)
+    .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
+    .order_by(SEARCHES.c.id)
+    .with_for_update()
+)
+_CLAIM_RUNS: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
+_INSERT_RUNS: Final = insert(RUNS).returning(RUNS.c.id, sort_by_parameter_order=True)
+_BEGIN_SEARCHES: Final = (
+    update(SEARCHES)
+    .where(SEARCHES.c.id == bindparam("of"))
+    .values(run_id=bindparam("run"), state=RUNNING, started_at=bindparam("now"))
+)
 
 
 class WorkStore(HitStore):
@@ -100,37 +96,32 @@ class WorkStore(HitStore):
         Batch or None
             None if there is nothing to do, or if other workers have just taken it.
         """
-        served = [
-            and_(SEARCHES.c.database_name == database.name, SEARCHES.c.database_digest == database.digest)
-            for database in databases
-        ]
-        if not served:
-            return None
+        generations = {database.name: database for database in databases}
         with self._writing() as connection:
-            counters = {row.owner: row.served for row in connection.execute(select(OWNERS))}
-            of_search = SEARCH_QUERIES.c.search_id == SEARCHES.c.id
-            queued = exists().where(of_search, SEARCH_QUERIES.c.state == QUEUED)
-            columns = (SEARCHES.c.served, SEARCHES.c.cells, SEARCHES.c.id, SEARCHES.c.owner, SEARCHES.c.fingerprint)
-            found = select(*columns).where(SEARCHES.c.state.in_(UNFINISHED), or_(*served), queued)
-            candidates = [_Candidate(*row) for row in connection.execute(found)]
-            if not candidates:
+            found = [
+                search
+                for search in candidates(connection)
+                if (generation := generations.get(search.database_name)) is not None
+                and generation.digest == search.database_digest
+            ]
+            if not found:
                 return None
-            lead = min(candidates, key=lambda search: (counters.get(search.owner, 0), search.owner, search))
-            row = connection.execute(select(SEARCHES).where(SEARCHES.c.id == lead.id)).one()
-            together = [search for search in candidates if search.fingerprint == lead.fingerprint]
-            chosen = _choose(connection, lead, together, counters, budget[row.database_name])
-            queries = _lease(connection, worker, chosen, store_time(connection) + lease)
+            served = counters(connection)
+            lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, search))
+            together = [search for search in found if search.fingerprint == lead.fingerprint]
+            chosen = choose(connection, lead, together, served, budget[lead.database_name])
+            queries = lease_queries(connection, worker, chosen, store_time(connection) + lease)
             if not queries:
                 return None
-            _charge(connection, queries, {search.id: search.owner for search in together}, 1)
-            database = SearchedDatabase(row.database_name, row.database_digest, row.database_generation)
-            return Batch(lead.fingerprint, database, parameters_of(row.options), tuple(queries))
+            charge(connection, queries, {search.id: search.owner for search in together}, 1)
+            options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
+            keys = {search.id: search.key for search in together}
+            return Batch(lead.fingerprint, generations[lead.database_name], options, tuple(queries), keys)
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
         with reading(self._engine) as connection:
-            queued = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED)
-            return connection.execute(queued.limit(1)).first() is not None
+            return connection.execute(_ANY_QUEUED).first() is not None
 
     def asked_digest(self, search_id: int) -> str:
         """The digest of the queries of a search; empty if there is no such search."""
@@ -144,28 +135,21 @@ class WorkStore(HitStore):
         A run that was there comes with its own record, which the caller compares with ``info``. Searches that were
         cancelled in the meantime are missing from the result.
         """
-        runs = {}
-        fresh = set()
         with self._writing() as connection:
-            for search_id in sorted(set(searches)):
-                row = _locked(connection, search_id)
-                if row is None:
-                    continue
-                run_id = row.run_id
-                if run_id is None:
-                    asked = AskedQueries(Shard(), row.n_queries, row.asked_digest)
-                    values = {**run_values(info), **asked_values(asked), "started_at": utc_now(), **claim_values()}
-                    run_id = connection.execute(insert(RUNS).returning(RUNS.c.id), values).scalar_one()
-                    started = {"run_id": run_id, "state": RUNNING, "started_at": utc_now()}
-                    connection.execute(update(SEARCHES).where(SEARCHES.c.id == search_id).values(**started))
-                    fresh.add(search_id)
-                else:
-                    connection.execute(update(RUNS).where(RUNS.c.id == run_id).values(**claim_values()))
-                runs[search_id] = int(run_id)
-        return {
-            search_id: (run_id, None if search_id in fresh else self.run(run_id).info)
-            for search_id, run_id in runs.items()
-        }
+            rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
+            runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
+            if runs:
+                connection.execute(_CLAIM_RUNS, [{"of": run_id, **claim_values()} for run_id in runs.values()])
+            fresh = [row for row in rows if row.run_id is None]
+            if fresh:
+                now = utc_now()
+                same = {**run_values(info), **claim_values(), "started_at": now}
+                asked = [asked_values(AskedQueries(Shard(), row.n_queries, row.asked_digest)) for row in fresh]
+                ids = connection.execute(_INSERT_RUNS, [{**same, **values} for values in asked]).scalars().all()
+                begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
+                connection.execute(_BEGIN_SEARCHES, begun)
+        known = {search_id: (run_id, self.run(run_id).info) for search_id, run_id in runs.items()}
+        return known | {row.id: (int(run_id), None) for row, run_id in zip(fresh, ids if fresh else (), strict=True)}
 
     # --- giving back ---
 
@@ -192,14 +176,17 @@ class WorkStore(HitStore):
         """
         try:
             with self._writing() as connection:
-                if connection.dialect.name == "sqlite" and not _holds(connection, worker, query):
-                    return False
-                # PostgreSQL: the hits are written before anything is locked, because there may be many.
-                insert_query(connection, run_id, result)
-                row = _locked(connection, query.search_id)
-                if row is None or not _give_back(connection, worker, query, DONE):
+                # On PostgreSQL, the hits are written before anything is locked, because there may be many; SQLite has
+                # one writer anyway.
+                locks_all = connection.dialect.name == "sqlite"
+                if not locks_all:
+                    insert_query(connection, run_id, result)
+                row = locked(connection, query.search_id)
+                if row is None or not give_back(connection, worker, query, DONE):
                     raise _LeaseLost
-                _count_done(connection, row, query, keep)
+                if locks_all:
+                    insert_query(connection, run_id, result)
+                count_done(connection, row, query, keep)
         except _LeaseLost:
             return False
         except StoreError as error:
@@ -214,36 +201,36 @@ class WorkStore(HitStore):
         False if it is not there: the run was deleted, and the search with it.
         """
         with self._writing() as connection:
-            row = _locked(connection, query.search_id)
+            row = locked(connection, query.search_id)
             there = and_(QUERIES.c.run_id == run_id, QUERIES.c.number == query.number)
             is_there = connection.execute(select(QUERIES.c.id).where(there)).first() is not None
-            if row is None or not is_there or not _give_back(connection, worker, query, DONE):
+            if row is None or not is_there or not give_back(connection, worker, query, DONE):
                 return False
-            _count_done(connection, row, query, keep)
+            count_done(connection, row, query, keep)
         return True
 
     def fail(self, worker: str, query: ClaimedQuery, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
         with self._writing() as connection:
-            row = _locked(connection, query.search_id)
-            if row is None or not _give_back(connection, worker, query, FAILED):
+            row = locked(connection, query.search_id)
+            if row is None or not give_back(connection, worker, query, FAILED):
                 return False
-            _fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
+            fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
         return True
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
         with self._writing() as connection:
-            row = _locked(connection, search_id)
+            row = locked(connection, search_id)
             if row is not None:
-                _end(connection, row, FAILED, reason, keep)
+                end_failed(connection, row, reason, keep)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
         with self._writing() as connection:
             queries = _held(connection, SEARCH_QUERIES.c.lease_owner == worker)
             owners = _owners(connection, queries)
-            _charge(connection, queries, owners, -1)
+            charge(connection, queries, owners, -1)
             _requeue(connection, queries)
             return len(queries)
 
@@ -292,13 +279,13 @@ class WorkStore(HitStore):
             given_up = [query for query in queries if query.losses + 1 >= max_losses]
             _requeue(connection, [query for query in queries if query not in given_up], lost=True)
             for query in given_up:
-                row = _locked(connection, query.search_id)
+                row = locked(connection, query.search_id)
                 died = f"given up: {max_losses} workers died while they"
                 if row is not None and row.run_id is None:
-                    _end(connection, row, FAILED, f"{died} prepared this search", keep)
+                    end_failed(connection, row, f"{died} prepared this search", keep)
                 elif row is not None:
                     reason = f"{died} searched this query; the others are not affected"
-                    _fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
+                    fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
             gone = or_(WORKERS.c.id.in_(dead), WORKERS.c.seen_at < now - timedelta(days=1))
             connection.execute(delete(WORKERS).where(gone))
             return len(queries)
@@ -322,7 +309,7 @@ class WorkStore(HitStore):
         What it had is deleted, since one search has one database.
         """
         with self._writing() as connection:
-            row = _locked(connection, search_id)
+            row = locked(connection, search_id)
             if row is None:
                 return
             values = {
@@ -348,215 +335,24 @@ class _LeaseLost(Exception):
     """Rolls the transaction of a result back."""
 
 
-# --- which queries come next ---
-
-
-def _choose(
-    connection: Connection, lead: _Candidate, together: Sequence[_Candidate], counters: Mapping[str, int], budget: int
-) -> list[Query]:
-    """The queries of the next batch, of which the first is that of ``lead``."""
-    unspoilt = {search.id: _queued(connection, search.id) for search in together}
-    first = next(unspoilt[lead.id], None)
-    if first is None:
-        lost = select(SEARCH_QUERIES.c.number).where(
-            SEARCH_QUERIES.c.search_id == lead.id, SEARCH_QUERIES.c.state == QUEUED
-        )
-        number = connection.execute(lost.order_by(SEARCH_QUERIES.c.losses, SEARCH_QUERIES.c.number).limit(1)).scalar()
-        return [] if number is None else [(lead.id, number)]
-    chosen = [(lead.id, first[0])]
-    n_cells = first[1]
-    by_owner: dict[str, list[_Candidate]] = {}
-    for search in together:
-        if search is lead:
-            search.served += megacells(first[1])
-        by_owner.setdefault(search.owner, []).append(search)
-    owners = [(counters.get(owner, 0), owner) for owner in by_owner]
-    owners = [(n + (megacells(first[1]) if owner == lead.owner else 0), owner) for n, owner in owners]
-    heapq.heapify(owners)
-    for searches in by_owner.values():
-        heapq.heapify(searches)
-    while owners and len(chosen) < _MAX_QUERIES:
-        counter, owner = owners[0]
-        searches = by_owner[owner]
-        found = next(unspoilt[searches[0].id], None)
-        if found is None:
-            heapq.heappop(searches)
-            if not searches:
-                heapq.heappop(owners)
-            continue
-        number, cells = found
-        if n_cells + cells > budget:
-            break
-        n_cells += cells
-        chosen.append((searches[0].id, number))
-        searches[0].served += megacells(cells)
-        heapq.heapreplace(searches, searches[0])
-        heapq.heapreplace(owners, (counter + megacells(cells), owner))
-    return chosen
-
-
-def megacells(cells: int) -> int:
-    """Millions of cells, rounded up, so that every query counts."""
-    return -(-cells // MEGACELL)
-
-
-def _queued(connection: Connection, search_id: int) -> Iterator[tuple[int, int]]:
-    """Number and cells of a search's queued queries that were never lost, in order."""
-    last = -1
-    while True:
-        found = select(SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.cells).where(
-            SEARCH_QUERIES.c.search_id == search_id,
-            SEARCH_QUERIES.c.state == QUEUED,
-            SEARCH_QUERIES.c.losses == 0,
-            SEARCH_QUERIES.c.number > last,
-        )
-        page = connection.execute(found.order_by(SEARCH_QUERIES.c.number).limit(_PAGE)).all()
-        for row in page:
-            yield row.number, row.cells
-        if len(page) < _PAGE:
-            return
-        last = page[-1].number
-
-
-# --- leases ---
-
-
-def _lease(connection: Connection, worker: str, chosen: Sequence[Query], until: Any) -> list[ClaimedQuery]:
-    """Give a worker the leases of these queries; those that another worker has just taken are left out."""
-    leased = []
-    by_search: dict[int, list[int]] = {}
-    for search_id, number in chosen:
-        by_search.setdefault(search_id, []).append(number)
-    for search_id in sorted(by_search):
-        if _locked(connection, search_id) is None:
-            continue
-        for numbers in _pages(by_search[search_id]):
-            free = and_(
-                SEARCH_QUERIES.c.search_id == search_id,
-                SEARCH_QUERIES.c.number.in_(numbers),
-                SEARCH_QUERIES.c.state == QUEUED,
-            )
-            rows = select(SEARCH_QUERIES).where(free).order_by(SEARCH_QUERIES.c.number)
-            found = [_claimed(row) for row in connection.execute(rows.with_for_update(skip_locked=True))]
-            taken = SEARCH_QUERIES.c.number.in_([query.number for query in found])
-            values = {"state": LEASED, "lease_owner": worker, "lease_until": until}
-            connection.execute(
-                update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id, taken).values(**values)
-            )
-            leased += found
-    return leased
-
-
-def _pages(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(numbers), _PAGE):
-        yield numbers[first : first + _PAGE]
-
-
-def _claimed(row: Any) -> ClaimedQuery:
-    return ClaimedQuery(row.search_id, row.number, row.header, row.letters, row.cells, row.losses)
-
-
-def _locked(connection: Connection, search_id: int) -> Any:
-    """The row of an unfinished search, locked against other changes; None if it is finished or gone."""
-    wanted = and_(SEARCHES.c.id == search_id, SEARCHES.c.state.in_(UNFINISHED))
-    return connection.execute(select(SEARCHES).where(wanted).with_for_update()).first()
-
-
-def _of(query: ClaimedQuery) -> Any:
-    return and_(SEARCH_QUERIES.c.search_id == query.search_id, SEARCH_QUERIES.c.number == query.number)
-
-
-def _holds(connection: Connection, worker: str, query: ClaimedQuery) -> bool:
-    held = and_(_of(query), SEARCH_QUERIES.c.state == LEASED, SEARCH_QUERIES.c.lease_owner == worker)
-    return connection.execute(select(SEARCH_QUERIES.c.number).where(held)).first() is not None
-
-
-def _give_back(connection: Connection, worker: str, query: ClaimedQuery, state: str) -> bool:
-    """Give a lease back, with the query in this state; False if the worker does not hold it."""
-    held = and_(_of(query), SEARCH_QUERIES.c.state == LEASED, SEARCH_QUERIES.c.lease_owner == worker)
-    values = {"state": state, "lease_owner": None, "lease_until": None}
-    return connection.execute(update(SEARCH_QUERIES).where(held).values(**values)).rowcount == 1
-
-
 def _held(connection: Connection, which: Any) -> list[ClaimedQuery]:
     """The leased queries of a condition; their searches are locked, in order."""
     leased = and_(SEARCH_QUERIES.c.state == LEASED, which)
     ids = connection.execute(select(SEARCH_QUERIES.c.search_id).where(leased).distinct()).scalars()
     for search_id in sorted(ids):
-        _locked(connection, search_id)
+        locked(connection, search_id)
     found = select(SEARCH_QUERIES).where(leased).order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
-    return [_claimed(row) for row in connection.execute(found)]
+    return [claimed(row) for row in connection.execute(found)]
 
 
 def _requeue(connection: Connection, queries: Sequence[ClaimedQuery], *, lost: bool = False) -> None:
     for query in queries:
         values = {"state": QUEUED, "lease_owner": None, "lease_until": None, "losses": query.losses + lost}
-        connection.execute(update(SEARCH_QUERIES).where(_of(query)).values(**values))
+        of_query = and_(SEARCH_QUERIES.c.search_id == query.search_id, SEARCH_QUERIES.c.number == query.number)
+        connection.execute(update(SEARCH_QUERIES).where(of_query).values(**values))
 
 
 def _owners(connection: Connection, queries: Sequence[ClaimedQuery]) -> dict[int, str]:
     ids = {query.search_id for query in queries}
     rows = connection.execute(select(SEARCHES.c.id, SEARCHES.c.owner).where(SEARCHES.c.id.in_(ids)))
     return {row.id: row.owner for row in rows}
-
-
-def _charge(connection: Connection, queries: Sequence[ClaimedQuery], owners: Mapping[int, str], sign: int) -> None:
-    """Add the cells of queries to the counters of their searches and owners; with the sign -1, take them off."""
-    by_search: dict[int, int] = {}
-    by_owner: dict[str, int] = {}
-    for query in queries:
-        cost = sign * megacells(query.cells)
-        by_search[query.search_id] = by_search.get(query.search_id, 0) + cost
-        by_owner[owners[query.search_id]] = by_owner.get(owners[query.search_id], 0) + cost
-    for search_id, cost in sorted(by_search.items()):
-        connection.execute(update(SEARCHES).where(SEARCHES.c.id == search_id).values(served=SEARCHES.c.served + cost))
-    for owner, cost in sorted(by_owner.items()):
-        row = upsert(connection, OWNERS).values(owner=owner, served=max(0, cost))
-        sums = {"served": OWNERS.c.served + cost}
-        connection.execute(row.on_conflict_do_update(index_elements=["owner"], set_=sums))
-
-
-# --- the end of a query and of a search ---
-
-
-def _count_done(connection: Connection, row: Any, query: ClaimedQuery, keep: timedelta | None) -> None:
-    """Count a query of a locked search whose result is stored."""
-    done = {"n_done": row.n_done + 1, "cells_done": row.cells_done + query.cells}
-    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**done))
-    _finish_if_complete(connection, row.id, keep)
-
-
-def _fail(connection: Connection, row: Any, failed: FailedQuery, cells: int, keep: timedelta | None) -> None:
-    """Store a failed query of a locked search that has a run."""
-    of_query = and_(FAILURES.c.run_id == row.run_id, FAILURES.c.number == failed.number)
-    connection.execute(delete(FAILURES).where(of_query))
-    values = {"run_id": row.run_id, "number": failed.number, "reason": failed.reason}
-    connection.execute(insert(FAILURES), values)
-    of_row = and_(SEARCH_QUERIES.c.search_id == row.id, SEARCH_QUERIES.c.number == failed.number)
-    ended = {"state": FAILED, "lease_owner": None, "lease_until": None}
-    connection.execute(update(SEARCH_QUERIES).where(of_row).values(**ended))
-    counted = {"n_failed": SEARCHES.c.n_failed + 1, "cells_done": SEARCHES.c.cells_done + cells}
-    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**counted))
-    _finish_if_complete(connection, row.id, keep)
-
-
-def _finish_if_complete(connection: Connection, search_id: int, keep: timedelta | None) -> None:
-    row: Any = connection.execute(select(SEARCHES).where(SEARCHES.c.id == search_id)).one()
-    if row.n_done + row.n_failed < row.n_queries:
-        return
-    first = select(FAILURES.c.reason).where(FAILURES.c.run_id == row.run_id).order_by(FAILURES.c.number).limit(1)
-    reason = None if row.n_done else connection.execute(first).scalar()
-    _end(connection, row, DONE if row.n_done else FAILED, reason, keep)
-
-
-def _end(connection: Connection, row: Any, state: str, reason: str | None, keep: timedelta | None) -> None:
-    """End a locked search, and its run if it has one."""
-    now = utc_now()
-    expires = None if keep is None else now + keep
-    values = {"state": state, "reason": reason, "finished_at": now, "expires_at": expires}
-    connection.execute(update(SEARCHES).where(SEARCHES.c.id == row.id).values(**values))
-    connection.execute(delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == row.id))
-    if row.run_id is not None:
-        complete = row.n_done + row.n_failed >= row.n_queries
-        ended = {"state": FINISHED, "finished_at": now} if complete else {"state": INTERRUPTED}
-        connection.execute(update(RUNS).where(RUNS.c.id == row.run_id).values(**ended))

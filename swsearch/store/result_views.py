@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, cast, func, select
+from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, bindparam, cast, func, select
 
 from swsearch.errors import StoreError
 from swsearch.hits.hit import Hit
@@ -135,6 +135,14 @@ class QuerySummary:
     best_bits: float | None
 
 
+_QUERY: Final = select(QUERIES).where(QUERIES.c.run_id == bindparam("run"), QUERIES.c.number == bindparam("query"))
+_OF_QUERY = HITS.c.query_id == bindparam("of")
+_RANKED: Final = (
+    select(HITS).where(_OF_QUERY).order_by(HITS.c.rank, HITS.c.hsp).offset(bindparam("skip")).limit(bindparam("most"))
+)
+_LAST_RANK: Final = select(func.max(HITS.c.rank)).where(_OF_QUERY)
+
+
 class ResultViews(HitStore):
     """A store with these parts of results; parameters and errors are those of ``HitStore``.
 
@@ -199,12 +207,16 @@ class ResultViews(HitStore):
 
 def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | None:
     """The row of a query of a run, or None if it is not committed."""
-    wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
-    return connection.execute(select(QUERIES).where(wanted)).first()
+    return connection.execute(_QUERY, {"run": run_id, "query": number}).first()
 
 
 def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
     """A page of the hits of ``query``, a row of the table of queries."""
+    n_subjects = connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
+    if view.sort == "rank" and not view.descending and not view.keep:
+        page = {"of": query.id, "skip": view.offset, "most": view.limit}
+        hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
+        return HitPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
     of_query = HITS.c.query_id == query.id
     kept = and_(of_query, *_conditions(view.keep, query))
     n_matching = query.n_hits
@@ -216,7 +228,6 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPag
     chosen = select(HITS).where(of_query, HITS.c.rank.in_({rank for rank, _ in found}))
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
-    n_subjects = connection.execute(select(func.max(HITS.c.rank)).where(of_query)).scalar() or 0
     return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
 
 
@@ -308,6 +319,10 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
 
 
 def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
+    if view.sort == "rank":
+        if view.descending:
+            return keys.order_by(HITS.c.rank.desc(), HITS.c.hsp.desc())
+        return keys.order_by(HITS.c.rank, HITS.c.hsp)
     sorted_by: dict[str, ColumnElement[Any]] = {
         "id": func.lower(HITS.c.subject_header),
         "length": HITS.c.subject_length,
@@ -321,10 +336,6 @@ def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
         "query_start": HITS.c.query_start,
         "subject_start": HITS.c.subject_start,
     }
-    if view.sort == "rank":
-        if view.descending:
-            return keys.order_by(HITS.c.rank.desc(), HITS.c.hsp.desc())
-        return keys.order_by(HITS.c.rank, HITS.c.hsp)
     value = sorted_by[view.sort]
     ordered = value.desc() if view.descending else value.asc()
     return keys.order_by(value.is_(None), ordered, HITS.c.rank, HITS.c.hsp)

@@ -161,12 +161,15 @@ class Batch:
     database : SearchedDatabase
     options : mapping
     queries : tuple of ClaimedQuery
+    keys : mapping of int to str
+        The keys of their searches, by the ``id`` of the search.
     """
 
     fingerprint: str
     database: SearchedDatabase
     options: Parameters
     queries: tuple[ClaimedQuery, ...]
+    keys: Mapping[int, str]
 
 
 @dataclass(frozen=True)

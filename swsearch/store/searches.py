@@ -12,9 +12,10 @@ import json
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import Refused, SearchNotFound, StoreError
@@ -41,6 +42,31 @@ from swsearch.store.service_models import (
     WORKERS,
 )
 from swsearch.store.session import reading
+
+_WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
+_WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
+_SUBMITTED_BEFORE: Final = select(SEARCHES).where(
+    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("idempotency_key")
+)
+_INSERT_SEARCH: Final = insert(SEARCHES).returning(SEARCHES)
+_INSERT_QUERIES: Final = insert(SEARCH_QUERIES)
+_RUN_WITH_RESULTS: Final = (
+    select(SEARCHES.c.run_id)
+    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE, SEARCHES.c.n_failed == 0)
+    .where(SEARCHES.c.run_id.is_not(None))
+    .order_by(SEARCHES.c.id.desc())
+    .limit(1)
+)
+_MINE = (SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.state.in_(UNFINISHED))
+_MY_CELLS: Final = select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served)).where(*_MINE)
+_CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
+_ACTIVE: Final = select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)).distinct()
+_WAITING: Final = (
+    select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
+    .where(SEARCHES.c.state.in_(UNFINISHED))
+    .order_by(SEARCHES.c.id)
+)
+_SEEN_WORKERS: Final = select(WORKERS).where(WORKERS.c.seen_at >= bindparam("since")).order_by(WORKERS.c.id)
 
 
 class SearchStore(HitStore):
@@ -113,8 +139,10 @@ class SearchStore(HitStore):
                     connection,
                     {**values, **known, "served": 0, "started_at": now, "finished_at": now, "expires_at": expires},
                 ), True
-            _check_limits(connection, new, now, *limits)
-            served = _enter_queue(connection, new.owner)
+            mine: Any = connection.execute(_MY_CELLS, {"owner": new.owner}).one()
+            _check_limits(connection, new, now, int(mine[0] or 0), *limits)
+            _enter_queue(connection, new.owner)
+            served = int(mine[1] or 0)  # the counters of an owner's searches are lifted among each other, too
             stored = _inserted(connection, {**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": served})
             rows = [
                 {
@@ -123,7 +151,7 @@ class SearchStore(HitStore):
                 }
                 for number, query in enumerate(new.queries)
             ]  # fmt: skip
-            connection.execute(insert(SEARCH_QUERIES), rows)
+            connection.execute(_INSERT_QUERIES, rows)
             _count_usage(connection, new, now)
             return stored, True
 
@@ -131,8 +159,9 @@ class SearchStore(HitStore):
     def _submitted_before(connection: Connection, new: NewSearch) -> StoredSearch | None:
         if new.idempotency_key is None:
             return None
-        with_key = (SEARCHES.c.owner == new.owner) & (SEARCHES.c.idempotency_key == new.idempotency_key)
-        row = connection.execute(select(SEARCHES).where(with_key)).first()
+        row = connection.execute(
+            _SUBMITTED_BEFORE, {"owner": new.owner, "idempotency_key": new.idempotency_key}
+        ).first()
         if row is None:
             return None
         found = stored_search(row)
@@ -153,7 +182,7 @@ class SearchStore(HitStore):
             There is no such search.
         """
         with reading(self._engine) as connection:
-            row = connection.execute(select(SEARCHES).where(SEARCHES.c.key == key)).first()
+            row = connection.execute(_WITH_KEY, {"key": key}).first()
             if row is None or owner not in (None, row.owner):
                 raise SearchNotFound(key)
             return stored_search(row)
@@ -161,7 +190,7 @@ class SearchStore(HitStore):
     def searches_with(self, keys: Sequence[str]) -> dict[str, StoredSearch]:
         """The searches with these keys that exist."""
         with reading(self._engine) as connection:
-            rows = connection.execute(select(SEARCHES).where(SEARCHES.c.key.in_(keys)))
+            rows = connection.execute(_WITH_KEYS, {"keys": list(keys)})
             return {row.key: stored_search(row) for row in rows}
 
     def searches_of(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
@@ -197,9 +226,8 @@ class SearchStore(HitStore):
     def waiting(self) -> list[Waiting]:
         """All unfinished searches, oldest first."""
         with reading(self._engine) as connection:
-            columns = (SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
-            found = select(*columns).where(SEARCHES.c.state.in_(UNFINISHED)).order_by(SEARCHES.c.id)
-            return [Waiting(row.key, row.owner, row.cells - row.cells_done) for row in connection.execute(found)]
+            found = connection.execute(_WAITING)
+            return [Waiting(row.key, row.owner, row.cells - row.cells_done) for row in found]
 
     def counts(self) -> dict[str, int]:
         """Number of searches by their state."""
@@ -216,10 +244,10 @@ class SearchStore(HitStore):
     def workers(self, seen_within: timedelta) -> list[SeenWorker]:
         """The workers that were alive within this time."""
         with reading(self._engine) as connection:
-            found = select(WORKERS).where(WORKERS.c.seen_at >= store_time(connection) - seen_within)
+            since = store_time(connection) - seen_within
             return [
                 SeenWorker(row.id, row.host, row.engine, row.cells_per_second, row.seen_at)
-                for row in connection.execute(found.order_by(WORKERS.c.id))
+                for row in connection.execute(_SEEN_WORKERS, {"since": since})
             ]
 
     def delete_expired(self) -> int:
@@ -244,32 +272,33 @@ def store_time(connection: Connection) -> datetime:
 
 
 def _inserted(connection: Connection, values: dict[str, Any]) -> StoredSearch:
-    return stored_search(connection.execute(insert(SEARCHES).returning(SEARCHES), values).one())
+    empty = {"run_id": None, "started_at": None, "finished_at": None, "expires_at": None, "reason": None}
+    return stored_search(connection.execute(_INSERT_SEARCH, {**empty, **values}).one())
 
 
 def _run_with_results(connection: Connection, content: str) -> int | None:
     """The run of a search with the same content whose queries were all searched."""
-    complete = (SEARCHES.c.content == content) & (SEARCHES.c.state == DONE) & (SEARCHES.c.n_failed == 0)
-    found = select(SEARCHES.c.run_id).where(complete, SEARCHES.c.run_id.is_not(None)).order_by(SEARCHES.c.id.desc())
-    run_id: int | None = connection.execute(found.limit(1)).scalar()
+    run_id: int | None = connection.execute(_RUN_WITH_RESULTS, {"content": content}).scalar()
     return run_id
 
 
 def _check_limits(
-    connection: Connection, new: NewSearch, now: datetime, queued_cells: int | None, daily_cells: int | None
+    connection: Connection,
+    new: NewSearch,
+    now: datetime,
+    queued: int,
+    queued_cells: int | None,
+    daily_cells: int | None,
 ) -> None:
-    if queued_cells is not None:
-        mine = (SEARCHES.c.owner == new.owner) & SEARCHES.c.state.in_(UNFINISHED)
-        queued = connection.execute(select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done)).where(mine)).scalar()
-        if int(queued or 0) + new.cells > queued_cells:
-            raise Refused(
-                "queue_full",
-                f"your unfinished searches have {int(queued or 0):,} cells, and with this one's {new.cells:,} more "
-                f"than the {queued_cells:,} that an owner may have; wait until some are done, or send fewer queries",
-            )
+    if queued_cells is not None and queued + new.cells > queued_cells:
+        raise Refused(
+            "queue_full",
+            f"your unfinished searches have {queued:,} cells, and with this one's {new.cells:,} more "
+            f"than the {queued_cells:,} that an owner may have; wait until some are done, or send fewer queries",
+        )
     if daily_cells is not None:
-        today = (USAGE.c.owner == new.owner) & (USAGE.c.day == now.date().isoformat())
-        used = int(connection.execute(select(USAGE.c.cells).where(today)).scalar() or 0)
+        today = {"owner": new.owner, "day": now.date().isoformat()}
+        used = int(connection.execute(_CELLS_OF_DAY, today).scalar() or 0)
         if used + new.cells > daily_cells:
             raise Refused(
                 "daily_limit",
@@ -278,43 +307,51 @@ def _check_limits(
             )
 
 
-def _enter_queue(connection: Connection, owner: str) -> int:
-    """Lift the counter of an owner who was idle; returns the counter of the new search.
+def _enter_queue(connection: Connection, owner: str) -> None:
+    """Lift the counter of an owner who was idle.
 
     As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
-    counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again. The counters of
-    an owner's searches are lifted among each other in the same way.
+    counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again.
     """
-    active = select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)).distinct()
-    owners = set(connection.execute(active).scalars())
+    owners = set(connection.execute(_ACTIVE).scalars())
+    if owner in owners:
+        return
     if not owners:
         connection.execute(delete(OWNERS))
-    if owner not in owners:
-        counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(owners))
-        least = connection.execute(counters).scalar() or 0
-        found = connection.execute(select(OWNERS.c.served).where(OWNERS.c.owner == owner)).scalar()
-        if found is None:
-            row = upsert(connection, OWNERS).values(owner=owner, served=least)
-            connection.execute(row.on_conflict_do_nothing())
-        elif found < least:
-            connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
-    mine = (SEARCHES.c.owner == owner) & SEARCHES.c.state.in_(UNFINISHED)
-    return int(connection.execute(select(func.min(SEARCHES.c.served)).where(mine)).scalar() or 0)
+    counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(owners))
+    least = (connection.execute(counters).scalar() or 0) if owners else 0
+    found = connection.execute(select(OWNERS.c.served).where(OWNERS.c.owner == owner)).scalar()
+    if found is None:
+        row = upsert(connection, OWNERS).values(owner=owner, served=least)
+        connection.execute(row.on_conflict_do_nothing())
+    elif found < least:
+        connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
 
 
 def upsert(connection: Connection, table: Table) -> Any:
     """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
-    if connection.dialect.name == "postgresql":
+    return _insert(connection.dialect.name)(table)
+
+
+def _insert(dialect: str) -> Any:
+    if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
 
-        return postgresql.insert(table)
+        return postgresql.insert
     from sqlalchemy.dialects import sqlite
 
-    return sqlite.insert(table)
+    return sqlite.insert
+
+
+@cache
+def _usage_statement(dialect: str) -> Any:
+    """Adds to the usage of an owner and a day, with a statement of its own for each kind of database."""
+    row = _insert(dialect)(USAGE)
+    sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
+    return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
 
 
 def _count_usage(connection: Connection, new: NewSearch, now: datetime) -> None:
     added = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
-    row = upsert(connection, USAGE).values(owner=new.owner, day=now.date().isoformat(), **added)
-    sums = {name: USAGE.c[name] + number for name, number in added.items()}
-    connection.execute(row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums))
+    values = {"owner": new.owner, "day": now.date().isoformat(), **added}
+    connection.execute(_usage_statement(connection.dialect.name), values)

@@ -13,12 +13,14 @@ import logging
 import os
 import re
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, inspect, select, text
 from sqlalchemy.engine import URL, make_url
@@ -168,9 +170,31 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that commits completely or not at all."""
-    with translated(engine.url), engine.execution_options(swsearch_writes=True).begin() as connection:
-        yield connection
+    """A connection in a transaction that commits completely or not at all.
+
+    SQLite has one writer at a time, and those who wait look again after pauses of up to a tenth of a second. Threads
+    of one process therefore take turns before they ask SQLite.
+    """
+    is_sqlite = engine.dialect.name == "sqlite"
+    with translated(engine.url), _turn(engine) if is_sqlite else nullcontext(), engine.connect() as connection:
+        writer = connection.execution_options(swsearch_writes=True)
+        with writer.begin():
+            yield writer
+
+
+_TURNS: Final[WeakKeyDictionary[Engine, threading.Lock]] = WeakKeyDictionary()
+
+
+@contextmanager
+def _turn(engine: Engine) -> Iterator[None]:
+    """The turn of this thread; after the time for which SQLite waits, SQLite is asked without it."""
+    lock = _TURNS.setdefault(engine, threading.Lock())
+    is_mine = lock.acquire(timeout=BUSY_SECONDS)
+    try:
+        yield
+    finally:
+        if is_mine:
+            lock.release()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ those of :mod:`swsearch.service.web.answers`.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -21,7 +21,7 @@ from swsearch.service.requests import Submission
 from swsearch.service.web import models
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, Download
-from swsearch.service.web.state import Service
+from swsearch.service.web.state import SearchStatus, Service
 from swsearch.store.result_views import SORTS, HitFilter, HitView
 
 MAX_WAIT: Final = 50.0
@@ -51,6 +51,7 @@ router = APIRouter(prefix="/api/v1", responses=_ERRORS)
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
+Wait = Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
@@ -73,23 +74,37 @@ def owner_of(request: Request) -> str:
     "/searches", status_code=201, response_model=models.Search,
     responses={200: {"model": models.Search, "description": "The search was submitted before, with the same key."}},
 )  # fmt: skip
-def submit(
+async def submit(
     request: Request,
-    response: Response,
     body: models.SearchRequest,
+    wait: Wait = 0,
     idempotency_key: Annotated[
         str | None, Header(description="A second request with it gives the same search.")
     ] = None,
-) -> models.Search:
+) -> Response:
     """Submit a search; it goes on if this connection, or this server, ends."""
     if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key)
-    status, is_new = service_of(request).submit(submission, owner_of(request))
-    if not is_new:
-        response.status_code = 200
-    response.headers["Location"] = f"{request.scope.get('root_path', '')}/api/v1/searches/{status.search.key}"
-    return models.search_answer(status)
+    service, owner = service_of(request), owner_of(request)
+    stored, is_new = await run_in_threadpool(service.submit, submission, owner)
+    location = f"{request.scope.get('root_path', '')}/api/v1/searches/{stored.key}"
+    status = None if stored.is_finished else await _finished(request, stored.key, wait)
+    if status is None:
+        status = await run_in_threadpool(service.status_of, stored)
+    return _written(status, 201 if is_new else 200, {"Location": location})
+
+
+async def _finished(request: Request, key: str, wait: float) -> SearchStatus | None:
+    """The status of a search after its end; None if that does not come in time."""
+    hub: Hub = request.app.state.hub
+    return await hub.finished(key, wait) if wait else None
+
+
+def _written(status: SearchStatus, code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer with a status, written by the model itself: many clients repeat this request."""
+    content = models.search_answer(status).model_dump_json()
+    return Response(content, code, headers, media_type="application/json")
 
 
 @router.get("/searches", response_model=list[models.Search])
@@ -103,20 +118,16 @@ def searches(
 
 
 @router.get("/searches/{key}", response_model=models.Search)
-async def search(
-    request: Request,
-    key: Key,
-    wait: Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")] = 0,
-) -> Response:
+async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
     """A search and how far it is."""
     service, owner = service_of(request), owner_of(request)
     status = await run_in_threadpool(service.status, key, owner)
     if wait and not status.search.is_finished:
-        hub: Hub = request.app.state.hub
-        await hub.finished(key, wait)
+        finished = await _finished(request, key, wait)
+        if finished is not None:
+            return _written(finished)
         status = await run_in_threadpool(service.status, key, owner)
-    # Written by the model itself: this is the request that many clients repeat.
-    return Response(models.search_answer(status).model_dump_json(), media_type="application/json")
+    return _written(status)
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
@@ -139,7 +150,7 @@ async def events(request: Request, key: Key) -> EventSourceResponse:
 def cancel(request: Request, key: Key) -> models.Search:
     """Cancel a search; one that is finished stays as it is."""
     status = service_of(request).cancel(key, owner_of(request))
-    request.app.state.hint()
+    request.app.state.changed(key)
     return models.search_answer(status)
 
 

@@ -1,8 +1,8 @@
 """The FastAPI application of the web process: :func:`create_app`.
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.web.state.Service`), ``hub`` (who waits for a change),
-``hint()`` (wakes the worker and everybody who waits) and ``settings``. ``request.state`` has ``owner`` and
-``request_id``.
+``changed(key)`` (wakes the worker and everybody who waits for a search) and ``settings``. ``request.state`` has
+``owner`` and ``request_id``.
 """
 
 from __future__ import annotations
@@ -75,15 +75,15 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = service
     app.state.hub = hub
 
-    def hint() -> None:
+    def changed(key: str) -> None:
         supervisor.hint()
         with suppress(RuntimeError):
             loop = supervisor.loop
             if loop is not None:
-                loop.call_soon_threadsafe(hub.hint)
+                loop.call_soon_threadsafe(hub.hint, [key])
 
-    app.state.hint = hint
-    service.on_submit = hint
+    app.state.changed = changed
+    service.on_submit = supervisor.hint
     app.add_middleware(Guard, service=service, metrics=metrics)
     add_error_answers(app, router.routes)
     app.include_router(router)

@@ -1,14 +1,14 @@
 """Who waits for a change of a search: streams of events, and requests that are held until there is something to say.
 
-One task looks at all searches that anybody waits for in one query, when a worker hints at a change and otherwise twice
-a second, so that a thousand streams cost the store as much as one.
+One task looks at the searches that anybody waits for: at those that a worker says it has changed, at once, and at all
+of them twice a second. A thousand streams so cost the store one statement at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -18,9 +18,9 @@ from swsearch.errors import SearchNotFound, SwSearchError
 from swsearch.service.web.state import SearchStatus, Service
 
 LOOK_SECONDS: Final = 0.5
-"""Time between two looks without a hint."""
-_PAUSE_SECONDS: Final = 0.02
-"""Shortest time between two looks."""
+"""Time between two looks at all searches."""
+_PAUSE: Final = 2.0
+"""Time between two looks, in units of the time that the first of them took: a third of the time is spent on looks."""
 
 
 class Hub:
@@ -28,10 +28,12 @@ class Hub:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._watched: Counter[str] = Counter()
+        self._watched: dict[str, set[asyncio.Event]] = {}
+        """For each search, an event of everybody who waits for it; set when it was looked at."""
         self._found: dict[str, SearchStatus | None] = {}
         self._hint = asyncio.Event()
-        self._looked = asyncio.Condition()
+        self._hinted: set[str] = set()
+        self._looks_at_all = 0.0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -45,8 +47,12 @@ class Hub:
             with suppress(asyncio.CancelledError):
                 await self._task
 
-    def hint(self) -> None:
-        """Look now: something may have changed."""
+    def hint(self, keys: Iterable[str] | None = None) -> None:
+        """Look now: these searches may have changed; without keys, any."""
+        if keys is None:
+            self._looks_at_all = 0.0
+        else:
+            self._hinted.update(keys)
         self._hint.set()
 
     async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
@@ -57,16 +63,17 @@ class Hub:
         SearchNotFound
             It was deleted.
         """
-        self._watched[key] += 1
+        looked = asyncio.Event()
+        self._watched.setdefault(key, set()).add(looked)
         self._found.pop(key, None)
-        self._hint.set()
+        self.hint([key])
         last: SearchStatus | None = None
         try:
             while True:
-                async with self._looked:
-                    while key not in self._found or (last is not None and self._found[key] == last):
-                        await self._looked.wait()
-                    found = self._found[key]
+                while key not in self._found or (last is not None and self._found[key] == last):
+                    looked.clear()
+                    await looked.wait()
+                found = self._found[key]
                 if found is None:
                     raise SearchNotFound(key)
                 last = found
@@ -74,17 +81,19 @@ class Hub:
                 if found.search.is_finished:
                     return
         finally:
-            self._watched[key] -= 1
-            if self._watched[key] <= 0:
+            self._watched[key].discard(looked)
+            if not self._watched[key]:
                 del self._watched[key]
                 self._found.pop(key, None)
 
-    async def finished(self, key: str, seconds: float) -> None:
-        """Return when a search is finished, deleted, or the time is over."""
+    async def finished(self, key: str, seconds: float) -> SearchStatus | None:
+        """Return when a search is finished, with its status, or when it is deleted or the time is over, with None."""
         with suppress(TimeoutError, SearchNotFound):
             async with asyncio.timeout(seconds):
-                async for _ in self.changes(key):
-                    pass
+                async for status in self.changes(key):
+                    if status.search.is_finished:
+                        return status
+        return None
 
     async def _look(self) -> None:
         while True:
@@ -92,16 +101,23 @@ class Hub:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._hint.wait()
             self._hint.clear()
-            keys = list(self._watched)
+            began = time.monotonic()
+            if began >= self._looks_at_all:
+                keys = list(self._watched)
+                self._looks_at_all = began + LOOK_SECONDS
+            else:
+                keys = [key for key in self._hinted if key in self._watched]
+            self._hinted.clear()
             if not keys:
-                await self._hint.wait()
                 continue
             try:
                 found = await run_in_threadpool(self._service.statuses, keys)
             except SwSearchError:
                 await asyncio.sleep(LOOK_SECONDS)
+                self._looks_at_all = 0.0
                 continue
-            async with self._looked:
-                self._found.update({key: found.get(key) for key in keys if key in self._watched})
-                self._looked.notify_all()
-            await asyncio.sleep(_PAUSE_SECONDS)
+            for key in keys:
+                for looked in self._watched.get(key, ()):
+                    self._found[key] = found.get(key)
+                    looked.set()
+            await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))

@@ -22,7 +22,7 @@ from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
 from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
-from swsearch.store.search_records import StoredSearch, UsageOfDay
+from swsearch.store.search_records import StoredSearch, UsageOfDay, Waiting
 from swsearch.store.searches import SearchStore
 from swsearch.store.tokens import TokenStore
 
@@ -70,7 +70,8 @@ class Service(Closeable):
         self.download_slots = threading.BoundedSemaphore(settings.limits.downloads)
         self.on_submit: Callable[[], None] = lambda: None
         self._lock = threading.Lock()
-        self._forecasts: tuple[float, dict[str, SearchForecast]] = (-1.0, {})
+        self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
+        """When the forecasts were made, of what, with which speed, and the forecasts."""
         self._owners: dict[str, tuple[float, str | None]] = {}
 
     def close(self) -> None:
@@ -98,7 +99,7 @@ class Service(Closeable):
 
     # --- searches ---
 
-    def submit(self, submission: Submission, owner: str) -> tuple[SearchStatus, bool]:
+    def submit(self, submission: Submission, owner: str) -> tuple[StoredSearch, bool]:
         """Accept a search; returns it, and whether it is new.
 
         Raises
@@ -114,7 +115,7 @@ class Service(Closeable):
         )
         if not stored.is_finished:
             self.on_submit()
-        return self._status(stored), is_new
+        return stored, is_new
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """A search of the owner.
@@ -124,36 +125,41 @@ class Service(Closeable):
         SearchNotFound
             There is no such search.
         """
-        return self._status(self.store.search(key, owner))
+        return self.status_of(self.store.search(key, owner))
 
     def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:
         """The searches with these keys that exist, whoever owns them."""
-        return {key: self._status(search) for key, search in self.store.searches_with(keys).items()}
+        return {key: self.status_of(search) for key, search in self.store.searches_with(keys).items()}
 
     def history(self, owner: str, limit: int = 50, before: str | None = None) -> list[SearchStatus]:
         """The owner's newest searches, or those older than the search ``before``."""
         last = None if before is None else self.store.search(before, owner).id
-        return [self._status(search) for search in self.store.searches_of(owner, limit, last)]
+        return [self.status_of(search) for search in self.store.searches_of(owner, limit, last)]
 
     def cancel(self, key: str, owner: str) -> SearchStatus:
         """Cancel a search of the owner, unless it is finished."""
-        return self._status(self.store.cancel(key, owner))
+        return self.status_of(self.store.cancel(key, owner))
 
-    def _status(self, search: StoredSearch) -> SearchStatus:
+    def status_of(self, search: StoredSearch) -> SearchStatus:
+        """A search with its forecast."""
         if search.is_finished:
             return SearchStatus(search, None)
         forecast = self.forecasts().get(search.key)
         if forecast is None:  # the search was submitted after those forecasts were made
-            forecast = self.forecasts(anew=True).get(search.key)
+            with self._lock:
+                _, waiting, speed, _ = self._forecasts
+            mine = Waiting(search.key, search.owner, search.cells - search.cells_done)
+            forecast = forecasts([*waiting, mine], speed)[search.key]
         return SearchStatus(search, forecast)
 
-    def forecasts(self, *, anew: bool = False) -> dict[str, SearchForecast]:
-        """The forecasts of all unfinished searches: at most a quarter of a second old, or made ``anew``."""
+    def forecasts(self) -> dict[str, SearchForecast]:
+        """The forecasts of all unfinished searches, at most a quarter of a second old."""
         with self._lock:
-            if anew or time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
+            if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
                 speed = sum(worker.cells_per_second for worker in self.store.workers(SEEN_WITHIN))
-                self._forecasts = (time.monotonic(), forecasts(self.store.waiting(), speed))
-            return self._forecasts[1]
+                waiting = self.store.waiting()
+                self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
+            return self._forecasts[3]
 
     # --- results ---
 

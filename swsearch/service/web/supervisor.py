@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -17,6 +17,8 @@ from swsearch.service.logs import log
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 """Seconds between the death of a worker and the start of the next; doubled at each death without a batch between."""
+_LINE_BYTES: Final = 1 << 20
+"""Longest line of a worker; it may have the keys of all searches of a batch."""
 DRAIN_SECONDS: Final = 60.0
 """Time that a worker has to finish what it has in hand when the server stops."""
 
@@ -29,12 +31,17 @@ class Supervisor:
     command : sequence of str
         The command of the worker.
     on_change : callable
-        Called when the worker hints at a change.
+        Called with the keys of the searches that have changed, or with None if any of them may have.
     on_restart : callable
         Called when a worker died and is started again.
     """
 
-    def __init__(self, command: Sequence[str], on_change: Callable[[], None], on_restart: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        on_change: Callable[[Iterable[str] | None], None],
+        on_restart: Callable[[], None],
+    ) -> None:
         self._command = command
         self._on_change = on_change
         self._on_restart = on_restart
@@ -81,22 +88,25 @@ class Supervisor:
     async def _run(self) -> None:
         pause = _FIRST_PAUSE
         while not self._stopping:
-            self._process = process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE)
+            self._process = process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
+            )
             if self._stopping and process.stdin is not None:
                 process.stdin.close()
             assert process.stdout is not None
             async for line in process.stdout:
-                if line == b"ready\n":
+                word, *keys = line.decode("ascii", "replace").split()
+                if word == "ready":
                     self.is_ready = True
                 else:
                     pause = _FIRST_PAUSE
-                self._on_change()
+                self._on_change(keys or None)
             code = await process.wait()
             self.is_ready = False
             if self._stopping:
                 return
             log("worker died", "error", code=code, restart_in_seconds=pause)
             self._on_restart()
-            self._on_change()
+            self._on_change(None)
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 2)

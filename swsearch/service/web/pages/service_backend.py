@@ -71,7 +71,7 @@ class ServiceBackend:
         try:
             text = plain_text(request.sequences, self._service.settings.limits)
             submission = Submission(text, request.database, options, None if alphabet is None else str(alphabet))
-            status, _ = self._service.submit(submission, owner)
+            stored, _ = self._service.submit(submission, owner)
         except Refused as error:
             raise RequestRefused(_FIELDS.get(error.code, "sequences"), str(error)) from error
         except AlphabetMismatch as error:
@@ -79,7 +79,7 @@ class ServiceBackend:
             is_translation = str(error).startswith(request.database)
             field = "translate" if is_translation else "sequences" if alphabet is None else "alphabet"
             raise RequestRefused(field, str(error)) from error
-        return status.search.key
+        return stored.key
 
     def status(self, owner: str, reference: str) -> SearchStatus:
         """The state of a search, or of a stored run."""

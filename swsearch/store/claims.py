@@ -1,0 +1,238 @@
+"""Which queries a worker is given next, and their leases: the inner part of :meth:`WorkStore.claim`.
+
+Everything happens in the transaction of the caller. A batch may have one query of each of hundreds of searches, so
+every step has a statement for all of them, not one for each.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
+
+from swsearch.store.search_records import MEGACELL, ClaimedQuery
+from swsearch.store.searches import upsert
+from swsearch.store.service_models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
+
+MAX_QUERIES: Final = 4096
+"""Largest number of queries of a batch."""
+_PAGE: Final = 256
+"""Number of queries or searches that one statement reads."""
+_SMALL: Final = 4
+"""Largest number of queries of a search whose queries are read together with those of other searches."""
+
+Query = tuple[int, int]
+"""A search's ``id`` and the number of a query in it."""
+
+_OF_SEARCH = SEARCH_QUERIES.c.search_id == SEARCHES.c.id
+_CANDIDATES: Final = select(
+    SEARCHES.c.served, SEARCHES.c.cells, SEARCHES.c.id, SEARCHES.c.owner, SEARCHES.c.fingerprint, SEARCHES.c.key,
+    SEARCHES.c.database_name, SEARCHES.c.database_digest, SEARCHES.c.n_queries,
+).where(SEARCHES.c.state.in_(UNFINISHED), exists().where(_OF_SEARCH, SEARCH_QUERIES.c.state == QUEUED))  # fmt: skip
+_COUNTERS: Final = select(OWNERS.c.owner, OWNERS.c.served)
+_NEVER_LOST = and_(SEARCH_QUERIES.c.state == QUEUED, SEARCH_QUERIES.c.losses == 0)
+_NEXT_OF_ONE: Final = (
+    select(SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.cells)
+    .where(SEARCH_QUERIES.c.search_id == bindparam("of"), _NEVER_LOST, SEARCH_QUERIES.c.number > bindparam("after"))
+    .order_by(SEARCH_QUERIES.c.number)
+    .limit(_PAGE)
+)
+_NEXT_OF_MANY: Final = (
+    select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number, SEARCH_QUERIES.c.cells)
+    .where(SEARCH_QUERIES.c.search_id.in_(bindparam("of", expanding=True)), _NEVER_LOST)
+    .order_by(SEARCH_QUERIES.c.number)
+)
+_LOST: Final = (
+    select(SEARCH_QUERIES.c.number)
+    .where(SEARCH_QUERIES.c.search_id == bindparam("of"), SEARCH_QUERIES.c.state == QUEUED)
+    .order_by(SEARCH_QUERIES.c.losses, SEARCH_QUERIES.c.number)
+    .limit(1)
+)
+_LOCK: Final = (
+    select(SEARCHES.c.id)
+    .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
+    .order_by(SEARCHES.c.id)
+    .with_for_update()
+)
+_THESE = tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True))
+_FREE: Final = (
+    select(SEARCH_QUERIES)
+    .where(_THESE, SEARCH_QUERIES.c.state == QUEUED)
+    .order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
+    .with_for_update(skip_locked=True)
+)
+_GIVE: Final = (
+    update(SEARCH_QUERIES)
+    .where(_THESE)
+    .values(state=LEASED, lease_owner=bindparam("worker"), lease_until=bindparam("until"))
+)
+_CHARGE: Final = (
+    update(SEARCHES).where(SEARCHES.c.id == bindparam("of")).values(served=SEARCHES.c.served + bindparam("cost"))
+)
+
+
+@dataclass(order=True)
+class Candidate:
+    """A search with queued queries; the smallest of an owner is served next."""
+
+    served: int
+    cells: int
+    id: int
+    owner: str = field(compare=False)
+    fingerprint: str = field(compare=False)
+    key: str = field(compare=False)
+    database_name: str = field(compare=False)
+    database_digest: str = field(compare=False)
+    n_queries: int = field(compare=False)
+
+
+def candidates(connection: Connection) -> list[Candidate]:
+    """All searches with queued queries."""
+    return [Candidate(*row) for row in connection.execute(_CANDIDATES)]
+
+
+def counters(connection: Connection) -> dict[str, int]:
+    """The virtual counters of the owners."""
+    return {row.owner: row.served for row in connection.execute(_COUNTERS)}
+
+
+def choose(
+    connection: Connection, lead: Candidate, together: Sequence[Candidate], counters: Mapping[str, int], budget: int
+) -> list[Query]:
+    """The queries of the next batch, of which the first is that of ``lead``.
+
+    Parameters
+    ----------
+    lead : Candidate
+        The search whose turn it is.
+    together : sequence of Candidate
+        The searches whose queries may be in one batch, ``lead`` among them.
+    counters : mapping of str to int
+    budget : int
+        Number of cells of the batch.
+
+    Returns
+    -------
+    list of Query
+        A query that was lost before is alone, and comes after all others of its search.
+    """
+    never_lost = _never_lost(connection, together)
+    first = next(never_lost[lead.id], None)
+    if first is None:
+        number = connection.execute(_LOST, {"of": lead.id}).scalar()
+        return [] if number is None else [(lead.id, number)]
+    chosen = [(lead.id, first[0])]
+    n_cells = first[1]
+    by_owner: dict[str, list[Candidate]] = {}
+    for search in together:
+        if search is lead:
+            search.served += megacells(first[1])
+        by_owner.setdefault(search.owner, []).append(search)
+    owners = [(counters.get(owner, 0), owner) for owner in by_owner]
+    owners = [(n + (megacells(first[1]) if owner == lead.owner else 0), owner) for n, owner in owners]
+    heapq.heapify(owners)
+    for searches in by_owner.values():
+        heapq.heapify(searches)
+    while owners and len(chosen) < MAX_QUERIES:
+        counter, owner = owners[0]
+        searches = by_owner[owner]
+        found = next(never_lost[searches[0].id], None)
+        if found is None:
+            heapq.heappop(searches)
+            if not searches:
+                heapq.heappop(owners)
+            continue
+        number, cells = found
+        if n_cells + cells > budget:
+            break
+        n_cells += cells
+        chosen.append((searches[0].id, number))
+        searches[0].served += megacells(cells)
+        heapq.heapreplace(searches, searches[0])
+        heapq.heapreplace(owners, (counter + megacells(cells), owner))
+    return chosen
+
+
+def megacells(cells: int) -> int:
+    """Millions of cells, rounded up, so that every query counts."""
+    return -(-cells // MEGACELL)
+
+
+def _never_lost(connection: Connection, searches: Iterable[Candidate]) -> dict[int, Iterator[tuple[int, int]]]:
+    """Number and cells of the queued queries of each search that were never lost, in order."""
+    searches = list(searches)
+    small: dict[int, list[tuple[int, int]]] = {search.id: [] for search in searches if search.n_queries <= _SMALL}
+    for ids in _pages(list(small)):
+        for search_id, number, cells in connection.execute(_NEXT_OF_MANY, {"of": ids}):
+            small[search_id].append((number, cells))
+    return {
+        search.id: iter(small[search.id]) if search.id in small else _pages_of_one(connection, search.id)
+        for search in searches
+    }
+
+
+def _pages_of_one(connection: Connection, search_id: int) -> Iterator[tuple[int, int]]:
+    last = -1
+    while True:
+        page = connection.execute(_NEXT_OF_ONE, {"of": search_id, "after": last}).all()
+        for row in page:
+            yield row.number, row.cells
+        if len(page) < _PAGE:
+            return
+        last = page[-1].number
+
+
+def _pages(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    remaining = iter(items)
+    while page := list(islice(remaining, _PAGE)):
+        yield page
+
+
+def lease(connection: Connection, worker: str, chosen: Sequence[Query], until: datetime) -> list[ClaimedQuery]:
+    """Give a worker the leases of these queries, in this order; those that another has just taken are left out."""
+    alive: set[int] = set()
+    # Searches are locked in the order of their ids, by all transactions, and before their queries.
+    for ids in _pages(sorted({search_id for search_id, _ in chosen})):
+        alive.update(connection.execute(_LOCK, {"of": ids}).scalars())
+    leased: dict[Query, ClaimedQuery] = {}
+    for these in _pages([query for query in chosen if query[0] in alive]):
+        found = [claimed(row) for row in connection.execute(_FREE, {"these": these})]
+        taken = {(query.search_id, query.number): query for query in found}
+        if taken:
+            connection.execute(_GIVE, {"these": list(taken), "worker": worker, "until": until})
+        leased |= taken
+    return [leased[query] for query in chosen if query in leased]
+
+
+def claimed(row: Any) -> ClaimedQuery:
+    """The query of a row of ``search_queries``."""
+    return ClaimedQuery(row.search_id, row.number, row.header, row.letters, row.cells, row.losses)
+
+
+def charge(connection: Connection, queries: Sequence[ClaimedQuery], owners: Mapping[int, str], sign: int) -> None:
+    """Add the cells of queries to the counters of their searches and owners; with the sign -1, take them off.
+
+    Parameters
+    ----------
+    queries : sequence of ClaimedQuery
+    owners : mapping of int to str
+        The owners of their searches, by the ``id`` of the search.
+    sign : int
+    """
+    by_search: dict[int, int] = {}
+    by_owner: dict[str, int] = {}
+    for query in queries:
+        cost = sign * megacells(query.cells)
+        by_search[query.search_id] = by_search.get(query.search_id, 0) + cost
+        by_owner[owners[query.search_id]] = by_owner.get(owners[query.search_id], 0) + cost
+    if by_search:
+        connection.execute(_CHARGE, [{"of": search_id, "cost": cost} for search_id, cost in sorted(by_search.items())])
+    for owner, cost in sorted(by_owner.items()):
+        row = upsert(connection, OWNERS).values(owner=owner, served=max(0, cost))
+        sums = {"served": OWNERS.c.served + cost}
+        connection.execute(row.on_conflict_do_update(index_elements=["owner"], set_=sums))
