@@ -1,0 +1,238 @@
+"""A worker whose engine works in the background gets its next batch before it has finished the current one.
+
+The engine of these tests is the CPU's, which scores when its results are asked for, in the order of the protocol. It
+calls the test at the moments that matter, so that nothing depends on time. Expected values: the rules of
+docs/design/service.md, and the hits of a search without a service.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import BackgroundEngine
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
+from swsearch.service.databases import Databases
+from swsearch.service.requests import Submission, new_search
+from swsearch.service.residents import Residents
+from swsearch.service.settings import Limits
+from swsearch.service.worker import Worker
+from swsearch.store.leases import WorkStore
+from swsearch.store.searches import SearchStore
+
+LETTERS = "MKVLAAGIVGLCAKAYLEWTNQDERSTHPFY"
+
+
+class QueuedScoring:
+    """The scores of one call, computed when they are asked for."""
+
+    def __init__(self, engine, requests, partition):
+        self.engine = engine
+        self.requests = requests
+        self.partition = partition
+
+    def wait_until_prepared(self):
+        pass
+
+    def results(self, progress=None):
+        blocks = self.engine.cpu.score(
+            [request.profile for request in self.requests],
+            self.partition,
+            [request.floor for request in self.requests],
+        )
+        for index, block in enumerate(blocks):
+            if self.engine.on_block is not None:
+                self.engine.on_block(len(blocks) - index, progress or (lambda cells: None))
+            yield index, block
+
+    def cancel(self):
+        pass
+
+
+class QueuedEngine:
+    """An engine that works in the background, as far as a worker can see."""
+
+    name = "cpu"
+    profiles_per_call = 16
+    rows_per_call = 1 << 20
+
+    def __init__(self, cpu):
+        self.cpu = cpu
+        self.on_begin: Callable[[], None] | None = None
+        self.on_block: Callable[[int, Callable[[int], None]], None] | None = None
+
+    def begin(self, requests, partition):
+        if self.on_begin is not None:
+            self.on_begin()
+        return QueuedScoring(self, requests, partition)
+
+    def preload(self, partition):
+        pass
+
+    def explain(self, requests, partition):
+        return []
+
+    def forecast(self, batches, partitions, n_cells, *, floors=True):
+        class _Forecast:
+            seconds = n_cells / 1e9
+
+        return _Forecast()
+
+    def score(self, profiles, partition, floors=None, progress=None):
+        return self.cpu.score(profiles, partition, floors, progress)
+
+    def close(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def offered(databases):
+    """One database, as a service knows it."""
+    return Databases({"few.db": databases / "few.db"})
+
+
+@pytest.fixture
+def searches(tmp_path):
+    with SearchStore(str(tmp_path / "hits.sqlite"), create=True) as store:
+        yield store
+
+
+@contextmanager
+def running(searches, offered):
+    """A worker in a thread, with an engine whose moments the caller has chosen."""
+    with WorkStore(searches.name) as store, Residents(offered, "cpu", 1) as residents:
+        engine = QueuedEngine(residents.engine)
+        assert isinstance(engine, BackgroundEngine)
+        residents.engine = engine
+        worker = Worker(store, residents)
+        yield engine, worker
+
+
+def submit(searches, offered, n_queries, **options):
+    """Store a search of different proteins; return its key."""
+    start = len(searches.searches_of("ann"))
+    queries = [LETTERS[number + start :] + LETTERS * 2 for number in range(n_queries)]
+    text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
+    given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
+    return searches.submit(new_search(given, "ann", offered.current("few.db"), Limits()))[0].key
+
+
+def stored_hits(searches, key):
+    """Query, subject and score of all hits of a search."""
+    found = searches.search(key)
+    assert found.run_id is not None
+    return [
+        (query.number, query.letters, hit.subject_header, hit.score)
+        for query in searches.queries(found.run_id)
+        for hit in query.hits
+    ]
+
+
+def expected_hits(databases, letters):
+    """The same without a service."""
+    with PackedDatabase.open(databases / "few.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, SearchOptions(top=5, evalue=1e6))
+        results = searcher.search([SequenceRecord("", PROTEIN.encode(each), PROTEIN) for each in letters])
+        return [
+            (result.number, result.letters, hit.subject_header, hit.score) for result in results for hit in result.hits
+        ]
+
+
+def run_until(worker, is_over):
+    """Run the worker in a thread until the condition holds."""
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        while not is_over():
+            assert thread.is_alive()
+            time.sleep(0.01)
+    finally:
+        worker.stop()
+        thread.join()
+
+
+def test_the_next_batch_begins_before_the_last_result(searches, offered, databases):
+    keys = [submit(searches, offered, 5)]
+    at_begin = []
+    with running(searches, offered) as (engine, worker):
+
+        def on_begin():
+            if searches.search(keys[0]).state != "queued":
+                at_begin.append([searches.search(key).n_done for key in keys])
+
+        def on_block(n_left, _progress):
+            if n_left == 2 and len(keys) == 1 and searches.search(keys[0]).state == "running":
+                keys.append(submit(searches, offered, 3))
+
+        engine.on_begin, engine.on_block = on_begin, on_block
+        run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
+    assert at_begin == [[0], [4, 0]], "the second batch began when one result of the first was missing"
+    for key in keys:
+        found = stored_hits(searches, key)
+        letters = list(dict.fromkeys(letters for _, letters, _, _ in found))
+        assert found == expected_hits(databases, letters)
+        assert searches.search(key).state == "done"
+
+
+def test_a_cancelled_batch_does_not_end_the_next(searches, offered):
+    keys = [submit(searches, offered, 3)]
+    with running(searches, offered) as (engine, worker):
+
+        def on_block(n_left, progress):
+            if searches.search(keys[0]).state != "running":
+                return
+            if n_left == 3:
+                keys.append(submit(searches, offered, 2))
+            if n_left == 1:
+                assert searches.search(keys[1]).state == "running"
+                searches.cancel(keys[0])
+                while True:  # the engine works until it is told to stop
+                    progress(0)
+                    time.sleep(0.01)
+
+        engine.on_block = on_block
+        run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
+    first, second = (searches.search(key) for key in keys)
+    assert (first.state, first.n_done) == ("cancelled", 2)
+    assert (second.state, second.n_done) == ("done", 2)
+
+
+def test_a_query_that_was_lost_is_searched_alone(searches, offered):
+    lost = submit(searches, offered, 1)
+    with WorkStore(searches.name) as store:
+        known = [offered.current("few.db").searched]
+        assert store.claim("one that dies", known, {"few.db": 10**12}, timedelta(seconds=-1)) is not None
+        assert store.recover(None) == 1
+    first = []
+    at_begin = []
+    with running(searches, offered) as (engine, worker):
+
+        def on_begin():
+            if first:
+                at_begin.append([searches.search(key).state for key in (first[0], lost)])
+
+        def on_block(n_left, _progress):
+            if n_left == 1 and first and len(first) == 1:
+                first.append(submit(searches, offered, 2))
+
+        first.append(submit(searches, offered, 4))
+        engine.on_begin, engine.on_block = on_begin, on_block
+        run_until(worker, lambda: len(first) == 2 and all(searches.search(key).is_finished for key in (*first, lost)))
+    in_flight = [states for states in at_begin if "running" in states]
+    assert in_flight, at_begin
+    assert all(states.count("running") == 1 for states in in_flight), "it has the engine for itself"
+    assert searches.search(lost).state == "done"
