@@ -5,8 +5,8 @@
 
 The database is that of ``benchmark_search.py``. ``swsearch serve`` runs on this host with a new store; each client is a
 thread of one of eight processes, and has one search at a time: it submits a query with `wait`, so that the answer comes
-when the search is done, and reads the first page of its hits. No query is sent twice, because the server answers identical searches from its store. For
-queries of about 350 residues and of at most 200:
+when the search is done, and reads the first page of its hits. No query is sent twice, because the server answers
+identical searches from its store. For queries of about 350 residues and of at most 200:
 
 answer      median seconds of one client from the submission to the page, and of its parts
 one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio

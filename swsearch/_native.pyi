@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.typing import Codes, Lengths, Offsets, ScoreTable
+from swsearch.typing import Codes, Floats, Lengths, Offsets, ScoreTable
 
 # simd/pack
 def gather(
@@ -239,3 +239,7 @@ def instruction_sets() -> list[tuple[str, bool]]:
 
     The functions of this module accept these names, and "auto" for the best usable one.
     """
+
+# simd/statistics
+def exp_parts(x: Floats, mantissa: Floats, exponent: NDArray[np.int32]) -> None: ...
+def normal(z: Floats, cdf: Floats, excess: Floats) -> None: ...

@@ -53,7 +53,8 @@ View<T> view_of(const SomeArray& array, const char* name, std::size_t columns = 
     const auto require = [name](bool condition, const std::string& what) {
         if (!condition) throw nb::type_error((std::string(name) + " must " + what).c_str());
     };
-    const std::string kind = (std::is_signed_v<Element> ? "int" : "uint") + std::to_string(8 * sizeof(Element));
+    const char* const family = std::is_floating_point_v<Element> ? "float" : std::is_signed_v<Element> ? "int" : "uint";
+    const std::string kind = family + std::to_string(8 * sizeof(Element));
     require(array.device_type() == nb::device::cpu::value, "be in this machine's memory");
     require(array.dtype() == nb::dtype<Element>(), "be an array of " + kind);
     const auto number = [](std::size_t n) { return std::to_string(n); };

@@ -259,7 +259,7 @@ class Searcher:
     # --- the steps ---
 
     def search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None = None
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
     ) -> Generator[QueryResult, None, None]:
         """The results of the queries, in the order of the queries, each as soon as it is computed.
 
@@ -269,23 +269,26 @@ class Searcher:
         has started when this method returns. It continues to score while its earlier results are ranked and aligned,
         and its next batch is queued before it finishes the current one. Closing the generator cancels all scoring that
         was started.
+
+        With ``wait_until_prepared``, the method returns when such an engine needs no more of this process, so that what
+        the caller does next does not delay it. A caller that has other results to handle meanwhile sets it to False.
         """
         if isinstance(queries, Sequence):
             for query in queries:
                 self.check(query)
-        results = self._search(queries, progress)
+        results = self._search(queries, progress, wait_until_prepared)
         next(results)  # starts the first batch
         return cast(Generator[QueryResult, None, None], results)
 
     def _search(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool
     ) -> Generator[QueryResult | None, None, None]:
         """Yield None when the first batch has started, then the results."""
         batches = ((batch, self._begin(batch)) for batch in self._batches(queries))
         idle_since = time.perf_counter()
         begun = deque(islice(batches, 1))
         try:
-            for _, scores in begun:
+            for _, scores in begun if wait_until_prepared else ():
                 scores.wait_until_prepared()
             yield None
             while begun:

@@ -1,8 +1,8 @@
 """A worker of a service: takes queries from the store, searches them with a resident engine, and commits the results.
 
 :class:`Worker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
-predicted time, so that whoever comes next waits for seconds at most. An engine that works in the background gets the
-next batch shortly before it has finished the current one, so it is never idle while there is work. A second thread
+predicted time, so that whoever comes next waits for seconds at most. An engine that works in the background has two
+batches, the second of which it begins while the results of the first are ranked, aligned and stored. A second thread
 tells the store that the worker lives, which extends its leases, and hears in return which of them were taken away.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
@@ -37,11 +37,8 @@ from swsearch.store.leases import MAX_LOSSES, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, SearchedDatabase, StoredSearch
 
 BATCH_SECONDS: Final = 2.0
-"""Predicted time of a batch. A longer one would be a little faster, and everybody else would wait longer."""
-LEAD_SECONDS: Final = 0.15
-"""Predicted time that the engine needs for what it has, below which it gets the next batch."""
-LAST_QUERIES: Final = 2
-"""Number of queries left with which it gets the next batch whatever the prediction says; a GPU scores two at once."""
+"""Predicted time of the batches that an engine has. A longer one would be a little faster, and everybody else would
+wait longer."""
 LEASE: Final = timedelta(seconds=60)
 HEARTBEAT_SECONDS: Final = 1.0
 """Time between two heartbeats, and the longest time until a cancelled search is abandoned."""
@@ -95,10 +92,10 @@ class _Flight:
         """Whether one of its queries may have ended a worker; such a query is searched alone."""
         return any(query.losses for query in self.batch.queries)
 
-    def start(self) -> None:
-        """Pass the queries to the engine; one that works in the background begins at once."""
+    def start(self, *, is_first: bool = True) -> None:
+        """Pass the queries to the engine; one that works in the background begins at once, unless it has others."""
         if self.results is None:
-            self.results = self.searcher.search(self._reading(), self._advance)
+            self.results = self.searcher.search(self._reading(), self._advance, wait_until_prepared=is_first)
 
     def _reading(self) -> Iterator[SequenceRecord]:
         yield from self.records
@@ -176,6 +173,7 @@ class Worker:
         self._known: list[SearchedDatabase] = []
         self._recovered = self._noticed = -RECOVER_SECONDS
         self._flights: list[_Flight] = []
+        self._is_background = isinstance(residents.engine, BackgroundEngine)
 
     def stop(self) -> None:
         """Finish the queries in hand, then return from :meth:`run`; a second call gives them back instead."""
@@ -259,29 +257,29 @@ class Worker:
         flight = self._prepared(batch)
         if flight is not None:
             self._flights.append(flight)
-            if len(self._flights) == 1 or self._fly_together(self._flights[0], flight):
-                flight.start()
+            if self._fly_together(self._flights[0], flight):
+                flight.start(is_first=len(self._flights) == 1)
         self._say_changed(batch.keys.values())
         return True
 
     @staticmethod
     def _fly_together(first: _Flight, second: _Flight) -> bool:
         """Whether the second batch may be queued on the engine behind the first."""
+        if first is second:
+            return True
         return first.searcher is second.searcher and not first.is_suspect and not second.is_suspect
 
-    def _takes_next(self, flight: _Flight, cells_left: int, n_left: int) -> bool:
+    def _takes_next(self, flight: _Flight) -> bool:
         """Whether it is time to take the batch that follows a flight."""
-        if not isinstance(self._residents.engine, BackgroundEngine) or not flight.is_read or flight.is_suspect:
+        if not self._is_background or not flight.is_read or flight.is_suspect or len(self._flights) > 1:
             return False
-        if len(self._flights) > 1 or self._stopping.is_set() or time.monotonic() - self._noticed > NOTICE_SECONDS:
-            return False
-        speed = self._speeds[flight.batch.database.name].cells_per_second or 0.0
-        return n_left <= LAST_QUERIES or cells_left < speed * LEAD_SECONDS
+        return not self._stopping.is_set() and time.monotonic() - self._noticed <= NOTICE_SECONDS
 
     def _budget(self, name: str) -> int:
         """Number of cells of a batch."""
         speed = self._speeds[name].cells_per_second if name in self._speeds else None
-        return round((speed or self._residents.first_speed) * BATCH_SECONDS)
+        seconds = BATCH_SECONDS / 2 if self._is_background else BATCH_SECONDS  # it has two batches
+        return round((speed or self._residents.first_speed) * seconds)
 
     def _notice_generations(self) -> None:
         """Begin the unfinished searches of a database anew if it has a new generation."""
@@ -346,19 +344,18 @@ class Worker:
         began = time.monotonic()
         database = flight.batch.database.name
         speed = self._speeds.setdefault(database, _Speed())
-        cells = cells_left = sum(query.cells for query in flight.queries)
+        cells = sum(query.cells for query in flight.queries)
         try:
             flight.start()
             assert flight.results is not None
-            for n_done, query in enumerate(flight.queries):
-                if self._takes_next(flight, cells_left, len(flight.queries) - n_done):
+            for query in flight.queries:
+                if self._takes_next(flight):
                     self._take()
                 result = replace(next(flight.results), number=query.number)
                 flight.check_abandoned()
                 self._store.complete(self.name, query, flight.runs[query.search_id], result, self._keep)
                 flight.in_hand.discard((query.search_id, query.number))
                 self._say_changed([flight.batch.keys[query.search_id]])
-                cells_left -= query.cells
         except _Abandoned:
             log("batch abandoned", worker=self.name)
             if all(each.is_abandoned for each in self._flights):
