@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from swsearch import _native
 from swsearch.deterministic import exp, exp_parts, expm1, log, normal, sum_in_order, total
 
 
@@ -131,3 +132,31 @@ def test_a_value_does_not_depend_on_its_place_in_the_array(size):
         one_cdf, one_excess = normal(z[index : index + 1])
         assert one_cdf.tobytes() == cdf[index : index + 1].tobytes()
         assert one_excess.tobytes() == excess[index : index + 1].tobytes()
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1001])
+def test_a_value_does_not_depend_on_its_neighbours(size):
+    """The loops handle eight values at a time, near and far ones by different formulas."""
+    z = np.random.default_rng(size).uniform(-9, 9, size)
+    for function in (normal, exp_parts):
+        together = function(z)
+        alone = [function(np.array([value])) for value in z]
+        for index, values in enumerate(together):
+            assert values.tolist() == [parts[index][0] for parts in alone]
+        backwards = function(z[::-1])
+        assert backwards[0][::-1].tobytes() == together[0].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays", "message"),
+    [
+        (_native.normal, (np.zeros(3, np.float32), np.zeros(3), np.zeros(3)), "z must be an array of float64"),
+        (_native.normal, (np.zeros(3), np.zeros(6)[::2], np.zeros(3)), "cdf must be contiguous"),
+        (_native.exp_parts, (np.zeros(3), np.zeros(3), np.zeros(3)), "exponent must be an array of int32"),
+    ],
+)
+def test_other_arrays_are_refused(function, arrays, message):
+    with pytest.raises(TypeError, match=message):
+        function(*arrays)
+    with pytest.raises(ValueError, match="differ in length"):
+        _native.normal(np.zeros(3), np.zeros(3), np.zeros(2))
