@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -29,6 +29,7 @@ from swsearch.errors import EngineError, InputError, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
+from swsearch.service.commits import Commits
 from swsearch.service.fingerprints import content, fingerprint
 from swsearch.service.logs import log
 from swsearch.service.residents import Residents
@@ -165,6 +166,7 @@ class Worker:
         self._keep = keep
         self._max_losses = max_losses
         self._hints = hints
+        self._saying = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
@@ -173,7 +175,9 @@ class Worker:
         self._known: list[SearchedDatabase] = []
         self._recovered = self._noticed = -RECOVER_SECONDS
         self._flights: list[_Flight] = []
+        self._to_store: dict[Query, _Flight] = {}
         self._is_background = isinstance(residents.engine, BackgroundEngine)
+        self._commits: Commits
 
     def stop(self) -> None:
         """Finish the queries in hand, then return from :meth:`run`; a second call gives them back instead."""
@@ -200,6 +204,9 @@ class Worker:
         self._say("ready")
         for thread in threads:
             thread.start()
+        self._commits = Commits(
+            lambda completed: self._store.complete_all(self.name, completed, self._keep), self._on_stored
+        )
         try:
             while not self._stopping.is_set():
                 with self._patience():
@@ -207,6 +214,7 @@ class Worker:
                         self._wake.wait(LOOK_SECONDS)
                         self._wake.clear()
         finally:
+            self._commits.close()
             self._ended.set()
         self._store.leave(self.name)
         log("worker stopped", worker=self.name)
@@ -240,10 +248,12 @@ class Worker:
             while self._flights:
                 self._finish(self._flights[0])
                 self._flights.pop(0).close()
+            self._commits.flush()
         finally:
             for flight in self._flights:
                 flight.close()
             self._flights = []
+            self._to_store = {}
         return True
 
     def _take(self) -> bool:
@@ -353,9 +363,8 @@ class Worker:
                     self._take()
                 result = replace(next(flight.results), number=query.number)
                 flight.check_abandoned()
-                self._store.complete(self.name, query, flight.runs[query.search_id], result, self._keep)
-                flight.in_hand.discard((query.search_id, query.number))
-                self._say_changed([flight.batch.keys[query.search_id]])
+                self._to_store[query.search_id, query.number] = flight
+                self._commits.put(query, flight.runs[query.search_id], result)
         except _Abandoned:
             log("batch abandoned", worker=self.name)
             if all(each.is_abandoned for each in self._flights):
@@ -374,6 +383,16 @@ class Worker:
         )
 
     # --- beside the search ---
+
+    def _on_stored(self, queries: Sequence[ClaimedQuery]) -> None:
+        """Say which searches have changed; called by the thread that stores results."""
+        keys = {}
+        for query in queries:
+            flight = self._to_store.pop((query.search_id, query.number), None)
+            if flight is not None:
+                flight.in_hand.discard((query.search_id, query.number))
+                keys[query.search_id] = flight.batch.keys[query.search_id]
+        self._say_changed(keys.values())
 
     def _keep_alive(self) -> None:
         """Extend the leases; notice that all of them were taken away."""
@@ -399,6 +418,6 @@ class Worker:
 
     def _say(self, word: str) -> None:
         if self._hints:
-            with suppress(OSError, ValueError):
+            with self._saying, suppress(OSError, ValueError):
                 sys.stdout.write(word + "\n")
                 sys.stdout.flush()

@@ -9,6 +9,7 @@ transaction that requires the lease, so its result is stored exactly once, whoev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -64,6 +65,24 @@ _BEGIN_SEARCHES: Final = (
     .where(SEARCHES.c.id == bindparam("of"))
     .values(run_id=bindparam("run"), state=RUNNING, started_at=bindparam("now"))
 )
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A query that was searched.
+
+    Attributes
+    ----------
+    query : ClaimedQuery
+    run_id : int
+        The run of its search.
+    result : QueryResult
+        ``number`` is the query's number in the search.
+    """
+
+    query: ClaimedQuery
+    run_id: int
+    result: QueryResult
 
 
 class WorkStore(HitStore):
@@ -156,44 +175,38 @@ class WorkStore(HitStore):
     def complete(
         self, worker: str, query: ClaimedQuery, run_id: int, result: QueryResult, keep: timedelta | None
     ) -> bool:
-        """Commit the result of a query and give its lease back, or do nothing if the lease was lost.
+        """Commit the result of one query, as :meth:`complete_all` does; returns whether it was stored."""
+        return self.complete_all(worker, [Completed(query, run_id, result)], keep)[0]
+
+    def complete_all(self, worker: str, completed: Sequence[Completed], keep: timedelta | None) -> list[bool]:
+        """Commit the results of queries and give their leases back, in one transaction.
 
         Parameters
         ----------
         worker : str
-        query : ClaimedQuery
-        run_id : int
-            The run of its search.
-        result : QueryResult
-            ``number`` is the query's number in the search.
+        completed : sequence of Completed
         keep : timedelta or None
-            Time from the end of the search to its deletion.
+            Time from the end of a search to its deletion.
 
         Returns
         -------
-        bool
-            Whether the result was stored. It was not if the search was cancelled or deleted, or if the lease was lost.
+        list of bool
+            Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
+        stored = [False] * len(completed)
+        # Every transaction locks searches in the order of their ids.
+        order = sorted(range(len(completed)), key=lambda index: completed[index].query.search_id)
         try:
             with self._writing() as connection:
-                # On PostgreSQL, the hits are written before anything is locked, because there may be many; SQLite has
-                # one writer anyway.
-                locks_all = connection.dialect.name == "sqlite"
-                if not locks_all:
-                    insert_query(connection, run_id, result)
-                row = locked(connection, query.search_id)
-                if row is None or not give_back(connection, worker, query, DONE):
-                    raise _LeaseLost
-                if locks_all:
-                    insert_query(connection, run_id, result)
-                count_done(connection, row, query, keep)
-        except _LeaseLost:
-            return False
+                for index in order:
+                    stored[index] = _complete(connection, worker, completed[index], keep)
         except StoreError as error:
-            if isinstance(error.__cause__, IntegrityError):
-                return self._adopt(worker, query, run_id, keep)
-            raise
-        return True
+            if not isinstance(error.__cause__, IntegrityError):
+                raise
+            if len(completed) > 1:
+                return [self.complete_all(worker, [each], keep)[0] for each in completed]
+            return [self._adopt(worker, completed[0].query, completed[0].run_id, keep)]
+        return stored
 
     def _adopt(self, worker: str, query: ClaimedQuery, run_id: int, keep: timedelta | None) -> bool:
         """Count a query whose result is in the run already, since `swsearch batch --resume` went on with the run.
@@ -333,6 +346,29 @@ class WorkStore(HitStore):
 
 class _LeaseLost(Exception):
     """Rolls the transaction of a result back."""
+
+
+def _complete(connection: Connection, worker: str, completed: Completed, keep: timedelta | None) -> bool:
+    """Commit the result of a query, or do nothing if its lease was lost."""
+    query, run_id, result = completed.query, completed.run_id, completed.result
+    if connection.dialect.name == "sqlite":  # it has one writer, so nothing needs a lock of its own
+        row = locked(connection, query.search_id)
+        if row is None or not give_back(connection, worker, query, DONE):
+            return False
+        insert_query(connection, run_id, result)
+        count_done(connection, row, query, keep)
+        return True
+    try:
+        with connection.begin_nested():
+            # The hits are written before anything is locked, because there may be many.
+            insert_query(connection, run_id, result)
+            row = locked(connection, query.search_id)
+            if row is None or not give_back(connection, worker, query, DONE):
+                raise _LeaseLost
+            count_done(connection, row, query, keep)
+    except _LeaseLost:
+        return False
+    return True
 
 
 def _held(connection: Connection, which: Any) -> list[ClaimedQuery]:

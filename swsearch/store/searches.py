@@ -98,62 +98,87 @@ class SearchStore(HitStore):
         Refused
             A limit is exceeded, or the idempotency key belongs to another search of the owner.
         """
+        (found,) = self.submit_all([new], queued_cells=queued_cells, daily_cells=daily_cells, keep=keep)
+        if isinstance(found, Refused):
+            raise found
+        return found
+
+    def submit_all(
+        self,
+        submitted: Sequence[NewSearch],
+        *,
+        queued_cells: int | None = None,
+        daily_cells: int | None = None,
+        keep: timedelta | None = None,
+    ) -> list[tuple[StoredSearch, bool] | Refused]:
+        """Store several searches in one transaction, each as :meth:`submit` does; a refused one changes nothing."""
         limits = (queued_cells, daily_cells)
         try:
-            return self._submit(new, limits, keep)
+            return self._submit_together(submitted, limits, keep)
         except StoreError as error:
             # On PostgreSQL, the same submission may have been stored since this one looked for it.
-            if new.idempotency_key is None or not isinstance(error.__cause__, IntegrityError):
+            if not isinstance(error.__cause__, IntegrityError) or all(new.idempotency_key is None for new in submitted):
                 raise
-            return self._submit(new, limits, keep)
+            return [found for new in submitted for found in self._submit_together([new], limits, keep)]
+
+    def _submit_together(
+        self, submitted: Sequence[NewSearch], limits: tuple[int | None, int | None], keep: timedelta | None
+    ) -> list[tuple[StoredSearch, bool] | Refused]:
+        found: list[tuple[StoredSearch, bool] | Refused] = []
+        with self._writing() as connection:
+            for new in submitted:
+                try:
+                    found.append(self._submit(connection, new, limits, keep))
+                except Refused as refusal:
+                    found.append(refusal)
+        return found
 
     def _submit(
-        self, new: NewSearch, limits: tuple[int | None, int | None], keep: timedelta | None
+        self, connection: Connection, new: NewSearch, limits: tuple[int | None, int | None], keep: timedelta | None
     ) -> tuple[StoredSearch, bool]:
-        with self._writing() as connection:
-            now = utc_now()
-            same = self._submitted_before(connection, new)
-            if same is not None:
-                return same, False
-            values = {
-                "key": secrets.token_urlsafe(16),
-                "owner": new.owner,
-                "database_name": new.database.name,
-                "database_digest": new.database.digest,
-                "database_generation": new.database.generation,
-                "options": json.dumps(dict(new.options)),
-                "fingerprint": new.fingerprint,
-                "content": new.content,
-                "asked_digest": new.asked_digest,
-                "idempotency_key": new.idempotency_key,
-                "created_at": now,
-                "n_queries": len(new.queries),
-                "n_failed": 0,
-                "cells": new.cells,
+        now = utc_now()
+        same = self._submitted_before(connection, new)
+        if same is not None:
+            return same, False
+        values = {
+            "key": secrets.token_urlsafe(16),
+            "owner": new.owner,
+            "database_name": new.database.name,
+            "database_digest": new.database.digest,
+            "database_generation": new.database.generation,
+            "options": json.dumps(dict(new.options)),
+            "fingerprint": new.fingerprint,
+            "content": new.content,
+            "asked_digest": new.asked_digest,
+            "idempotency_key": new.idempotency_key,
+            "created_at": now,
+            "n_queries": len(new.queries),
+            "n_failed": 0,
+            "cells": new.cells,
+        }
+        run_id = _run_with_results(connection, new.content)
+        if run_id is not None:
+            expires = None if keep is None else now + keep
+            known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
+            return _inserted(
+                connection,
+                {**values, **known, "served": 0, "started_at": now, "finished_at": now, "expires_at": expires},
+            ), True
+        mine: Any = connection.execute(_MY_CELLS, {"owner": new.owner}).one()
+        _check_limits(connection, new, now, int(mine[0] or 0), *limits)
+        _enter_queue(connection, new.owner)
+        served = int(mine[1] or 0)  # the counters of an owner's searches are lifted among each other, too
+        stored = _inserted(connection, {**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": served})
+        rows = [
+            {
+                "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
+                "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
             }
-            run_id = _run_with_results(connection, new.content)
-            if run_id is not None:
-                expires = None if keep is None else now + keep
-                known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
-                return _inserted(
-                    connection,
-                    {**values, **known, "served": 0, "started_at": now, "finished_at": now, "expires_at": expires},
-                ), True
-            mine: Any = connection.execute(_MY_CELLS, {"owner": new.owner}).one()
-            _check_limits(connection, new, now, int(mine[0] or 0), *limits)
-            _enter_queue(connection, new.owner)
-            served = int(mine[1] or 0)  # the counters of an owner's searches are lifted among each other, too
-            stored = _inserted(connection, {**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": served})
-            rows = [
-                {
-                    "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
-                    "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
-                }
-                for number, query in enumerate(new.queries)
-            ]  # fmt: skip
-            connection.execute(_INSERT_QUERIES, rows)
-            _count_usage(connection, new, now)
-            return stored, True
+            for number, query in enumerate(new.queries)
+        ]  # fmt: skip
+        connection.execute(_INSERT_QUERIES, rows)
+        _count_usage(connection, new, now)
+        return stored, True
 
     @staticmethod
     def _submitted_before(connection: Connection, new: NewSearch) -> StoredSearch | None:

@@ -199,6 +199,8 @@ def test_a_cancelled_batch_does_not_end_the_next(searches, offered):
                 keys.append(submit(searches, offered, 2))
             if n_left == 1:
                 assert searches.search(keys[1]).state == "running"
+                while searches.search(keys[0]).n_done < 2:  # the other results are being stored
+                    time.sleep(0.01)
                 searches.cancel(keys[0])
                 while True:  # the engine works until it is told to stop
                     progress(0)

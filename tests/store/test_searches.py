@@ -14,7 +14,7 @@ import pytest
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.share import query_digest
-from swsearch.store.leases import WorkStore
+from swsearch.store.leases import Completed, WorkStore
 from swsearch.store.repository import HitStore
 from swsearch.store.search_records import MEGACELL, NewQuery, NewSearch, SearchedDatabase
 from swsearch.store.searches import SearchStore
@@ -118,6 +118,34 @@ def test_a_result_that_another_command_stored_is_counted(searches, work):
     assert searches.search(stored.key).state == "done"
     assert list(searches.queries(run_id)) == [make_query(0), make_query(1)]
     assert work.complete("w1", batch.queries[0], run_id, make_query(0), None) is False
+
+
+def test_results_are_stored_together_except_those_without_a_lease(searches, work):
+    """One of three searches was cancelled; another one has a query that another command has stored."""
+    first, lost, other = (searches.submit(new_search(owner, n_queries=2))[0] for owner in ("ann", "bob", "cyd"))
+    batch = claim(work)
+    runs = {search_id: run_id for search_id, (run_id, _) in work.begin([first.id, lost.id, other.id], RUN).items()}
+    searches.cancel(lost.key)
+    completed = [Completed(query, runs[query.search_id], make_query(query.number)) for query in batch.queries]
+    of_others = [completed for completed in completed if completed.query.search_id != other.id]
+    assert work.complete_all("w1", of_others, None) == [each.query.search_id == first.id for each in of_others]
+    searches.add_query(runs[other.id], make_query(0))
+    assert work.complete_all("w1", completed, None) == [each.query.search_id == other.id for each in completed]
+    assert [searches.search(key).state for key in (first.key, lost.key, other.key)] == ["done", "cancelled", "done"]
+    for search in (first, other):
+        assert list(searches.queries(runs[search.id])) == [make_query(0), make_query(1)]
+    assert list(searches.queries(runs[lost.id])) == []
+
+
+def test_searches_are_stored_together_except_refused_ones(searches):
+    """The second one is too much for its owner's queue, and the fourth is the third once more."""
+    submitted = [new_search("ann"), new_search("ann", n_queries=9), new_search("bob", idempotency_key="k")]
+    found = searches.submit_all([*submitted, submitted[2]], queued_cells=5 * MEGACELL)
+    assert isinstance(found[1], Refused)
+    assert [each[1] for each in found if not isinstance(each, Refused)] == [True, True, False]
+    assert [search.key for search in searches.searches_of("ann")] == [found[0][0].key]
+    assert found[2][0] == found[3][0]
+    assert searches.usage("ann")[0].n_queries == 1
 
 
 def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work):

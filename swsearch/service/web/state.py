@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -21,8 +21,9 @@ from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
+from swsearch.service.web.submissions import Submissions
 from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
-from swsearch.store.search_records import StoredSearch, UsageOfDay, Waiting
+from swsearch.store.search_records import NewSearch, StoredSearch, UsageOfDay, Waiting
 from swsearch.store.searches import SearchStore
 from swsearch.store.tokens import TokenStore
 
@@ -69,6 +70,7 @@ class Service(Closeable):
         """The store as downloads read it: they hold its connections for as long as their readers take."""
         self.download_slots = threading.BoundedSemaphore(settings.limits.downloads)
         self.on_submit: Callable[[], None] = lambda: None
+        self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
         """When the forecasts were made, of what, with which speed, and the forecasts."""
@@ -110,12 +112,16 @@ class Service(Closeable):
         limits = self.settings.limits
         database = self.databases.current(submission.database)
         new = new_search(submission, owner, database, limits)
-        stored, is_new = self.store.submit(
-            new, queued_cells=limits.queued_cells, daily_cells=limits.daily_cells, keep=self.keep
-        )
+        stored, is_new = self._submissions.store(new)
         if not stored.is_finished:
             self.on_submit()
         return stored, is_new
+
+    def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
+        limits = self.settings.limits
+        return self.store.submit_all(
+            searches, queued_cells=limits.queued_cells, daily_cells=limits.daily_cells, keep=self.keep
+        )
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """A search of the owner.
