@@ -87,37 +87,43 @@ def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, com
     assert commits.stored == (["q2"] if how == "put" else [])
 
 
-def test_submissions_at_once_are_one_transaction(store):
-    submissions = Submissions(store.write)
-    answers = {}
+@pytest.fixture
+def submissions(store):
+    with Submissions(store.write) as made:
+        yield made
+        store.may_go_on.release(1000)
 
-    def submit(name):
-        try:
-            answers[name] = submissions.store(name)
-        except Refused as refusal:
-            answers[name] = refusal.code
 
-    threads = [threading.Thread(target=submit, args=("first",))]
-    threads[0].start()
+def test_submissions_at_once_are_one_transaction(store, submissions):
+    first = submissions.store("first")
     assert store.began.acquire(timeout=60)
-    for name in ("a", "refused", "b"):
-        threads.append(threading.Thread(target=submit, args=(name,)))
-        threads[-1].start()
-    while len(submissions.waiting) < 3:
-        threads[0].join(0.01)
+    waiting = [submissions.store(name) for name in ("a", "refused", "withdrawn", "b")]
+    assert waiting[2].cancel()
+    assert not first.cancel(), "it is being stored"
     store.may_go_on.release(2)
-    for thread in threads:
-        thread.join()
-    assert [sorted(group) for group in store.groups] == [["first"], ["a", "b", "refused"]]
-    stored = {name: (f"stored {name}", True) for name in ("first", "a", "b")}
-    assert answers == {**stored, "refused": "queue_full"}
+    assert first.result(60) == ("stored first", True)
+    assert waiting[0].result(60) == ("stored a", True)
+    with pytest.raises(Refused, match="full"):
+        waiting[1].result(60)
+    assert waiting[3].result(60) == ("stored b", True)
+    assert store.groups == [["first"], ["a", "refused", "b"]]
 
 
-def test_submissions_fail_together(store):
-    submissions = Submissions(store.write)
+def test_submissions_fail_together(store, submissions):
     store.error = StoreError("the disk is full")
-    store.may_go_on.release(2)
+    store.may_go_on.release()
     with pytest.raises(StoreError, match="disk is full"):
-        submissions.store("first")
+        submissions.store("first").result(60)
     store.error = None
-    assert submissions.store("second") == ("stored second", True)
+    store.may_go_on.release()
+    assert submissions.store("second").result(60) == ("stored second", True)
+
+
+def test_what_was_submitted_is_stored_before_the_end(store):
+    submissions = Submissions(store.write)
+    first = submissions.store("first")
+    assert store.began.acquire(timeout=60)
+    second = submissions.store("second")
+    store.may_go_on.release(2)
+    submissions.close()
+    assert (first.result(0), second.result(0)) == (("stored first", True), ("stored second", True))

@@ -6,6 +6,7 @@ those of :mod:`swsearch.service.web.answers`.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
@@ -87,7 +88,7 @@ async def submit(
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key)
     service, owner = service_of(request), owner_of(request)
-    stored, is_new = await run_in_threadpool(service.submit, submission, owner)
+    stored, is_new = await asyncio.wrap_future(await run_in_threadpool(service.begin_to_submit, submission, owner))
     location = f"{request.scope.get('root_path', '')}/api/v1/searches/{stored.key}"
     status = None if stored.is_finished else await _finished(request, stored.key, wait)
     if status is None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final, cast
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 
 from swsearch.errors import OutputClosed, Refused
 from swsearch.report.protocol import ReportFormat
@@ -95,6 +95,7 @@ class Download:
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
         self._blocks = _Blocks()
+        self._waiter = CapacityLimiter(1)
         self._problem: BaseException | None = None
 
     def _write(self) -> None:
@@ -123,7 +124,8 @@ class Download:
         """
         threading.Thread(target=self._write, daemon=True).start()
         try:
-            while (block := await run_in_threadpool(self._blocks.blocks.get)) is not None:
+            # A thread of its own, since it waits for a report that may take long.
+            while (block := await to_thread.run_sync(self._blocks.blocks.get, limiter=self._waiter)) is not None:
                 yield block
         finally:
             self._blocks.is_deaf.set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -59,7 +60,7 @@ class Service(Closeable):
     databases : Databases
     store : ServiceStore
     on_submit : callable
-        Called after a search was stored, to wake the worker.
+        Called after searches were stored, to wake the worker; by any thread.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -77,7 +78,8 @@ class Service(Closeable):
         self._owners: dict[str, tuple[float, str | None]] = {}
 
     def close(self) -> None:
-        """Close the connections to the store."""
+        """Store what was submitted, and close the connections to the store."""
+        self._submissions.close()
         self.store.close()
         self.downloads.close()
 
@@ -109,19 +111,21 @@ class Service(Closeable):
         InputError
             The queries or options cannot be used; :class:`Refused` names a limit.
         """
-        limits = self.settings.limits
+        return self.begin_to_submit(submission, owner).result()
+
+    def begin_to_submit(self, submission: Submission, owner: str) -> Future[tuple[StoredSearch, bool]]:
+        """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
         database = self.databases.current(submission.database)
-        new = new_search(submission, owner, database, limits)
-        stored, is_new = self._submissions.store(new)
-        if not stored.is_finished:
-            self.on_submit()
-        return stored, is_new
+        return self._submissions.store(new_search(submission, owner, database, self.settings.limits))
 
     def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
         limits = self.settings.limits
-        return self.store.submit_all(
+        found = self.store.submit_all(
             searches, queued_cells=limits.queued_cells, daily_cells=limits.daily_cells, keep=self.keep
         )
+        if any(not isinstance(each, Refused) and not each[0].is_finished for each in found):
+            self.on_submit()
+        return found
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """A search of the owner.

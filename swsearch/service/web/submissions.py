@@ -8,69 +8,74 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
 
+from swsearch.closeable import Closeable
 from swsearch.errors import Refused
 from swsearch.store.search_records import NewSearch, StoredSearch
 
-Answer = tuple[StoredSearch, bool] | Refused
-"""A stored search and whether it is new, or why it was refused."""
+Stored = tuple[StoredSearch, bool]
+"""A stored search, and whether it is new."""
 
 
-@dataclass(eq=False)
-class _Waiting:
-    search: NewSearch
-    answer: Answer | BaseException | None = None
-
-
-class Submissions:
-    """Stores searches; whoever comes while others are being stored waits, and is stored with all who waited.
+class Submissions(Closeable):
+    """A thread that stores searches; those that come while others are being stored are stored together.
 
     Parameters
     ----------
     store_all : callable
-        Stores searches in one transaction, and returns the answer to each.
+        Stores searches in one transaction; returns each of them, or why it was refused.
 
     Attributes
     ----------
     waiting : list
-        Those who wait.
+        The searches that the next transaction will store.
     """
 
-    def __init__(self, store_all: Callable[[Sequence[NewSearch]], Sequence[Answer]]) -> None:
+    def __init__(self, store_all: Callable[[Sequence[NewSearch]], Sequence[Stored | Refused]]) -> None:
         self._store_all = store_all
-        self._turn = threading.Lock()
-        self._lock = threading.Lock()
-        self.waiting: list[_Waiting] = []
+        self._changed = threading.Condition()
+        self.waiting: list[tuple[NewSearch, Future[Stored]]] = []
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
 
-    def store(self, search: NewSearch) -> tuple[StoredSearch, bool]:
-        """Store a search; may be called from any thread.
+    def store(self, search: NewSearch) -> Future[Stored]:
+        """Let a search be stored; the future raises Refused or StoreError. May be called from any thread.
 
-        Raises
-        ------
-        Refused
-            A limit is exceeded.
-        StoreError
-            The store cannot be used.
+        A search whose future is cancelled while it waits is not stored.
         """
-        mine = _Waiting(search)
-        with self._lock:
-            self.waiting.append(mine)
-        with self._turn:
-            if mine.answer is None:
-                self._store_those_who_wait()
-        if isinstance(mine.answer, BaseException):
-            raise mine.answer
-        assert mine.answer is not None
-        return mine.answer
+        future: Future[Stored] = Future()
+        with self._changed:
+            self.waiting.append((search, future))
+            self._changed.notify()
+        return future
 
-    def _store_those_who_wait(self) -> None:
-        with self._lock:
-            taken, self.waiting = self.waiting, []
-        answers: Sequence[Answer | BaseException]
-        try:
-            answers = self._store_all([each.search for each in taken])
-        except BaseException as error:
-            answers = [error] * len(taken)
-        for each, answer in zip(taken, answers, strict=True):
-            each.answer = answer
+    def close(self) -> None:
+        """End the thread, after it has stored what was submitted."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self.waiting or self._is_closed)
+                taken, self.waiting = self.waiting, []
+            if not taken:
+                return
+            accepted = [(search, future) for search, future in taken if future.set_running_or_notify_cancel()]
+            if not accepted:
+                continue
+            try:
+                answers = self._store_all([search for search, _ in accepted])
+            except BaseException as error:
+                for _, future in accepted:
+                    future.set_exception(error)
+                continue
+            for (_, future), answer in zip(accepted, answers, strict=True):
+                if isinstance(answer, Refused):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
