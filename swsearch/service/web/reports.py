@@ -35,6 +35,7 @@ MEDIA_TYPES: Final = {
     "json": "application/json",
     "jsonl": "application/x-ndjson",
     "sam": "text/plain; charset=utf-8",
+    "a3m": "text/plain; charset=utf-8",
     "xml": "application/xml",
     "html": "text/html; charset=utf-8",
 }
