@@ -16,6 +16,7 @@ cannot be written: a row has residues, and its query has bases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, TextIO
 
@@ -29,6 +30,7 @@ from swsearch.report.text import one_line
 
 SEPARATOR: Final = "\0"
 """What separates the blocks of two queries."""
+_GAPS: Final = re.compile(f"{GAP}+")
 
 
 class A3mReport:
@@ -100,10 +102,12 @@ def aligned_letters(query: QueryResult, hit: Hit) -> str:
     alignment = hit.alignment
     above, row = gapped(*shown(query, hit))
     row = _residues(row).upper()
-    if GAP in above:
-        row = "".join(
-            letter.lower() if of_query == GAP else letter for of_query, letter in zip(above, row, strict=True)
-        )
+    parts = []
+    end = 0
+    for gap in _GAPS.finditer(above):
+        parts += (row[end : gap.start()], row[gap.start() : gap.end()].lower())
+        end = gap.end()
+    row = "".join((*parts, row[end:]))
     return GAP * alignment.query_start + row + GAP * (query.length - alignment.query_end)
 
 

@@ -300,7 +300,7 @@ def test_owners_see_their_own_tickets(service):
 
 def test_the_protocol_is_behind_its_switch(service):
     assert check_protocols(["tickets", "tickets"]) == ("tickets",)
-    with pytest.raises(InputError, match="there is no such protocol; choose from .*tickets"):
+    with pytest.raises(InputError, match=r"there is no such protocol; choose from .*tickets"):
         check_protocols(["ticket"])
     with serving(replace(service.settings, protocols=())) as plain:
         refused = post(plain.url, "ticket/msa", q=fasta(ENGB))
