@@ -102,7 +102,7 @@ def aligned_letters(query: QueryResult, hit: Hit) -> str:
     alignment = hit.alignment
     above, row = gapped(*shown(query, hit))
     row = _residues(row).upper()
-    parts = []
+    parts: list[str] = []
     end = 0
     for gap in _GAPS.finditer(above):
         parts += (row[end : gap.start()], row[gap.start() : gap.end()].lower())
