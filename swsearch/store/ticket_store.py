@@ -33,4 +33,6 @@ class TicketStore(SearchStore, ResultViews):
         with self._writing() as connection:
             mine = (SEARCHES.c.owner == owner) & SEARCHES.c.idempotency_key.in_(keys)
             failed = or_(SEARCHES.c.state.in_((FAILED, CANCELLED)), SEARCHES.c.n_failed > 0)
-            connection.execute(update(SEARCHES).where(mine & failed).values(idempotency_key=None))
+            rows = select(SEARCHES.c.id).where(mine & failed).order_by(SEARCHES.c.id).with_for_update()
+            ids = connection.execute(rows).scalars().all()
+            connection.execute(update(SEARCHES).where(SEARCHES.c.id.in_(ids)).values(idempotency_key=None))
