@@ -66,7 +66,12 @@ def refuse_translated_query(run: RunInfo, name: str) -> None:
 
 def query_row(query: QueryResult) -> str:
     """Header and letters of the query, two lines."""
-    return f">{_name(query.header)}\n{_residues(query.letters).upper()}\n"
+    return f">{name_of(query.header)}\n{query_letters(query)}\n"
+
+
+def query_letters(query: QueryResult) -> str:
+    """The row of the query without its header."""
+    return _residues(query.letters).upper()
 
 
 def hit_row(query: QueryResult, hit: Hit) -> str:
@@ -85,7 +90,7 @@ def row_header(query: QueryResult, hit: Hit) -> str:
     identity = 1000 * alignment.identities // alignment.columns
     evalue = "NaN" if hit.evalue is None else f"{hit.evalue:.3E}"
     columns = [
-        _name(hit.subject_header), score, f"{identity // 1000}.{identity % 1000:03}", evalue,
+        name_of(hit.subject_header), score, f"{identity // 1000}.{identity % 1000:03}", evalue,
         alignment.query_start, alignment.query_end - 1, query.length, hit.sstart - 1, hit.send - 1, hit.subject_length,
     ]  # fmt: skip
     return "\t".join(map(str, columns))
@@ -111,7 +116,7 @@ def aligned_letters(query: QueryResult, hit: Hit) -> str:
     return GAP * alignment.query_start + row + GAP * (query.length - alignment.query_end)
 
 
-def _name(header: str) -> str:
+def name_of(header: str) -> str:
     """The identifier of a header, without control characters."""
     return one_line(identifier(header)).replace(" ", "_")
 

@@ -27,6 +27,8 @@ _WITHOUT_COLUMNS: Final = {
     "pairwise": ("pairwise", "PairwiseReport"),
     "sam": ("sam", "SamReport"),
     "a3m": ("a3m", "A3mReport"),
+    "sto": ("expanded", "StockholmReport"),
+    "afasta": ("expanded", "AlignedFastaReport"),
     "xml": ("blast_xml", "BlastXmlReport"),
     "html": ("html", "HtmlReport"),
 }
@@ -41,8 +43,8 @@ def _class_of(home: tuple[str, str]) -> Any:
 def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
-    >>> formats()
-    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'a3m', 'xml', 'html']
+    >>> " ".join(formats())
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml html'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -73,7 +75,7 @@ def _refuse(name: str, run: RunInfo) -> None:
         from swsearch.report.sam import refuse_translated
 
         refuse_translated(run)
-    if name == "a3m":
+    if name in ("a3m", "sto", "afasta"):
         from swsearch.report.a3m import refuse_translated_query
 
         refuse_translated_query(run, name)

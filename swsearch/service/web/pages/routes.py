@@ -70,6 +70,8 @@ _WORDS: Final = {
     "jsonl": "JSON lines",
     "sam": "SAM",
     "a3m": "A3M multiple alignment",
+    "sto": "Stockholm multiple alignment",
+    "afasta": "Aligned FASTA",
     "html": "HTML report, self-contained",
 }
 
