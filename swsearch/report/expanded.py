@@ -140,7 +140,7 @@ def expanded(row: str, widths: Mapping[int, int], gap: str) -> str:
     """
     inserted = dict(insertions(row))
     columns = _INSERTION.sub("", row)
-    parts = []
+    parts: list[str] = []
     start = 0
     for column, width in sorted(widths.items()):
         parts += (columns[start:column], inserted.get(column, "").ljust(width, gap))
