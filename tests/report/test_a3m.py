@@ -45,8 +45,9 @@ def test_columns_are_those_of_the_pairwise_alignments(written, run, queries):
 def test_this_program_reads_its_rows(written, tmp_path):
     """Source: the reader of A3M profiles, which requires rows of one length."""
     path = tmp_path / "query.a3m"
-    path.write_text(written("a3m", queries=PROTEIN_QUERIES[:1]))
-    read = read_aligned_fasta(path, insertions=True)
+    path.write_text(written("a3m"))
+    read, short = read_aligned_fasta(path, insertions=True)
+    assert (short.name, short.codes.shape) == ("q2", (1, 7))
     assert read.codes.shape == (3, 144)
     assert (read.codes[0] == read.codes[1]).all()
     assert (read.codes[2] == 31).sum() == 16 + 27

@@ -54,7 +54,8 @@ def test_this_program_reads_both(written, tmp_path):
     first, second = read_stockholm(tmp_path / "a.sto")
     assert (first.name, first.codes.shape, second.name, second.codes.shape) == ("q1", (3, 147), "q2", (1, 7))
     (tmp_path / "a.fasta").write_text(written("afasta", queries=PROTEIN_QUERIES[:1]))
-    assert (read_aligned_fasta(tmp_path / "a.fasta", insertions=False).codes == first.codes).all()
+    (read,) = read_aligned_fasta(tmp_path / "a.fasta", insertions=False)
+    assert (read.codes == first.codes).all()
 
 
 def test_names_are_there_once_and_begin_no_remark(written):
