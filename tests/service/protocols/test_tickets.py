@@ -278,6 +278,21 @@ def test_addresses_of_nothing_are_errors(url, path):
     assert refused.json()["status"] == "ERROR"
 
 
+def test_an_error_of_the_server_has_a_status(url, monkeypatch):
+    ticket = completed(url, post(url, "ticket/msa", q=fasta(ENGB), mode="all").json())
+
+    def fails(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(tickets, "write_archive", fails)
+    refused = get(url, f"result/download/{ticket}")
+    assert (refused.status_code, refused.json()["status"]) == (500, "ERROR")
+    assert "no space" not in refused.text
+    monkeypatch.setattr(tickets, "KEEP_ALIVE_SECONDS", 0)  # the answer has begun: it must not end as if it were whole
+    with pytest.raises(requests.RequestException):
+        get(url, f"result/download/{ticket}")
+
+
 def test_owners_see_their_own_tickets(service):
     """Each way to send a token; the id of another owner's ticket is that of nothing."""
     url = service.guarded.url

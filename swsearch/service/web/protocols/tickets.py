@@ -56,6 +56,7 @@ _STATUSES: Final = {429: "RATELIMIT", 503: ticket_jobs.UNKNOWN}
 """Statuses that make clients send again; an error with another code is final."""
 _PREFIXES: Final = ("", "/api")
 _PATHS: Final = re.compile(r"(?:/api)?/(?:ticket|tickets|result|template|queue|databases/all)(?:/.*)?|/api/databases")
+_INTERNAL: Final = {"error": {"code": "internal", "message": "the server has made an error; its log has it"}}
 _MAX_TICKETS: Final = 100
 _MAX_LOOKUP: Final = 1000
 
@@ -290,9 +291,11 @@ class TicketErrors:
             return
         refused: Message | None = None
         parts: list[bytes] = []
+        has_begun = False
 
         async def send_with_status(message: Message) -> None:
-            nonlocal refused
+            nonlocal refused, has_begun
+            has_begun = True
             is_error = message["type"] == "http.response.start" and message["status"] >= 400
             if is_error and Headers(scope=message).get("content-type", "").startswith("application/json"):
                 refused = message
@@ -308,4 +311,10 @@ class TicketErrors:
                 await send(refused)
                 await send({"type": "http.response.body", "body": body})
 
-        await self._app(scope, receive, send_with_status)
+        try:
+            await self._app(scope, receive, send_with_status)
+        except Exception:
+            if not has_begun:
+                answer = JSONResponse({"status": ticket_jobs.ERROR, **_INTERNAL}, 500)
+                await answer(scope, receive, send)
+            raise  # for the log
