@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 from Bio import AlignIO
+from hypothesis import given
+from hypothesis import strategies as st
 
 from swsearch.errors import InputError
 from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
+from swsearch.report.expanded import expanded, insertions
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN
 from tests.report.test_translated import CASES, STATS, QueryResult, run_of
@@ -46,6 +49,19 @@ def test_aligned_fasta_is_the_same_in_upper_case(written, run, queries):
     assert [line for line in "".join(blocks).splitlines() if line.startswith(">")] == [
         line.lstrip("\0") for line in written("a3m", run, queries).splitlines() if line.lstrip("\0").startswith(">")
     ]
+
+
+@given(st.lists(st.lists(st.tuples(st.text("abc", max_size=3), st.sampled_from("KLMN-")), min_size=4, max_size=4)))
+def test_any_rows_get_equal_lengths_and_keep_their_letters(made):
+    """By the definition of the formats: without the gaps of other rows' insertions, a row is what it was."""
+    rows = ["".join(inserted + column for inserted, column in row) for row in made]
+    found = [insertions(row) for row in rows]
+    widths = {
+        place: max(len(dict(row).get(place, "")) for row in found) for place in {p for row in found for p, _ in row}
+    }
+    wide = [expanded(row, widths, ".") for row in rows]
+    assert [row.replace(".", "") for row in wide] == rows
+    assert {len(row) for row in wide} <= {4 + sum(widths.values())}
 
 
 def test_this_program_reads_both(written, tmp_path):
