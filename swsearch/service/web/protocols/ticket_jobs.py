@@ -48,7 +48,8 @@ TYPES: Final = {
     MSA: "msa", MSA_TEMPLATES: "msa", ENVIRONMENT: "msa", ENVIRONMENT_TEMPLATES: "msa",
     PAIR_GREEDY: "pair", PAIR_COMPLETE: "pair", SEARCH: "search",
 }  # fmt: skip
-"""The kinds of tickets, by their letter in the id, with MMseqs2-App's names of their types."""
+"""The kinds of tickets by their letter in the id, with MMseqs2-App's names of their types. For alignments, the kind says
+whether the archive has files for the environment and for templates; for pairs, how complete an organism must be."""
 _COUNTS: Final = "0123456789"
 _ID: Final = re.compile(rf"([{''.join(TYPES)}])([1-9])([A-Za-z0-9_-]{{36}})")
 _MODES: Final = {

@@ -55,7 +55,7 @@ _SLOT_SECONDS: Final = 60.0
 _STATUSES: Final = {429: "RATELIMIT", 503: ticket_jobs.UNKNOWN}
 """Statuses that make clients send again; an error with another code is final."""
 _PREFIXES: Final = ("", "/api")
-_PATHS: Final = re.compile(r"(?:/api)?/(?:ticket|tickets|result|template|queue|databases/all)(?:/.*)?|/api/databases")
+_PATHS: Final = re.compile(r"(?:/api)?/(?:ticket|tickets|result|template|databases/all)(?:/.*)?|/api/databases")
 _INTERNAL: Final = {"error": {"code": "internal", "message": "the server has made an error; its log has it"}}
 _MAX_TICKETS: Final = 100
 _MAX_LOOKUP: Final = 1000
