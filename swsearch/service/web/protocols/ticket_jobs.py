@@ -48,7 +48,7 @@ TYPES: Final = {
     MSA: "msa", MSA_TEMPLATES: "msa", ENVIRONMENT: "msa", ENVIRONMENT_TEMPLATES: "msa",
     PAIR_GREEDY: "pair", PAIR_COMPLETE: "pair", SEARCH: "search",
 }  # fmt: skip
-"""The kinds of tickets by their letter in the id, with MMseqs2-App's names of their types. For alignments, the kind says
+"""The kinds of tickets by their letter in the id, with MMseqs2-App's names of their types. For alignments, a kind says
 whether the archive has files for the environment and for templates; for pairs, how complete an organism must be."""
 _COUNTS: Final = "0123456789"
 _ID: Final = re.compile(rf"([{''.join(TYPES)}])([1-9])([A-Za-z0-9_-]{{36}})")
