@@ -27,8 +27,9 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES)
+$(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES) scripts/install_clients.sh
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	sh scripts/install_clients.sh $(BIN)/pip
 	@touch $(VENV)/.installed $@
 
 install: $(VENV)/.installed

@@ -256,8 +256,8 @@ def write_report(
     path : path
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
-        ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``xml``,
-        ``parquet`` or ``html``.
+        ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
+        ``sto``, ``afasta``, ``xml``, ``parquet`` or ``html``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
 

@@ -1,16 +1,17 @@
 """Readers of multiple alignments from files: aligned FASTA, A2M and A3M, Stockholm.
 
 In *aligned FASTA*, all records have the same length, and gaps are ``-`` or ``.``. In *A2M and A3M*, lower-case letters
-and ``.`` are insertions between the columns of the alignment; they are discarded. A *Stockholm* file contains one or
-several alignments, each terminated by ``//``; a sequence may be continued in a later block, ``#=GF ID`` is the name of
-the alignment, and other annotation is ignored.
+and ``.`` are insertions between the columns of the alignment; they are discarded. Several alignments in these formats
+are separated by NUL bytes, as in the files of ColabFold's server. A *Stockholm* file contains one or several
+alignments, each terminated by ``//``; a sequence may be continued in a later block, ``#=GF ID`` is the name of the
+alignment, and other annotation is ignored.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,7 @@ _TABLE: Final = PROTEIN.encode_table.copy()
 for _gap in _GAPS:
     _TABLE[_gap] = PAD_CODE
 _INSERTIONS: Final = bytes(range(ord("a"), ord("z") + 1)) + b"."
+_BLOCK_END: Final = "\0"
 _STOCKHOLM: Final = "# STOCKHOLM 1."
 
 
@@ -50,8 +52,10 @@ class MultipleAlignment:
     all_columns: bool
 
 
-def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> MultipleAlignment:
-    """The alignment of an aligned FASTA file or, with ``insertions``, of an A2M or A3M file.
+def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> Iterator[MultipleAlignment]:
+    """The alignments of an aligned FASTA file or, with ``insertions``, of an A2M or A3M file, in order.
+
+    There is one alignment, or there are several, with a NUL byte between them.
 
     Raises
     ------
@@ -59,24 +63,47 @@ def read_aligned_fasta(path: str | os.PathLike[str], *, insertions: bool) -> Mul
         The file is not in this format; the message names the record or the line.
     """
     name = shown_name(path)
-    headers: list[str] = []
-    rows: list[list[str]] = []
+    block = _Block()
+    n_found = 0
     for number, line in enumerate(text_lines(path, name), 1):
         content = line.strip()
+        if content.startswith(_BLOCK_END):
+            if block.rows:
+                n_found += 1
+                yield block.alignment(_place(name, n_found), insertions=insertions)
+            block = _Block()
+            content = content.lstrip(_BLOCK_END)
         if content.startswith(">"):
-            headers.append(content[1:].strip())
-            rows.append([])
-        elif content and not (content.startswith("#") and not rows):  # A3M of HH-suite may begin with a name
-            if not rows:
+            block.headers.append(content[1:].strip())
+            block.rows.append([])
+        elif content and not (content.startswith("#") and not block.rows):  # A3M of HH-suite may begin with a name
+            if not block.rows:
                 raise InputError(f"{name}, line {number}: expected '>' at the beginning of an aligned FASTA file")
-            rows[-1].append(content)
-    if not rows:
+            block.rows[-1].append(content)
+    if block.rows:
+        yield block.alignment(_place(name, n_found + 1), insertions=insertions)
+    elif not n_found:
         raise InputError(f"{name} holds no aligned sequence; a FASTA file begins with '>'")
-    joined = ["".join(row).encode("utf-8", "surrogateescape") for row in rows]
-    if insertions:
-        joined = [row.translate(None, _INSERTIONS) for row in joined]
-    title = headers[0] if insertions else ""
-    return _alignment(title, list(zip(headers, joined, strict=True)), name, all_columns=insertions)
+
+
+@dataclass
+class _Block:
+    """The records of one alignment of a file."""
+
+    headers: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+    def alignment(self, name: str, *, insertions: bool) -> MultipleAlignment:
+        joined = ["".join(row).encode("utf-8", "surrogateescape") for row in self.rows]
+        if insertions:
+            joined = [row.translate(None, _INSERTIONS) for row in joined]
+        title = self.headers[0] if insertions else ""
+        return _alignment(title, list(zip(self.headers, joined, strict=True)), name, all_columns=insertions)
+
+
+def _place(name: str, number: int) -> str:
+    """The name of an alignment of a file in messages."""
+    return name if number == 1 else f"{name}, alignment {number}"
 
 
 def read_stockholm(path: str | os.PathLike[str]) -> Iterator[MultipleAlignment]:

@@ -84,7 +84,7 @@ def read_profiles(
     if query_format == "stockholm":
         alignments = list(read_stockholm(path))
     else:
-        alignments = [read_aligned_fasta(path, insertions=query_format == "a3m")]
+        alignments = list(read_aligned_fasta(path, insertions=query_format == "a3m"))
     try:
         return [
             position_specific_query(alignment, matrix, _header(alignment, stem, number, len(alignments)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,9 @@ _WITHOUT_COLUMNS: Final = {
     "jsonl": ("jsons", "JsonLinesReport"),
     "pairwise": ("pairwise", "PairwiseReport"),
     "sam": ("sam", "SamReport"),
+    "a3m": ("a3m", "A3mReport"),
+    "sto": ("expanded", "StockholmReport"),
+    "afasta": ("expanded", "AlignedFastaReport"),
     "xml": ("blast_xml", "BlastXmlReport"),
     "html": ("html", "HtmlReport"),
 }
@@ -39,8 +43,8 @@ def _class_of(home: tuple[str, str]) -> Any:
 def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
-    >>> formats()
-    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'xml', 'html']
+    >>> " ".join(formats())
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml html'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -53,10 +57,28 @@ def check_fits(report: ReportFormat, run: RunInfo) -> None:
     InputError
         The format cannot represent the run.
     """
-    if report.name == "sam":
+    _refuse(report.name, run)
+
+
+def fitting_formats(run: RunInfo) -> list[str]:
+    """The names of :func:`formats` that can represent a run."""
+    fitting = []
+    for name in formats():
+        with suppress(InputError):
+            _refuse(name, run)
+            fitting.append(name)
+    return fitting
+
+
+def _refuse(name: str, run: RunInfo) -> None:
+    if name == "sam":
         from swsearch.report.sam import refuse_translated
 
         refuse_translated(run)
+    if name in ("a3m", "sto", "afasta"):
+        from swsearch.report.a3m import refuse_translated_query
+
+        refuse_translated_query(run, name)
 
 
 def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:

@@ -79,10 +79,21 @@ def test_insertions_of_a3m_are_dropped_and_aligned_fasta_keeps_lower_case(tmp_pa
     """By hand."""
     (tmp_path / "x.a3m").write_text("#name\n>query words\nMK-VL\n>hit\nMkkK.W\nVaL\n")
     (tmp_path / "x.fa").write_text(">query words\nMK-VL\n>hit\nmk.vL\n")
-    a3m = read_aligned_fasta(tmp_path / "x.a3m", insertions=True)
+    (a3m,) = read_aligned_fasta(tmp_path / "x.a3m", insertions=True)
     assert (rows_of(a3m.codes), a3m.name, a3m.all_columns) == (["MK-VL", "MKWVL"], "query words", True)
-    plain = read_aligned_fasta(tmp_path / "x.fa", insertions=False)
+    (plain,) = read_aligned_fasta(tmp_path / "x.fa", insertions=False)
     assert (rows_of(plain.codes), plain.name, plain.all_columns) == (["MK-VL", "MK-VL"], "", False)
+
+
+def test_several_alignments_are_separated_by_nul_bytes(tmp_path):
+    """By hand; a file of ColabFold's server also ends with one."""
+    for text in (">q1\nMK\n>h\nMkK\n\0>q2\nWCW\n", ">q1\nMK\n>h\nMkK\n\0>q2\nWCW\n\0"):
+        (tmp_path / "x.a3m").write_text(text)
+        found = [(one.name, rows_of(one.codes)) for one in read_aligned_fasta(tmp_path / "x.a3m", insertions=True)]
+        assert found == [("q1", ["MK", "MK"]), ("q2", ["WCW"])]
+    (tmp_path / "y.a3m").write_text(">q1\nMK\n\0>q2\nWCW\n>h\nW\n")
+    with pytest.raises(InputError, match=r"y\.a3m, alignment 2, sequence 2 \(h\): 1 column, the first sequence has 3"):
+        list(read_aligned_fasta(tmp_path / "y.a3m", insertions=True))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +181,8 @@ def test_scores_without_a_scale_have_none():
 
 def alignment_of(rows: list[str], tmp_path, query_format="aligned"):
     (tmp_path / "rows").write_text("".join(f">s{n}\n{row}\n" for n, row in enumerate(rows)))
-    return read_aligned_fasta(tmp_path / "rows", insertions=query_format == "a3m")
+    (alignment,) = read_aligned_fasta(tmp_path / "rows", insertions=query_format == "a3m")
+    return alignment
 
 
 def test_position_based_weights_are_those_of_the_paper(tmp_path):
@@ -443,7 +455,7 @@ def test_rows_that_do_not_fit_take_no_memory(tmp_path):
     path = tmp_path / "wide.fa"
     path.write_text(">a\n" + "M" * 2_000_000 + "\n" + ">b\nM\n" * 200_000)
     with pytest.raises(InputError, match=r"wide\.fa, sequence 2 \(b\): 1 column, the first sequence has 2000000"):
-        read_aligned_fasta(path, insertions=False)
+        list(read_aligned_fasta(path, insertions=False))
 
 
 def test_the_format_of_a_damaged_archive_is_left_to_its_reader(tmp_path):

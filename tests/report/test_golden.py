@@ -24,13 +24,13 @@ def golden(name: str) -> str:
     return (GOLDEN / name).read_bytes().decode()
 
 
-@pytest.mark.parametrize("name", ["table", "blast6", "blast7", "tsv", "pairwise"])
+@pytest.mark.parametrize("name", ["table", "blast6", "blast7", "tsv", "pairwise", "a3m", "sto", "afasta"])
 def test_protein_reports_are_the_golden_files(written, name):
     """Source: BLAST's output for the BLAST formats, hand calculation for the others."""
     assert written(name) == golden(f"protein.{name}")
 
 
-@pytest.mark.parametrize("name", ["table", "pairwise"])
+@pytest.mark.parametrize("name", ["table", "pairwise", "a3m", "sto"])
 def test_dna_reports_are_the_golden_files(written, name):
     """Source: BLAST's output for the blocks of ``pairwise``, hand calculation for the rest."""
     assert written(name, DNA_RUN, DNA_QUERIES) == golden(f"dna.{name}")

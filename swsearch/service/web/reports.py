@@ -35,6 +35,9 @@ MEDIA_TYPES: Final = {
     "json": "application/json",
     "jsonl": "application/x-ndjson",
     "sam": "text/plain; charset=utf-8",
+    "a3m": "text/plain; charset=utf-8",
+    "sto": "text/plain; charset=utf-8",
+    "afasta": "text/plain; charset=utf-8",
     "xml": "application/xml",
     "html": "text/html; charset=utf-8",
 }

@@ -28,7 +28,7 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
-from swsearch.report.registry import formats
+from swsearch.report.registry import fitting_formats, formats
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -69,6 +69,9 @@ _WORDS: Final = {
     "json": "JSON",
     "jsonl": "JSON lines",
     "sam": "SAM",
+    "a3m": "A3M multiple alignment",
+    "sto": "Stockholm multiple alignment",
+    "afasta": "Aligned FASTA",
     "html": "HTML report, self-contained",
 }
 
@@ -173,7 +176,7 @@ def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def _offered_formats(run: StoredRun) -> list[tuple[str, str]]:
-    return [(name, _WORDS.get(name, name)) for name in formats() if not (name == "sam" and run.info.translates)]
+    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run.info)]
 
 
 def _page_of(request: Request) -> int:

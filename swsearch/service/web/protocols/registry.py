@@ -8,9 +8,16 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from swsearch.errors import InputError
+from swsearch.service.web.protocols.tickets import TicketErrors, tickets_router
 
-PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {}
+PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {
+    "tickets": tickets_router,
+}
 """Each protocol by the name of its switch, with the function that makes its router."""
+ERRORS: Final = {
+    "tickets": TicketErrors,
+}
+"""Middleware of protocols whose clients need errors in another form, those of every other part of the server too."""
 
 
 def check_protocols(names: Sequence[str]) -> tuple[str, ...]:
@@ -31,3 +38,5 @@ def add_protocols(app: FastAPI, names: Sequence[str]) -> None:
     """Let an application speak these protocols."""
     for name in names:
         app.include_router(PROTOCOLS[name](), include_in_schema=False)
+        if name in ERRORS:
+            app.add_middleware(ERRORS[name])

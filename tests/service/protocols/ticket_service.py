@@ -1,0 +1,111 @@
+"""A service that speaks tickets, for the tests of this protocol: databases, one store, a worker, and two servers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import requests
+
+from swsearch.cli.app import main
+from swsearch.database.builder import build_database
+from swsearch.service.databases import named_databases
+from swsearch.service.settings import Settings
+from swsearch.store.tokens import TokenStore
+from tests.patience import LIMIT_SECONDS
+from tests.service.pages.conftest import DATA, Served, serving, working
+
+_RECORDS = [record.splitlines() for record in (DATA / "queries.fasta").read_text().split(">")[1:]]
+ENGB, OBG, S6 = ("".join(_RECORDS[place][1:]) for place in (0, 1, 3))
+"""Two GTPases and a ribosomal protein with relatives in the data, some of them in the same organisms."""
+
+
+@dataclass(frozen=True)
+class TicketService:
+    """A running service.
+
+    Attributes
+    ----------
+    settings : Settings
+        Databases `lambda.db` (DNA), `first.db` (all 1,500 proteins) and `second.db` (83 of them), in this order.
+    plain, guarded : Served
+        A server without tokens, and one with tokens on the same store.
+    tokens : dict of str to str
+        By owner.
+    """
+
+    settings: Settings
+    plain: Served
+    guarded: Served
+    tokens: dict[str, str]
+
+
+@contextmanager
+def ticket_service(folder: Path) -> Iterator[TicketService]:
+    """Run a service in this process."""
+    records = gzip.decompress((DATA / "proteins.fasta.gz").read_bytes()).decode().split(">")[1:]
+    chosen = [record for record in records if "GTP" in record.split("\n", 1)[0]]
+    (folder / "first.fasta").write_text("".join(f">{record}" for record in records))
+    (folder / "second.fasta").write_text("".join(f">{record}" for record in chosen))
+    (folder / "lambda.fasta").write_bytes((DATA / "lambda_phage.fasta").read_bytes())
+    names = ("lambda", "first", "second")
+    for name in names:
+        build_database(folder / f"{name}.fasta", folder / f"{name}.db")
+    settings = Settings(
+        databases=named_databases([str(folder / f"{name}.db") for name in names]),
+        store=str(folder / "hits.sqlite"),
+        protocols=("tickets",),
+    )
+    with TokenStore(settings.store, create=True) as store:
+        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "ben")}
+    with (
+        serving(settings) as plain,
+        serving(replace(settings, tokens_required=True)) as guarded,
+        working(settings),
+    ):
+        yield TicketService(settings, plain, guarded, tokens)
+
+
+def local_report(settings: Settings, folder: Path, database: str, sequences: list[str], *options: str) -> bytes:
+    """What `swsearch query` prints for these sequences, which are named 101, 102, …"""
+    query, out = folder / "local.fasta", folder / "local-report"
+    query.write_text("".join(f">{number}\n{letters}\n" for number, letters in enumerate(sequences, 101)))
+    arguments = ["query", str(query), str(settings.databases[database]), "--store", "none", "--quiet"]
+    assert main([*arguments, *options, "--out", str(out)]) == 0
+    return out.read_bytes()
+
+
+def fasta(*sequences: str) -> str:
+    """The queries as ColabFold sends them."""
+    return "".join(f">{number}\n{letters}\n" for number, letters in enumerate(sequences, 101))
+
+
+def post(url: str, path: str, **fields: object) -> requests.Response:
+    """Send a form; `database` stands for `database[]`."""
+    data = {"database[]" if name == "database" else name: value for name, value in fields.items()}
+    return requests.post(f"{url}/{path}", data=data, timeout=LIMIT_SECONDS)
+
+
+def get(url: str, path: str, **headers: str) -> requests.Response:
+    """Get an address."""
+    return requests.get(f"{url}/{path}", headers=headers, timeout=LIMIT_SECONDS)
+
+
+def completed(url: str, ticket: dict[str, str]) -> str:
+    """Wait until a ticket is complete; return its id."""
+    status = ticket["status"]
+    while status in ("PENDING", "RUNNING"):
+        status = get(url, f"ticket/{ticket['id']}").json()["status"]
+    assert status == "COMPLETE"
+    return ticket["id"]
+
+
+def files_of(content: bytes) -> dict[str, bytes]:
+    """The files of an archive."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        return {entry.name: archive.extractfile(entry).read() for entry in archive}  # type: ignore[union-attr]
