@@ -113,7 +113,7 @@ async def search(
     status = await run_in_threadpool(service.status, key, owner)
     if wait and not status.search.is_finished:
         hub: Hub = request.app.state.hub
-        await hub.finished(key, wait)
+        await hub.finished(await run_in_threadpool(service.watched_key, key, owner), wait)
         status = await run_in_threadpool(service.status, key, owner)
     # Written by the model itself: this is the request that many clients repeat.
     return Response(models.search_answer(status).model_dump_json(), media_type="application/json")
@@ -122,13 +122,13 @@ async def search(
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
 async def events(request: Request, key: Key) -> EventSourceResponse:
     """Server-sent events: ``status`` with the search now and at each change; the stream ends with the search."""
-    await run_in_threadpool(service_of(request).status, key, owner_of(request))
+    watched = await run_in_threadpool(service_of(request).watched_key, key, owner_of(request))
     hub: Hub = request.app.state.hub
 
     async def changes() -> AsyncIterator[dict[str, str]]:
         try:
-            async for status in hub.changes(key):
-                yield {"event": "status", "data": models.search_answer(status).model_dump_json()}
+            async for status in hub.changes(watched):
+                yield {"event": "status", "data": models.search_answer(status.under(key)).model_dump_json()}
         except SearchNotFound:
             yield {"event": "gone", "data": "{}"}
 
@@ -141,6 +141,43 @@ def cancel(request: Request, key: Key) -> models.Search:
     status = service_of(request).cancel(key, owner_of(request))
     request.app.state.hint()
     return models.search_answer(status)
+
+
+# --- links ---
+
+
+@router.post("/searches/{key}/shares", status_code=201, response_model=models.NewShare)
+def add_share(request: Request, key: Key) -> models.NewShare:
+    """Make a link that shows this search to everybody who has it, until it is withdrawn or the search expires.
+
+    The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
+    It is told this once.
+    """
+    link, link_key = service_of(request).add_link(key, owner_of(request))
+    address = f"{request.scope.get('root_path', '')}/results/{link_key}"
+    return models.NewShare(id=link.id, created=link.created, key=link_key, page=address)
+
+
+@router.get("/searches/{key}/shares", response_model=list[models.Share])
+def shares(request: Request, key: Key) -> list[models.Share]:
+    """The links of a search, the oldest first, without their keys."""
+    return [
+        models.Share(id=link.id, created=link.created) for link in service_of(request).links(key, owner_of(request))
+    ]
+
+
+@router.delete("/searches/{key}/shares", status_code=204)
+def delete_shares(request: Request, key: Key) -> None:
+    """Withdraw all links of a search."""
+    service_of(request).delete_links(key, owner_of(request))
+
+
+@router.delete("/searches/{key}/shares/{share}", status_code=204)
+def delete_share(
+    request: Request, key: Key, share: Annotated[str, Path(max_length=64, description="The id of a link.")]
+) -> None:
+    """Withdraw one link of a search."""
+    service_of(request).delete_links(key, owner_of(request), share)
 
 
 # --- results ---
