@@ -68,7 +68,7 @@ def test_a_protein_search_from_paste_to_shared_link(page, browser, served):
     assert "sort=identity" in page.url
     assert all("EngB" in text for text in page.locator("#hits tbody tr:not(.alignment) th").all_inner_texts())
     # Summaries are loaded when they are opened.
-    for name in ("Score distribution", "Coverage of the query", "Organisms"):
+    for name in ("Scores of the listed subjects", "Coverage of the query", "Organisms"):
         page.get_by_text(name, exact=True).click()
     page.wait_for_selector("#scores figure")
     page.wait_for_selector("#coverage figure")

@@ -42,6 +42,7 @@ from swsearch.service.web.pages.results import (
     RefusedView,
     RunFacts,
     SubjectView,
+    listed_of,
     overview_figure,
     read_view,
 )
@@ -424,9 +425,8 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/scores")
     def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        limit = run.info.parameters.get("evalue")
-        bits, evalues = backend.store.subject_scores(run.id, number - 1)
-        figure = score_figure(bits, evalues, float("inf" if limit in (None, "inf") else limit))
+        n_passed = backend.store.subject(run.id, number - 1, 0).n_passed
+        figure = score_figure(*backend.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
         return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
     @router.get(f"{base}/coverage")
