@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
@@ -46,6 +46,12 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     )
 }
 
+_TOKENS: Final[dict[str, dict[str, str]]] = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "basic": {"type": "http", "scheme": "basic", "description": "The token is the password; the name is ignored."},
+}
+
 router = APIRouter(prefix="/api/v1", responses=_ERRORS)
 
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
@@ -64,6 +70,19 @@ def owner_of(request: Request) -> str:
     """Who sent a request."""
     owner: str = request.state.owner
     return owner
+
+
+def describe_tokens(app: FastAPI) -> None:
+    """Let the description of the API say how a token is sent."""
+    made = app.openapi
+
+    def described() -> dict[str, Any]:
+        schema = made()
+        schema["components"]["securitySchemes"] = _TOKENS
+        schema["security"] = [{name: []} for name in _TOKENS]
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 # --- searches ---

@@ -22,7 +22,7 @@ from swsearch.errors import SwSearchError
 from swsearch.service.logs import log
 from swsearch.service.settings import Settings
 from swsearch.service.web.answers import add_error_answers, error_answer
-from swsearch.service.web.api import router
+from swsearch.service.web.api import describe_tokens, router
 from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.identity import Identity
@@ -88,6 +88,8 @@ def create_app(settings: Settings) -> FastAPI:
     service.on_submit = hint
     app.state.identity = Identity(service)
     app.add_middleware(Guard, service=service, identity=app.state.identity, metrics=metrics)
+    if settings.tokens_required:
+        describe_tokens(app)
     if settings.trusted_proxies:
         app.add_middleware(TrustedProxies, proxies=settings.trusted_proxies)
     add_error_answers(app, router.routes)
