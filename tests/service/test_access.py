@@ -3,6 +3,7 @@
 One server serves all tests. Its proxy is 127.0.0.2, so that requests from there are the proxy's and the others are not.
 """
 
+import gzip
 import http.client
 import json
 import re
@@ -58,6 +59,7 @@ def guarded(tmp_path_factory, databases):
     with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
         tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "bob")}
     limits = ["--limit", f"requests_per_minute={PER_MINUTE}", "--limit", "failures_per_minute=5"]
+    limits += ["--limit", "request_bytes=1000000"]
     sso = ["--trusted-proxy", PROXY, "--sso-header", "X-Forwarded-User"]
     running = Guarded(folder, [databases / "few.db"], *limits, *sso)
     running.tokens = tokens
@@ -174,6 +176,34 @@ def test_secrets_are_neither_stored_nor_logged(guarded, search, share):
     dump = "\n".join(connection.iterdump())
     connection.close()
     assert [secret for secret in secrets if secret in dump] == []
+
+
+def test_ids_are_random(guarded, search, share):
+    """128 bits for a search, 256 for a link, in base64."""
+    client = guarded.client(guarded.tokens["ann"])
+    others = {client.submit(">a\nMKVLAAG\n", "few.db", {"top": 3})["id"] for _ in range(3)}
+    assert len(others) == 3
+    assert all(re.fullmatch(r"[\w-]{22}", key) for key in {search, *others})
+    assert re.fullmatch(r"share-[\w-]{43}", share["key"])
+
+
+def test_every_answer_has_the_headers_that_protect_pages(guarded, share):
+    for path, more in [(share["page"], {}), ("/sign-in", {}), ("/history", {}), ("/api/v1/usage", {"owner": "ann"})]:
+        headers = guarded.ask(path, **more)[1]
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+
+
+def test_an_uploaded_archive_may_not_hold_more_than_a_request(guarded):
+    """A form with a file of 2 kB that would be 2 MB."""
+    begin = '--limit\r\nContent-Disposition: form-data; name="databases"\r\n\r\nfew.db\r\n--limit\r\n'
+    begin += 'Content-Disposition: form-data; name="file"; filename="q.fasta.gz"\r\n\r\n'
+    body = begin.encode() + gzip.compress(b">a\n" + b"A" * 2_000_000) + b"\r\n--limit--\r\n"
+    sent = {"body": body, "Content_Type": "multipart/form-data; boundary=limit"}
+    status, _, text = guarded.ask("/searches", "POST", owner="ann", **sent)
+    assert (status, "has more than 1,000,000 bytes of text" in text) == (422, True)
 
 
 def sign_in(guarded, token, source="127.0.0.1", wanted="/history?page=1", **headers):
