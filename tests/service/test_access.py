@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from swsearch.cli.app import main
+from swsearch.service.client import ServerError
 from swsearch.service.web.buckets import Buckets
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer
@@ -131,6 +132,20 @@ def test_a_link_shows_nothing_else_and_changes_nothing(guarded, search, share):
         assert guarded.ask(path)[0] in (401, 404), path
 
 
+def test_the_client_shares_and_withdraws(guarded, search):
+    ann = guarded.client(guarded.tokens["ann"])
+    made = [ann.share(search) for _ in range(2)]
+    reader = guarded.client("")
+    assert reader.report(made[0]["key"], "tsv") == ann.report(search, "tsv")
+    assert reader.hits(made[0]["key"], 0)["total"] == ann.hits(search, 0)["total"] > 0
+    ann.withdraw(search, made[0]["id"])
+    assert [link["id"] for link in ann.shares(search)][-1] == made[1]["id"]
+    with pytest.raises(ServerError, match="there is no such search"):
+        reader.search(made[0]["key"])
+    ann.withdraw(search)
+    assert ann.shares(search) == []
+
+
 def test_links_are_listed_and_withdrawn_by_the_owner_alone(guarded, search, share):
     path = f"/api/v1/searches/{search}/shares"
     assert guarded.ask(path, owner="bob")[0] == 404
@@ -204,6 +219,13 @@ def test_an_uploaded_archive_may_not_hold_more_than_a_request(guarded):
     sent = {"body": body, "Content_Type": "multipart/form-data; boundary=limit"}
     status, _, text = guarded.ask("/searches", "POST", owner="ann", **sent)
     assert (status, "has more than 1,000,000 bytes of text" in text) == (422, True)
+
+
+def test_nobody_sends_much_without_an_owner(guarded):
+    body = urlencode({"token": "x" * 20_000})
+    status, _, text = guarded.ask("/sign-in", "POST", body=body, Origin=guarded.url, **FORM)
+    assert (status, "more than 10,000 bytes" in text) == (413, True)
+    assert guarded.ask("/api/v1/searches", "POST", body=b" " * 900_000)[0] == 401
 
 
 def sign_in(guarded, token, source="127.0.0.1", wanted="/history?page=1", **headers):
@@ -339,6 +361,19 @@ def test_guessing_ends_soon(guarded):
     # The proxy tells the address of its client.
     clients = [guarded.ask("/history", source=PROXY, X_API_Key="sws_0", X_Forwarded_For=guesser) for _ in range(2)]
     assert {status for status, _, _ in clients} == {429}
+
+
+def test_failures_at_once_count_whole():
+    now = [0.0]
+    buckets = Buckets(60, lambda: now[0])
+    for _ in range(100):
+        buckets.charge("guesser")
+    assert buckets.seconds("guesser") == pytest.approx(41.0)
+    for _ in range(1000):
+        buckets.charge("guesser")
+    assert buckets.seconds("guesser") == pytest.approx(61.0)
+    now[0] = 121.0
+    assert buckets.seconds("guesser") == 0.0
 
 
 def test_a_bucket_fills_evenly():

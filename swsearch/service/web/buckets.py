@@ -43,10 +43,18 @@ class Buckets:
         level = self._level(name, now)
         if level < 1.0:
             return (1.0 - level) / self._per_second
-        self._buckets[name] = (level - 1.0, now)
+        self._put(name, level - 1.0, now)
+        return 0.0
+
+    def charge(self, name: str) -> None:
+        """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
+        now = self._clock()
+        self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
+
+    def _put(self, name: str, level: float, now: float) -> None:
+        self._buckets[name] = (level, now)
         if len(self._buckets) > _MOST:
             self._forget(now)
-        return 0.0
 
     def _level(self, name: str, now: float) -> float:
         level, seen = self._buckets.get(name, (self._capacity, now))

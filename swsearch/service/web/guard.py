@@ -32,6 +32,8 @@ from swsearch.service.web.state import Service
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_OPEN_BYTES: Final = 10_000
+"""Largest body of a request that needs no owner: the form of the sign-in page."""
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -90,7 +92,9 @@ class Guard:
                 self._identity.count(sender, scope)
                 _check_page(sender, scope["method"], headers)
                 if scope["method"] not in SAFE:
-                    receive = await self._whole_body(headers, receive, scope)
+                    most = self._service.settings.limits.request_bytes
+                    most = min(most, _OPEN_BYTES) if sender.means == "open" else most
+                    receive = await self._whole_body(headers, receive, scope, most)
             except Refusal as refusal:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
@@ -120,9 +124,8 @@ class Guard:
         if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
             raise Refusal(403, "cross_site", "this request was sent by the page of another site")
 
-    async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope) -> Receive:
+    async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
         """Read the body, decompress it, and return a channel that gives it to the application."""
-        most = self._service.settings.limits.request_bytes
         too_large = Refusal(413, "too_large", f"the request has more than {most:,} bytes")
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:

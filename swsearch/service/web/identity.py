@@ -128,7 +128,7 @@ class Identity:
         except SwSearchError as error:
             raise Refusal(*described(error, self._service)) from error
         if owner is None:
-            self._failures.take(address)
+            self._failures.charge(address)
         return owner
 
     def count(self, sender: Sender, scope: Scope) -> None:
