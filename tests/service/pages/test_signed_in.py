@@ -70,6 +70,8 @@ def test_from_signing_in_to_a_withdrawn_link(browser, guarded, token, axe):
             other.wait_for_selector("#token")
         page.get_by_role("button", name="Withdraw").click()
         page.get_by_text("There is no link to this result now.").wait_for()
+        assert page.evaluate("document.activeElement.closest('#shared') !== null")
+        assert violations(page, axe) == []
         with Opened(browser, guarded.url, expected=["status of 404"]) as other:
             other.goto(address)
             other.get_by_role("heading", name="There is no such result").wait_for()
