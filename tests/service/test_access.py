@@ -306,8 +306,11 @@ def test_a_proxy_names_the_owner(guarded, search):
     assert guarded.code(path, owner="ann", **named) == "untrusted_proxy"
     assert guarded.code(path, X_Forwarded_For=PROXY, **named) == "untrusted_proxy"
     assert guarded.code("/sign-in", **named) == "untrusted_proxy"
-    for name in ("local", " ", "x" * 101, "a\x7fb"):
+    for name in ("local", "x" * 101, "a\x7fb", "\xe9"):
         assert guarded.code(path, source=PROXY, X_Forwarded_User=name) == "bad_owner"
+    for name in ("", " "):
+        assert guarded.code(path, source=PROXY, X_Forwarded_User=name) == "unauthorized"
+        assert guarded.code(path, X_Forwarded_User=name) == "untrusted_proxy"
     # Without the header, programs use tokens through the proxy too; with it, what else the proxy sends does not matter.
     assert guarded.ask(path, source=PROXY, owner="bob")[0] == 200
     assert guarded.ask(path, source=PROXY)[0] == 401

@@ -153,7 +153,9 @@ class Identity:
         try:
             (owner,) = (value.encode("latin-1").decode("utf-8").strip() for value in given)
         except ValueError:
-            owner = ""
+            raise Refusal(403, "bad_owner", f"the header {header} is no single name in UTF-8") from None
+        if not owner:  # some proxies send it empty for those who have not signed in
+            return None
         if not is_owner_name(owner) or owner == LOCAL_OWNER:
             raise Refusal(403, "bad_owner", f"the header {header} names nobody who can own searches")
         return owner
