@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from dataclasses import fields, replace
 from datetime import timedelta
@@ -46,6 +47,15 @@ def serve(
         list[str] | None,
         typer.Option(metavar="NAME", help="Speak the protocol of another service too; repeatable."),
     ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS", help="Address or network of a reverse proxy whose X-Forwarded headers hold; repeatable."
+        ),
+    ] = None,
+    sso_header: Annotated[
+        str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names who is signed in.")
+    ] = "",
 ) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
 
@@ -62,6 +72,7 @@ def serve(
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import Limits, Settings
     from swsearch.service.web.protocols.registry import check_protocols
+    from swsearch.service.web.proxies import check_proxies
     from swsearch.store.tokens import TokenStore
 
     named = named_databases(databases)
@@ -69,6 +80,8 @@ def serve(
     with TokenStore(store, create=True) as tokens:
         tokens_required = tokens.has_tokens()
         shown = tokens.name
+    proxies = check_proxies(trusted_proxy or [])
+    tokens_required |= _is_sso(sso_header, proxies)
     if not is_loopback(host) and not tokens_required:
         advice = f"`swsearch tokens add NAME --store {shown}` makes one"
         raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
@@ -84,6 +97,8 @@ def serve(
         expiry_days=expiry_days,
         limits=_limits(Limits(), limit or []),
         protocols=protocols,
+        trusted_proxies=proxies,
+        sso_header=sso_header,
     )
     run_server(settings, host, port, lambda url: print(url, flush=True))
 
@@ -126,6 +141,17 @@ def worker(
         # Ctrl-C reaches both processes of a server; the server then ends the pipe.
         signal.signal(signal.SIGINT, signal.SIG_IGN if hints else stop)
         working.run()
+
+
+def _is_sso(header: str, proxies: tuple[str, ...]) -> bool:
+    """Whether a proxy names the owners of requests."""
+    if not header:
+        return False
+    if not re.fullmatch("[A-Za-z0-9-]+", header) or header.lower() in ("authorization", "cookie", "host", "x-api-key"):
+        raise InputError(f"--sso-header {header}: give the name of a header, such as X-Forwarded-User")
+    if not proxies:
+        raise InputError(f"--sso-header {header} needs --trusted-proxy with the address of the proxy that sends it")
+    return True
 
 
 def _limits(limits: Limits, given: list[str]) -> Limits:

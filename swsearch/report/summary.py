@@ -91,8 +91,13 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -
     return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query, shown)}"
 
 
+def filters_alignments(run: RunInfo) -> bool:
+    """Whether a run reports only hits whose alignments pass a filter."""
+    return any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS)
+
+
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
-    if not any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS):
+    if not filters_alignments(run):
         if shown >= query.n_passed:
             return "it is shown" if query.n_passed == 1 else "all are shown"
         return "the best one is shown" if shown == 1 else f"the best {shown:,} are shown"

@@ -51,7 +51,7 @@ class ServerError(SwSearchError):
     @property
     def is_passing(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self.status in (0, 502, 503, 504)
+        return self.status in (0, 502, 503, 504) or self.code == "too_many_requests"
 
 
 class Client:
@@ -166,6 +166,28 @@ class Client:
         """Cancel a search; one that is finished stays as it is."""
         path = f"/searches/{quote(search_id, safe='')}/cancel"
         return _object(self._patiently(lambda: self._json("POST", path, b"")))
+
+    # --- links ---
+
+    def share(self, search_id: str) -> dict[str, Any]:
+        """Make a link that shows a search to everybody who has it; returns ``id``, ``key`` and ``page``.
+
+        ``key`` takes the place of the search's id in :meth:`search`, :meth:`hits`, :meth:`report` and the like. The
+        server tells it this once.
+        """
+        return _object(self._json("POST", f"/searches/{quote(search_id, safe='')}/shares", b""))
+
+    def shares(self, search_id: str) -> list[dict[str, Any]]:
+        """The links of a search, without their keys."""
+        return self._get_list(f"/searches/{quote(search_id, safe='')}/shares")
+
+    def withdraw(self, search_id: str, share_id: str | None = None) -> None:
+        """Withdraw a link of a search by the link's ``id``, or all of them."""
+        path = f"/searches/{quote(search_id, safe='')}/shares"
+        path += "" if share_id is None else f"/{quote(share_id, safe='')}"
+        connection, answer = self._answer("DELETE", path)
+        answer.read()
+        connection.close()
 
     # --- results ---
 

@@ -1,18 +1,21 @@
 """The log of a service: one JSON object per line on stderr, for people with `jq` and for log collectors.
 
 Every line has ``time`` (UTC), ``level`` and ``event``. Lines of a request have its ``request_id``, which is also in the
-answer's header ``X-Request-ID``. Tokens, queries and URLs' parameters are never logged.
+answer's header ``X-Request-ID``. Queries and URLs' parameters are never logged, and of tokens and the keys of links,
+wherever a message has them, the first letters alone.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+_SECRET: Final = re.compile(r"\b(sws_|share-)[A-Za-z0-9_-]{20,}")
 _lock = threading.Lock()
 
 
@@ -20,6 +23,7 @@ def log(event: str, level: str = "info", **values: Any) -> None:
     """Write one line; a closed stderr does not end the program."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = json.dumps({"time": time, "level": level, "event": event, **values}, default=str)
+    line = _SECRET.sub(r"\1...", line)
     with _lock:
         try:
             sys.stderr.write(line + "\n")

@@ -109,6 +109,7 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # the application trusts the proxies of its settings
             lifespan="on",
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,

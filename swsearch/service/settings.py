@@ -9,6 +9,8 @@ from typing import Final
 
 LOCAL_OWNER: Final = "local"
 """The owner of all searches of a server without tokens."""
+NOBODY: Final = ""
+"""Whoever has a link to a search and no token; no owner has this name."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Limits:
         Largest ``top`` of a search, which bounds the bytes of a result.
     downloads : int
         Largest number of reports that are written at a time.
+    requests_per_minute : int
+        Requests of an owner in a minute; those without an owner, who see shared searches, are counted by address. A
+        server without tokens does not count.
+    failures_per_minute : int
+        Tokens that are not valid, by address in a minute.
     """
 
     request_bytes: int = 64 << 20
@@ -40,6 +47,8 @@ class Limits:
     daily_cells: int = 10**17
     top: int = 100_000
     downloads: int = 8
+    requests_per_minute: int = 6000
+    failures_per_minute: int = 20
 
 
 @dataclass(frozen=True)
@@ -53,8 +62,8 @@ class Settings:
     store : str
         A file or URL (:mod:`swsearch.store.session`).
     tokens_required : bool
-        Whether every request needs a token. If not, there is one owner, :data:`LOCAL_OWNER`, and the server answers
-        only requests to a loopback address.
+        Whether every request needs a token, or a proxy that names its owner. If not, there is one owner,
+        :data:`LOCAL_OWNER`, and the server answers only requests to a loopback address.
     worker_command : tuple of str
         The command that starts the worker process of this server; empty if workers are started separately.
     expiry_days : float
@@ -62,6 +71,10 @@ class Settings:
     limits : Limits
     protocols : tuple of str
         Protocols of other services that the server speaks (:mod:`swsearch.service.web.protocols`).
+    trusted_proxies : tuple of str
+        Addresses and networks of reverse proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` hold.
+    sso_header : str
+        Header in which a trusted proxy names the owner of a request; empty if there is none.
     """
 
     databases: Mapping[str, Path]
@@ -71,3 +84,5 @@ class Settings:
     expiry_days: float = 30.0
     limits: Limits = field(default_factory=Limits)
     protocols: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    sso_header: str = ""

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_e"
+SCHEMA: Final = "0.1.0_f"
 """The revision of these tables."""
 
 RUNNING: Final = "running"

@@ -1,5 +1,5 @@
 """The tables of the search service, beside those of the runs: ``searches``, ``search_queries``, ``owners``, ``usage``,
-``workers`` and ``tokens``.
+``workers``, ``tokens`` and ``links``.
 
 A search is what somebody submitted; its results are a run like any other. ``search_queries`` has the queries of
 unfinished searches alone, so it stays small. The conventions are those of :mod:`swsearch.store.models`.
@@ -134,9 +134,22 @@ class TokenRow(Base):
     revoked_at: Mapped[datetime | None] = mapped_column(UtcTime)
 
 
+class LinkRow(Base):
+    """A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
+
+    __tablename__ = "links"
+    __table_args__ = (UniqueConstraint("digest", name="uq_links_digest"), Index("ix_links_search", "search_id"))
+
+    id: Mapped[str] = mapped_column(String(16), primary_key=True)
+    search_id: Mapped[int] = mapped_column(Big, ForeignKey("searches.id", ondelete="CASCADE", name="fk_links_search"))
+    digest: Mapped[str] = mapped_column(String(64))
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+
+
 SEARCHES = cast(Table, SearchRow.__table__)
 SEARCH_QUERIES = cast(Table, SearchQueryRow.__table__)
 OWNERS = cast(Table, OwnerRow.__table__)
 USAGE = cast(Table, UsageRow.__table__)
 WORKERS = cast(Table, WorkerRow.__table__)
 TOKENS = cast(Table, TokenRow.__table__)
+LINKS = cast(Table, LinkRow.__table__)

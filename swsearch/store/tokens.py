@@ -39,6 +39,15 @@ def token_digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def is_owner_name(text: str) -> bool:
+    """Whether a text can be the name of an owner.
+
+    >>> is_owner_name("ann@example.org"), is_owner_name(" "), is_owner_name(chr(10))
+    (True, False, False)
+    """
+    return bool(text.strip()) and len(text) <= _MAX_OWNER and text.isprintable()
+
+
 class TokenStore(HitStore):
     """A store with the tokens of a service; parameters and errors are those of ``HitStore``."""
 
@@ -50,7 +59,7 @@ class TokenStore(HitStore):
         InputError
             The name of the owner is empty, too long, or has characters that cannot be printed.
         """
-        if not owner.strip() or len(owner) > _MAX_OWNER or not owner.isprintable():
+        if not is_owner_name(owner):
             raise InputError(f"the name of an owner has 1 to {_MAX_OWNER} printable characters")
         token = PREFIX + secrets.token_urlsafe(32)
         stored = StoredToken(secrets.token_hex(4), owner, utc_now(), None)

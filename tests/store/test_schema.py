@@ -73,7 +73,7 @@ def test_migrations_build_what_the_models_describe(target):
     engine = session.make_engine(url)
     try:
         assert described(engine) == migrated
-        service = {"searches", "search_queries", "owners", "usage", "workers", "tokens"}
+        service = {"searches", "search_queries", "owners", "usage", "workers", "tokens", "links"}
         assert set(migrated) == {"failures", "hits", "queries", "runs", "swsearch_schema", *service}
     finally:
         engine.dispose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -27,6 +27,8 @@ _STATUS: Final = {
     "idempotency_conflict": 409,
     "no_results": 409,
     "not_finished": 409,
+    "too_many_shares": 409,
+    "unknown_share": 404,
 }
 """HTTP status codes of refusals; the others are 400."""
 _CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
@@ -36,6 +38,14 @@ _RETRY_SECONDS: Final = {"queue_full": 30, "daily_limit": 3600, "too_many_downlo
 def error_answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer for an error."""
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+
+
+class Refusal(Exception):
+    """An answer before the application sees the request."""
+
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
+        self.answer: Response = error_answer(status, code, message, headers)
+        super().__init__(message)
 
 
 def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:

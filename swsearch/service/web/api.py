@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
@@ -47,6 +47,12 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     )
 }
 
+_TOKENS: Final[dict[str, dict[str, str]]] = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "basic": {"type": "http", "scheme": "basic", "description": "The token is the password; the name is ignored."},
+}
+
 router = APIRouter(prefix="/api/v1", responses=_ERRORS)
 
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
@@ -66,6 +72,19 @@ def owner_of(request: Request) -> str:
     """Who sent a request."""
     owner: str = request.state.owner
     return owner
+
+
+def describe_tokens(app: FastAPI) -> None:
+    """Let the description of the API say how a token is sent."""
+    made = app.openapi
+
+    def described() -> dict[str, Any]:
+        schema = made()
+        schema["components"]["securitySchemes"] = _TOKENS
+        schema["security"] = [{name: []} for name in _TOKENS]
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 # --- searches ---
@@ -124,9 +143,10 @@ async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
     service, owner = service_of(request), owner_of(request)
     status = await run_in_threadpool(service.status, key, owner)
     if wait and not status.search.is_finished:
-        finished = await _finished(request, key, wait)
+        watched = await run_in_threadpool(service.watched_key, key, owner)
+        finished = await _finished(request, watched, wait)
         if finished is not None:
-            return _written(finished)
+            return _written(finished.under(key))
         status = await run_in_threadpool(service.status, key, owner)
     return _written(status)
 
@@ -134,13 +154,13 @@ async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
 async def events(request: Request, key: Key) -> EventSourceResponse:
     """Server-sent events: ``status`` with the search now and at each change; the stream ends with the search."""
-    await run_in_threadpool(service_of(request).status, key, owner_of(request))
+    watched = await run_in_threadpool(service_of(request).watched_key, key, owner_of(request))
     hub: Hub = request.app.state.hub
 
     async def changes() -> AsyncIterator[dict[str, str]]:
         try:
-            async for status in hub.changes(key):
-                yield {"event": "status", "data": models.search_answer(status).model_dump_json()}
+            async for status in hub.changes(watched):
+                yield {"event": "status", "data": models.search_answer(status.under(key)).model_dump_json()}
         except SearchNotFound:
             yield {"event": "gone", "data": "{}"}
 
@@ -153,6 +173,43 @@ def cancel(request: Request, key: Key) -> models.Search:
     status = service_of(request).cancel(key, owner_of(request))
     request.app.state.changed(key)
     return models.search_answer(status)
+
+
+# --- links ---
+
+
+@router.post("/searches/{key}/shares", status_code=201, response_model=models.NewShare)
+def add_share(request: Request, key: Key) -> models.NewShare:
+    """Make a link that shows this search to everybody who has it, until it is withdrawn or the search expires.
+
+    The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
+    It is told this once.
+    """
+    link, link_key = service_of(request).add_link(key, owner_of(request))
+    address = f"{request.scope.get('root_path', '')}/results/{link_key}"
+    return models.NewShare(id=link.id, created=link.created, key=link_key, page=address)
+
+
+@router.get("/searches/{key}/shares", response_model=list[models.Share])
+def shares(request: Request, key: Key) -> list[models.Share]:
+    """The links of a search, the oldest first, without their keys."""
+    return [
+        models.Share(id=link.id, created=link.created) for link in service_of(request).links(key, owner_of(request))
+    ]
+
+
+@router.delete("/searches/{key}/shares", status_code=204)
+def delete_shares(request: Request, key: Key) -> None:
+    """Withdraw all links of a search."""
+    service_of(request).delete_links(key, owner_of(request))
+
+
+@router.delete("/searches/{key}/shares/{share}", status_code=204)
+def delete_share(
+    request: Request, key: Key, share: Annotated[str, Path(max_length=64, description="The id of a link.")]
+) -> None:
+    """Withdraw one link of a search."""
+    service_of(request).delete_links(key, owner_of(request), share)
 
 
 # --- results ---

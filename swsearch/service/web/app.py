@@ -1,8 +1,8 @@
 """The FastAPI application of the web process: :func:`create_app`.
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.web.state.Service`), ``hub`` (who waits for a change),
-``changed(key)`` (wakes the worker and everybody who waits for a search) and ``settings``. ``request.state`` has
-``owner`` and ``request_id``.
+``identity`` (who sent a request), ``changed(key)`` (wakes the worker and everybody who waits for a search) and
+``settings``. ``request.state`` has ``owner`` and ``request_id``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from swsearch.errors import SwSearchError
 from swsearch.service.logs import log
 from swsearch.service.settings import Settings
 from swsearch.service.web.answers import add_error_answers, error_answer
-from swsearch.service.web.api import router
+from swsearch.service.web.api import describe_tokens, router
 from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
+from swsearch.service.web.identity import Identity
 from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.web.protocols.registry import add_protocols
+from swsearch.service.web.proxies import TrustedProxies
 from swsearch.service.web.state import Service
 from swsearch.service.web.supervisor import Supervisor
 
@@ -93,7 +95,12 @@ def create_app(settings: Settings) -> FastAPI:
 
     app.state.changed = changed
     service.on_submit = supervisor.hint
-    app.add_middleware(Guard, service=service, metrics=metrics)
+    app.state.identity = Identity(service)
+    app.add_middleware(Guard, service=service, identity=app.state.identity, metrics=metrics)
+    if settings.tokens_required:
+        describe_tokens(app)
+    if settings.trusted_proxies:
+        app.add_middleware(TrustedProxies, proxies=settings.trusted_proxies)
     add_error_answers(app, router.routes)
     app.include_router(router)
     add_pages(app)

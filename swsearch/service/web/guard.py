@@ -5,38 +5,35 @@ A middleware of ASGI, so that answers are streamed through it. In this order, a 
 - the server has no tokens and the request's ``Host`` is no loopback name: another site's page had its name resolved to
   this machine (DNS rebinding);
 - it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
-- the server has tokens, and the request has none that is valid;
+- nobody is known to have sent it (:mod:`swsearch.service.web.identity`), or its sender has sent too many;
+- it changes something for the owner of a cookie, and does not say that a page of this server sent it;
 - its body is too large, as it was sent or decompressed.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import secrets
 import time
 import zlib
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from swsearch.errors import SwSearchError
 from swsearch.service.logs import log
-from swsearch.service.settings import LOCAL_OWNER
-from swsearch.service.web.answers import described, error_answer
+from swsearch.service.web.answers import Refusal
+from swsearch.service.web.identity import OPEN_PATHS, SAFE, SENDER, Identity, Sender
 from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.state import Service
 
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Paths that need no token."""
-_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_OPEN_BYTES: Final = 10_000
+"""Largest body of a request that needs no owner: the form of the sign-in page."""
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -46,14 +43,6 @@ _HEADERS: Final = {
 }
 
 
-class _Refusal(Exception):
-    """An answer instead of the application's."""
-
-    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
-        self.answer = error_answer(status, code, message, headers)
-        super().__init__(message)
-
-
 class Guard:
     """The middleware.
 
@@ -61,12 +50,14 @@ class Guard:
     ----------
     app : ASGI application
     service : Service
+    identity : Identity
     metrics : Metrics
     """
 
-    def __init__(self, app: ASGIApp, service: Service, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, service: Service, identity: Identity, metrics: Metrics) -> None:
         self._app = app
         self._service = service
+        self._identity = identity
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,17 +86,24 @@ class Guard:
         try:
             try:
                 self._check_site(scope["method"], headers)
-                state["owner"] = await self._owner(scope["path"], headers)
-                if scope["method"] not in _SAFE:
-                    receive = await self._whole_body(headers, receive, scope)
-            except _Refusal as refusal:
+                sender = await self._identity.sender(scope, headers)
+                state["owner"] = sender.owner
+                SENDER.set(sender)
+                self._identity.count(sender, scope)
+                _check_page(sender, scope["method"], headers)
+                if scope["method"] not in SAFE:
+                    most = self._service.settings.limits.request_bytes
+                    most = min(most, _OPEN_BYTES) if sender.means == "open" else most
+                    receive = await self._whole_body(headers, receive, scope, most)
+            except Refusal as refusal:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
             await self._app(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "(other)")
-            self._metrics.count_request(scope["method"], route, status, seconds)
+            method = scope["method"] if scope["method"] in _METHODS else "(other)"  # clients can invent any
+            self._metrics.count_request(method, route, status, seconds)
             if route not in OPEN_PATHS:
                 log(
                     "request",
@@ -114,38 +112,21 @@ class Guard:
                     path=scope["path"],
                     status=status,
                     ms=round(seconds * 1000, 1),
-                    owner=state.get("owner"),
+                    owner=state.get("owner") or None,
                 )
 
     def _check_site(self, method: str, headers: Headers) -> None:
         host = headers.get("host", "")
         if not self._service.settings.tokens_required and _host_name(host) not in _LOOPBACK:
-            raise _Refusal(403, "wrong_host", "this server answers requests to localhost alone")
+            raise Refusal(403, "wrong_host", "this server answers requests to localhost alone")
         origin = headers.get("origin")
         is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-        if method not in _SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
-            raise _Refusal(403, "cross_site", "this request was sent by the page of another site")
+        if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
+            raise Refusal(403, "cross_site", "this request was sent by the page of another site")
 
-    async def _owner(self, path: str, headers: Headers) -> str | None:
-        if not self._service.settings.tokens_required:
-            return LOCAL_OWNER
-        if path in OPEN_PATHS:
-            return None
-        token = sent_token(headers)
-        try:
-            owner = None if token is None else await run_in_threadpool(self._service.owner_of, token)
-        except SwSearchError as error:
-            raise _Refusal(*described(error, self._service)) from error
-        if owner is None:
-            problem = "a token is needed" if token is None else "this token is not valid, or it was revoked"
-            advice = "send it as Bearer, as X-API-Key, or as the password of Basic"
-            raise _Refusal(401, "unauthorized", f"{problem}; {advice}", {"WWW-Authenticate": 'Basic realm="swsearch"'})
-        return owner
-
-    async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope) -> Receive:
+    async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
         """Read the body, decompress it, and return a channel that gives it to the application."""
-        most = self._service.settings.limits.request_bytes
-        too_large = _Refusal(413, "too_large", f"the request has more than {most:,} bytes")
+        too_large = Refusal(413, "too_large", f"the request has more than {most:,} bytes")
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
             raise too_large
@@ -154,7 +135,7 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise _Refusal(400, "bad_input", "the request ended early")
+                raise Refusal(400, "bad_input", "the request ended early")
             parts.append(message.get("body", b""))
             n_bytes += len(parts[-1])
             if n_bytes > most:
@@ -170,7 +151,7 @@ class Guard:
                 (name, str(len(body)).encode() if name == b"content-length" else value) for name, value in kept
             ]
         elif coding != "identity":
-            raise _Refusal(415, "bad_encoding", "send the body as it is, or with Content-Encoding: gzip")
+            raise Refusal(415, "bad_encoding", "send the body as it is, or with Content-Encoding: gzip")
         is_sent = False
 
         async def replay() -> Message:
@@ -183,16 +164,23 @@ class Guard:
         return replay
 
 
+def _check_page(sender: Sender, method: str, headers: Headers) -> None:
+    """Refuse what changes something by a cookie alone, unless the browser says that a page of this server sent it."""
+    is_said = "origin" in headers or headers.get("sec-fetch-site") in ("same-origin", "none")
+    if method not in SAFE and sender.means in ("cookie", "open") and not is_said:
+        raise Refusal(403, "cross_site", "this request does not say which page sent it; programs send a token")
+
+
 def _unzipped(body: bytes, most: int) -> bytes:
     unzip = zlib.decompressobj(wbits=31)
     try:
         plain = unzip.decompress(body, most + 1)
     except zlib.error as error:
-        raise _Refusal(400, "bad_encoding", "the body is no gzip, as its Content-Encoding says") from error
+        raise Refusal(400, "bad_encoding", "the body is no gzip, as its Content-Encoding says") from error
     if len(plain) > most:
-        raise _Refusal(413, "too_large", f"the request has more than {most:,} bytes when it is decompressed")
+        raise Refusal(413, "too_large", f"the request has more than {most:,} bytes when it is decompressed")
     if not unzip.eof:
-        raise _Refusal(400, "bad_encoding", "the gzip of the body is cut short")
+        raise Refusal(400, "bad_encoding", "the gzip of the body is cut short")
     return plain
 
 
@@ -206,19 +194,3 @@ def _host_name(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def sent_token(headers: Mapping[str, Any]) -> str | None:
-    """The token of a request: Bearer, X-API-Key, or the password of Basic; None if there is none."""
-    key = headers.get("x-api-key")
-    if key:
-        return str(key)
-    kind, _, value = str(headers.get("authorization", "")).partition(" ")
-    if kind.lower() == "bearer":
-        return value.strip() or None
-    if kind.lower() == "basic":
-        try:
-            return base64.b64decode(value, validate=True).decode("utf-8").partition(":")[2] or None
-        except (binascii.Error, UnicodeDecodeError):
-            return None
-    return None

@@ -90,6 +90,20 @@ class Search(BaseModel):
     run: int | None = Field(description="The run in the server's store, once a worker has begun.")
 
 
+class Share(BaseModel):
+    """A link that shows a search to everybody who has it."""
+
+    id: str = Field(description="The name by which the link is withdrawn.")
+    created: datetime
+
+
+class NewShare(Share):
+    """A link that was just made."""
+
+    key: str = Field(description="Takes the place of the search's id in requests that read. It is told this once.")
+    page: str = Field(description="The path of the page with the result.")
+
+
 class FailedQuery(BaseModel):
     """A query that could not be searched."""
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -23,6 +23,7 @@ from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
 from swsearch.service.web.submissions import Submissions
+from swsearch.store.links import LinkStore, StoredLink, is_link_key
 from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
 from swsearch.store.search_records import NewSearch, StoredSearch, UsageOfDay, Waiting
 from swsearch.store.searches import SearchStore
@@ -35,7 +36,7 @@ _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
 
 
-class ServiceStore(SearchStore, ResultViews, TokenStore):
+class ServiceStore(SearchStore, ResultViews, TokenStore, LinkStore):
     """The store of the web process."""
 
 
@@ -45,6 +46,10 @@ class SearchStatus:
 
     search: StoredSearch
     forecast: SearchForecast | None
+
+    def under(self, key: str) -> SearchStatus:
+        """The same with another key of the search: that of a link by which it is seen."""
+        return replace(self, search=replace(self.search, key=key))
 
 
 class Service(Closeable):
@@ -75,7 +80,7 @@ class Service(Closeable):
         self._lock = threading.Lock()
         self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
         """When the forecasts were made, of what, with which speed, and the forecasts."""
-        self._owners: dict[str, tuple[float, str | None]] = {}
+        self._owners: dict[str, tuple[float, str]] = {}
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -98,8 +103,15 @@ class Service(Closeable):
         with self._lock:
             if len(self._owners) > 1000:
                 self._owners.clear()
-            self._owners[token] = (now, owner)
+            if owner is None:
+                self._owners.pop(token, None)
+            else:
+                self._owners[token] = (now, owner)
         return owner
+
+    def was_valid(self, token: str) -> bool:
+        """Whether a token was valid when it was last looked up in this process."""
+        return token in self._owners
 
     # --- searches ---
 
@@ -128,14 +140,27 @@ class Service(Closeable):
         return found
 
     def status(self, key: str, owner: str) -> SearchStatus:
-        """A search of the owner.
+        """A search of the owner, or the one that the link with this key shows; see :meth:`search`."""
+        return self.status_of(self._found(key, owner)).under(key)
+
+    def search(self, key: str, owner: str) -> StoredSearch:
+        """A search of the owner, or the one that the link with this key shows to everybody.
+
+        What is returned has the given key, so whoever has a link never learns the key of the search.
 
         Raises
         ------
         SearchNotFound
             There is no such search.
         """
-        return self.status_of(self.store.search(key, owner))
+        return replace(self._found(key, owner), key=key)
+
+    def watched_key(self, key: str, owner: str) -> str:
+        """The key under which a search is watched for changes: its own, also if a link's is given."""
+        return self._found(key, owner).key
+
+    def _found(self, key: str, owner: str) -> StoredSearch:
+        return self.store.linked_search(key) if is_link_key(key) else self.store.search(key, owner)
 
     def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:
         """The searches with these keys that exist, whoever owns them."""
@@ -171,6 +196,20 @@ class Service(Closeable):
                 self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
             return self._forecasts[3]
 
+    # --- links ---
+
+    def add_link(self, key: str, owner: str) -> tuple[StoredLink, str]:
+        """Make a link to a search of the owner; returns it, and its key, which is not stored."""
+        return self.store.add_link(key, owner)
+
+    def links(self, key: str, owner: str) -> list[StoredLink]:
+        """The links to a search of the owner, oldest first."""
+        return self.store.links(key, owner)
+
+    def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
+        """Withdraw one of the links to a search of the owner, or all of them."""
+        self.store.delete_links(key, owner, link_id)
+
     # --- results ---
 
     def run_of(self, key: str, owner: str) -> tuple[StoredSearch, int]:
@@ -181,7 +220,7 @@ class Service(Closeable):
         Refused
             No worker has begun it, or it ended before one did.
         """
-        search = self.store.search(key, owner)
+        search = self.search(key, owner)
         if search.run_id is None:
             problem = search.reason or ("it was cancelled" if search.is_finished else "it is still queued")
             raise Refused("no_results", f"this search has no results: {problem}")

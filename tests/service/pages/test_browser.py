@@ -1,45 +1,23 @@
 """The pages in a real browser: Debian's Chromium, led by Playwright, and axe-core for accessibility.
 
-One browser serves all tests. Every page must load nothing from another address and leave no message on its console.
-If ``SWSEARCH_SCREENSHOTS`` names a folder, screenshots are kept there.
+One browser serves all tests.
 """
 
-import os
-import shutil
 import sqlite3
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
-from tests.patience import LIMIT_SECONDS
+from tests.service.pages.browsers import NEEDS, Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.store.conftest import RUN, make_hit, make_query
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
-LIMIT = 1000 * LIMIT_SECONDS
 DESKTOP = {"width": 1100, "height": 800}
 PHONE = {"width": 360, "height": 740}
 
-pytestmark = [
-    pytest.mark.skipif(PROGRAM is None, reason="no browser (Debian package chromium)"),
-    pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright is not installed (extra test)"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], timeout=LIMIT
-        )
-        yield opened
-        opened.close()
+pytestmark = NEEDS
 
 
 @pytest.fixture
@@ -47,61 +25,6 @@ def page(browser, served):
     """A page of 1,100 pixels, in light colours."""
     with Opened(browser, served.url, viewport=DESKTOP) as shown:
         yield shown
-
-
-class Opened:
-    """A page whose requests and messages are checked at its end; ``expected`` are texts that messages may have."""
-
-    def __init__(self, browser, url, expected=("status of 422",), **options):
-        self._context = browser.new_context(base_url=url, reduced_motion="reduce", **options)
-        self._context.set_default_timeout(LIMIT)
-        self._expected = expected
-        self.foreign = []
-        self.messages = []
-        page = self._context.new_page()
-        page.on(
-            "request", lambda request: self.foreign.append(request.url) if not request.url.startswith(url) else None
-        )
-        page.on("console", lambda message: self.messages.append(message.text))
-        page.on("pageerror", lambda error: self.messages.append(str(error)))
-        self.page = page
-
-    def __enter__(self):
-        return self.page
-
-    def __exit__(self, kind, *_):
-        self._context.close()
-        if kind is None:
-            assert self.foreign == []
-            assert [text for text in self.messages if not any(known in text for known in self._expected)] == []
-
-
-def keep(page, name):
-    """Keep a screenshot if a folder for them is named."""
-    folder = os.environ.get("SWSEARCH_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
-
-
-@pytest.fixture(scope="module")
-def axe():
-    """The script of axe-core."""
-    spec = find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("axe-core is not installed (extra test)")
-    return (Path(spec.origin).parent / "axe.min.js").read_text()
-
-
-def violations(page, axe):
-    """What axe-core finds wrong in the page."""
-    page.evaluate(axe)  # the page's policy forbids script elements, not the debugger
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    return [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found]
-
-
-def wide(page):
-    """Number of pixels by which the page is wider than the window."""
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def searched(page, example, database):
@@ -145,7 +68,7 @@ def test_a_protein_search_from_paste_to_shared_link(page, browser, served):
     assert "sort=identity" in page.url
     assert all("EngB" in text for text in page.locator("#hits tbody tr:not(.alignment) th").all_inner_texts())
     # Summaries are loaded when they are opened.
-    for name in ("Score distribution", "Coverage of the query", "Organisms"):
+    for name in ("Scores of the listed subjects", "Coverage of the query", "Organisms"):
         page.get_by_text(name, exact=True).click()
     page.wait_for_selector("#scores figure")
     page.wait_for_selector("#coverage figure")
@@ -255,15 +178,6 @@ def test_the_keyboard_alone_searches_and_opens_an_alignment(page):
     assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
-
-
-def reach(page, condition, most=25):
-    """Press Tab until a condition on the focus holds."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        if page.evaluate(condition):
-            return
-    raise AssertionError(f"{condition} is not reached by {most} presses of Tab")
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", DESKTOP), ("dark", PHONE)], ids=["light", "dark-phone"])

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import SwSearchError
 from swsearch.hits.result import DatabaseInfo
+from swsearch.store.links import StoredLink
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import ResultViews
 
@@ -127,8 +128,8 @@ class SearchStatus:
     share_done: float | None = None
     problem: str = ""
     expires: datetime | None = None
-    can_be_shared: bool = False
-    """Whether :meth:`PageBackend.share` gives a reference for others."""
+    is_linked: bool = False
+    """Whether it is seen through a link, which shows it and no more."""
 
     @property
     def has_ended(self) -> bool:
@@ -177,7 +178,15 @@ class PageBackend(Protocol):
         ...
 
     def share(self, owner: str, reference: str) -> str:
-        """The reference under which everyone who knows it sees the result."""
+        """A reference under which everyone who knows it sees the result."""
+        ...
+
+    def links(self, owner: str, reference: str) -> Sequence[StoredLink]:
+        """The links that :meth:`share` made, oldest first; their references are not stored."""
+        ...
+
+    def withdraw(self, owner: str, reference: str, link_id: str) -> None:
+        """End a link. Raises :class:`swsearch.errors.Refused` if there is none of this id."""
         ...
 
     def history(self, owner: str, offset: int, limit: int) -> Sequence[SearchStatus]:

@@ -18,15 +18,19 @@ def request_body(queries: str, database: str, options: Mapping[str, Any]) -> str
     return json.dumps({**body, "options": given}, indent=1)
 
 
-def curl_lines(server: str, reference: str) -> str:
-    """Commands that submit the search with ``curl``, wait for its end, and print its hits."""
+def curl_lines(server: str, reference: str, *, needs_token: bool = False) -> str:
+    """Commands that submit the search with ``curl``, wait for its end, and print its hits.
+
+    A token is that of the environment variable ``SWSEARCH_TOKEN``, which the client of the package uses too.
+    """
     api = f"{server}/api/v1/searches"
+    curl = 'curl -s -H "Authorization: Bearer $SWSEARCH_TOKEN"' if needs_token else "curl -s"
     return (
-        f"curl -s -o search.json {server}/results/{reference}/request.json\n"
-        f"id=$(curl -s -H 'Content-Type: application/json' --data-binary @search.json {api} |\n"
+        f"{curl} -o search.json {server}/results/{reference}/request.json\n"
+        f"id=$({curl} -H 'Content-Type: application/json' --data-binary @search.json {api} |\n"
         '  sed \'s/.*"id": *"\\([^"]*\\)".*/\\1/\')\n'
-        f'curl -s "{api}/$id?wait=50"\n'
-        f'curl -s "{api}/$id/report?format=blast6"'
+        f'{curl} "{api}/$id?wait=50"\n'
+        f'{curl} "{api}/$id/report?format=blast6"'
     )
 
 

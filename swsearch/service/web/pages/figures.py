@@ -1,4 +1,4 @@
-"""Figures of one result as SVG: the scores of its subjects beside what chance predicts, and the coverage of the query.
+"""Figures of one result as SVG: scores of the listed subjects beside what chance predicts, coverage of the query.
 
 Positions are percentages and curves are stretched, so a figure fits any width and its text keeps its size.
 """
@@ -15,6 +15,7 @@ from markupsafe import Markup
 from swsearch.deterministic import exp, log
 from swsearch.report.overview import ticks
 from swsearch.typing import Floats, Places
+from swsearch.words import counted
 
 _HEIGHT: Final = 180
 _LN2: Final = 0.6931471805599453
@@ -38,15 +39,39 @@ class Figure:
     caption: str
 
 
-def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure | None:
-    """Number of subjects by bit score, and the number that chance predicts by the run's statistics.
+@dataclass(frozen=True)
+class ListedOf:
+    """What the listed subjects of a query were chosen from.
+
+    Attributes
+    ----------
+    n_passed : int
+        Number of subjects that passed the limits of the search, before the list was cut.
+    n_searched : int
+        Number of subjects that were searched.
+    evalue : float
+        Largest E-value that the search reports; infinity if there is no limit.
+    is_filtered : bool
+        Whether subjects were left out for something else than their scores.
+    """
+
+    n_passed: int
+    n_searched: int
+    evalue: float
+    is_filtered: bool
+
+
+def score_figure(bits: Floats, evalues: Floats, listed_of: ListedOf) -> Figure | None:
+    """Number of listed subjects by bit score, and the number that chance predicts by the run's statistics.
+
+    The scores of the other subjects are not stored, and those that a bound proves to be too low for the list are not
+    even computed.
 
     Parameters
     ----------
     bits, evalues : float64 arrays, shape (n_subjects,)
-        Of the stored subjects.
-    least_evalue : float
-        Largest E-value that the run reports.
+        Of the listed subjects.
+    listed_of : ListedOf
 
     Returns
     -------
@@ -104,16 +129,33 @@ def score_figure(bits: Floats, evalues: Floats, least_evalue: float) -> Figure |
         parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place:g}</text>')
     parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
     surprising = int((evalues < 0.001).sum())
-    predicted = "By the statistics of the run, chance predicts less than one subject in every bar."
-    if curve:
-        predicted = "The line is the number that chance predicts by the statistics of the run."
-    caption = (
-        f"{len(bits):,} subjects between {bits.min():.1f} and {bits.max():.1f} bits, {surprising:,} of them with an "
-        f"E-value below 0.001. {predicted} The list ends at an E-value of {evalues.max():.2g}"
-        + (f" (the limit was {least_evalue:g})" if np.isfinite(least_evalue) else "")
-        + ". The vertical axis is logarithmic."
-    )
-    return Figure(_svg(parts), "Bit scores of the subjects", caption)
+    caption = _score_caption(bits, evalues, surprising, listed_of, has_curve=bool(curve))
+    return Figure(_svg(parts), "Bit scores of the listed subjects", caption)
+
+
+def _score_caption(bits: Floats, evalues: Floats, surprising: int, of: ListedOf, *, has_curve: bool) -> str:
+    limit = f" (the limit was {of.evalue:g})" if np.isfinite(of.evalue) else ""
+    sentences = [
+        f"The bars count the {counted(len(bits), 'subject')} of the list, which have {bits.min():.1f} to "
+        f"{bits.max():.1f} bits and E-values up to {evalues.max():.2g}{limit}; {surprising:,} of them have an E-value "
+        "below 0.001.",
+        "The dashed line is the number of subjects that chance predicts in each bar, by the statistics of the run; it "
+        "is not fitted to these scores."
+        if has_curve
+        else "By the statistics of the run, chance predicts less than one subject in every bar.",
+    ]
+    if of.is_filtered:
+        sentences.append("The search left subjects out by other filters than their scores; the line counts these too.")
+    n_cut = max(0, of.n_passed - len(bits)) if not of.is_filtered else 0
+    if n_cut:
+        sentences.append(f"{counted(n_cut, 'weaker subject')} passed the limits, but the list ends before them.")
+    if of.n_searched > len(bits):
+        n_others = counted(of.n_searched - len(bits), "other subject")
+        sentences.append(
+            f"The scores of the {n_others} are not stored, and those that are proved to be too low for the list are "
+            "not even computed. `swsearch query --plot` computes all scores and draws them with a fitted curve."
+        )
+    return " ".join([*sentences, "The vertical axis is logarithmic."])
 
 
 def coverage_figure(starts: Places, ends: Places, length: int) -> Figure:

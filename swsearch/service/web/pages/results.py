@@ -17,9 +17,10 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.overview import MAX_BARS, bar, bits_class, direction, key, overview
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, frames_line, hits_line, scoring_line
+from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
+from swsearch.service.web.pages.figures import ListedOf
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import SORTS, HitFilter, HitPage, HitView, QuerySummary
 from swsearch.words import counted
@@ -337,6 +338,17 @@ def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
     hits = query.hits[:MAX_BARS]
     graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}", "hits"))
     return Markup(f"{graphic}<figcaption>{''.join(key(hits, n_hits))}</figcaption>")
+
+
+def listed_of(run: RunInfo, n_passed: int) -> ListedOf:
+    """What the listed subjects of a query of a run were chosen from."""
+    limit, chosen = run.parameters.get("evalue"), run.parameters.get("chosen_subjects")
+    return ListedOf(
+        n_passed=n_passed,
+        n_searched=chosen if isinstance(chosen, int) else run.database.n_subjects,
+        evalue=float("inf" if limit in (None, "inf") else limit),
+        is_filtered=isinstance(chosen, int) or filters_alignments(run),
+    )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@
 ``/results/REF/queries/N/{scores,coverage,organisms}``
 ``/results/REF/queries/N/sequences.fasta``   hit sequences
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
-``/results/REF/{progress,events,cancel,share,commands,request.json,queries.fasta}``
+``/results/REF/{progress,events,cancel,share,share/ID/withdraw,commands,request.json,queries.fasta}``
 ``/history``, ``/databases``, ``/static/NAME``
 """
 
@@ -42,6 +42,7 @@ from swsearch.service.web.pages.results import (
     RefusedView,
     RunFacts,
     SubjectView,
+    listed_of,
     overview_figure,
     read_view,
 )
@@ -318,11 +319,23 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         backend.cancel(owner_of(request), reference)
         return RedirectResponse(f"/results/{reference}", 303)
 
+    def shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
+        address = None if new is None else f"{request.base_url}results/{new}"
+        links = backend.links(owner_of(request), reference)
+        return page("share.html", address=address, links=links, reference=reference, is_part=is_part(request))
+
+    @router.get("/results/{reference}/share")
+    def links(request: Request, reference: str) -> HTMLResponse:
+        return shared(request, reference, None)
+
     @router.post("/results/{reference}/share")
     def share(request: Request, reference: str) -> HTMLResponse:
-        shared = backend.share(owner_of(request), reference)
-        address = f"{request.base_url}results/{shared}"
-        return page("share.html", address=address, reference=reference, is_part=is_part(request))
+        return shared(request, reference, backend.share(owner_of(request), reference))
+
+    @router.post("/results/{reference}/share/{link}/withdraw")
+    def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
+        backend.withdraw(owner_of(request), reference, link)
+        return shared(request, reference, None)
 
     @router.get("/results/{reference}/commands")
     def commands(request: Request, reference: str) -> HTMLResponse:
@@ -333,7 +346,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
         if sent is not None:
             values["command"] = query_line(sent.database, sent.options)
-            values["curl"] = curl_lines(server, reference)
+            values["curl"] = curl_lines(server, reference, needs_token=request.app.state.settings.tokens_required)
             values["python"] = python_lines(server, sent.database, sent.options)
         return page("commands.html", is_part=is_part(request), sent=sent, **values)
 
@@ -415,9 +428,8 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/scores")
     def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        limit = run.info.parameters.get("evalue")
-        bits, evalues = backend.store.subject_scores(run.id, number - 1)
-        figure = score_figure(bits, evalues, float("inf" if limit in (None, "inf") else limit))
+        n_passed = backend.store.subject(run.id, number - 1, 0).n_passed
+        figure = score_figure(*backend.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
         return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
     @router.get(f"{base}/coverage")

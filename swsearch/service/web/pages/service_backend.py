@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Final
 
+from starlette.concurrency import run_in_threadpool
+
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, DatabaseError, Refused, RunNotFound, SearchNotFound
 from swsearch.hits.result import DatabaseInfo
@@ -28,6 +30,7 @@ from swsearch.service.web.pages.backend import (
     SearchRequest,
     SearchStatus,
 )
+from swsearch.store.links import StoredLink, is_link_key
 from swsearch.store.page_store import PageStore
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import ResultViews
@@ -94,15 +97,19 @@ class ServiceBackend:
     async def watch(self, owner: str, reference: str) -> AsyncIterator[SearchStatus]:
         """The state now and whenever it has changed; whether the owner may see it was checked before."""
         title = None
-        async for found in self._hub.changes(reference):
+        watched = await run_in_threadpool(self._service.watched_key, reference, owner)
+        async for found in self._hub.changes(watched):
             if title is None:
                 title = self.store.titles([found.search])[found.search.id]
-            yield self._status(found, title)
+            yield self._status(found.under(reference), title)
 
     def cancel(self, owner: str, reference: str) -> None:
         """Cancel a search; a stored run cannot be cancelled."""
         if not _RUN.fullmatch(reference):
-            self._service.cancel(self._search(owner, reference).key, owner)
+            try:
+                self._service.cancel(reference, owner)
+            except SearchNotFound as error:
+                raise NotFound(str(error)) from error
             self._service.on_submit()  # whoever watches it looks at once
 
     def run(self, owner: str, reference: str) -> StoredRun | None:
@@ -125,11 +132,30 @@ class ServiceBackend:
         return SearchRequest(fasta, search.database.name, _changed_options(search.options))
 
     def share(self, owner: str, reference: str) -> str:
-        """The reference itself: on a server without tokens, everyone who reaches it sees all results."""
-        status = self.status(owner, reference)
-        if not status.can_be_shared:
-            raise NotFound("results cannot be shared on this server")
-        return reference
+        """A new link; on a server without tokens, where everyone who reaches it sees all results, the reference."""
+        if not self._service.settings.tokens_required:
+            self.status(owner, reference)
+            return reference
+        try:
+            return self._service.add_link(reference, owner)[1]
+        except SearchNotFound as error:
+            raise NotFound(str(error)) from error
+
+    def links(self, owner: str, reference: str) -> Sequence[StoredLink]:
+        """The links to a search."""
+        if _RUN.fullmatch(reference):
+            return []
+        try:
+            return self._service.links(reference, owner)
+        except SearchNotFound as error:
+            raise NotFound(str(error)) from error
+
+    def withdraw(self, owner: str, reference: str, link_id: str) -> None:
+        """Withdraw a link to a search."""
+        try:
+            self._service.delete_links(reference, owner, link_id)
+        except SearchNotFound as error:
+            raise NotFound(str(error)) from error
 
     def history(self, owner: str, offset: int, limit: int) -> Sequence[SearchStatus]:
         """The owner's searches, newest first."""
@@ -168,7 +194,7 @@ class ServiceBackend:
 
     def _search(self, owner: str, reference: str) -> StoredSearch:
         try:
-            return self.store.search(reference, owner)
+            return self._service.search(reference, owner)
         except SearchNotFound as error:
             raise NotFound(str(error)) from error
 
@@ -201,7 +227,7 @@ class ServiceBackend:
             share_done=search.cells_done / max(1, search.cells) if is_running else None,
             problem=self._service.databases.without_paths(search.reason or ""),
             expires=search.expires,
-            can_be_shared=search.owner == LOCAL_OWNER,
+            is_linked=is_link_key(search.key),
         )
 
     def _status_of_run(self, run: StoredRun, reference: str) -> SearchStatus:
@@ -217,7 +243,6 @@ class ServiceBackend:
             n_done=run.n_queries + run.n_failed,
             submitted=run.started,
             share_done=(run.n_queries + run.n_failed) / max(1, n_queries),
-            can_be_shared=True,
         )
 
 

@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
 from swsearch.report.text import one_line
+from swsearch.service.web.identity import SENDER
 from swsearch.words import counted
 
 _STATIC: Final = {
@@ -100,7 +101,7 @@ def environment() -> Environment:
     made.filters.update(duration=shown_duration, time=shown_time, one_line=one_line, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["number"] = lambda value: f"{value:,}"
-    made.globals.update(static=static_address, version=__version__)
+    made.globals.update(static=static_address, version=__version__, sender=SENDER.get)
     return made
 
 

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Request
 
 from swsearch.service.web.pages.routes import pages_router
 from swsearch.service.web.pages.service_backend import ServiceBackend
+from swsearch.service.web.pages.sign_in import sign_in_router
 
 
 def add_pages(app: FastAPI) -> None:
@@ -15,4 +16,5 @@ def add_pages(app: FastAPI) -> None:
         owner: str = request.state.owner
         return owner
 
+    app.include_router(sign_in_router())
     app.include_router(pages_router(ServiceBackend(app.state.service, app.state.hub), owner_of))

@@ -83,6 +83,8 @@ document.addEventListener("htmx:configRequest", (event) => {
 
 document.addEventListener("htmx:afterSwap", (event) => {
   prepare(document);
+  // A link was withdrawn together with the button that was pressed.
+  if (event.detail.target?.id === "shared" && !document.querySelector("#shared [data-select]")) document.querySelector("#shared .card").focus();
   const state = document.querySelector("#progress [data-announce]") ?? document.querySelector("#hits[data-announce]");
   if (state) announce(state.dataset.announce);
   // The table was replaced with the link that was pressed in it; the focus goes to the same link of the new one.

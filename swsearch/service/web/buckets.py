@@ -1,0 +1,86 @@
+"""Limits on requests per minute: :class:`Buckets`, token buckets in the memory of the web process.
+
+A bucket holds at most as many tokens as there may be requests in a minute, and fills evenly; a request takes one. So a
+burst of a minute's requests passes at once, and the rate after it is the limit. A bucket that is full again is the same
+as none, and is forgotten.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable
+from typing import Final
+
+_MOST: Final = 10_000
+"""Number of buckets above which full ones are forgotten."""
+
+
+class Buckets:
+    """Token buckets by name, for one event loop.
+
+    Parameters
+    ----------
+    per_minute : int
+        Capacity of each bucket, and tokens that it gets in a minute.
+    clock : callable, optional
+        Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity = float(per_minute)
+        self._per_second = per_minute / 60
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def seconds(self, name: str) -> float:
+        """Time until the bucket has a token; 0 if it has one."""
+        return max(0.0, (1.0 - self._level(name, self._clock())) / self._per_second)
+
+    def take(self, name: str) -> float:
+        """Take a token and return 0; or take none, and return the time until there is one, in seconds."""
+        now = self._clock()
+        level = self._level(name, now)
+        if level < 1.0:
+            return (1.0 - level) / self._per_second
+        self._put(name, level - 1.0, now)
+        return 0.0
+
+    def charge(self, name: str) -> None:
+        """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
+        now = self._clock()
+        self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
+
+    def _put(self, name: str, level: float, now: float) -> None:
+        self._buckets[name] = (level, now)
+        if len(self._buckets) > _MOST:
+            self._forget(now)
+
+    def _level(self, name: str, now: float) -> float:
+        level, seen = self._buckets.get(name, (self._capacity, now))
+        return min(self._capacity, level + (now - seen) * self._per_second)
+
+    def _forget(self, now: float) -> None:
+        """Forget the buckets that are full; if nearly all are in use, those that were used longest ago."""
+        kept = {name: found for name, found in self._buckets.items() if self._level(name, now) < self._capacity}
+        if len(kept) > _MOST // 2:
+            newest = sorted(kept, key=lambda name: kept[name][1])[-(_MOST // 2) :]
+            kept = {name: kept[name] for name in newest}
+        self._buckets = kept
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: an IPv4 address, or the /64 of an IPv6 address, which one subscriber has.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3::4"), network_of("::ffff:192.0.2.7"), network_of("?")
+    ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), 64), strict=False))

@@ -1,0 +1,251 @@
+"""Who sent a request: :class:`Identity` finds it out, and refuses requests of nobody.
+
+In this order, the owner of a request is
+
+- ``local`` on a server without tokens;
+- whom the header of single sign-on names, if a trusted proxy sent it;
+- the owner of the token that was sent as Bearer, as X-API-Key or as the password of Basic;
+- the owner of the token in the cookie that the sign-in page set;
+- nobody, if the request reads a search by the key of a link.
+
+Tokens that are not valid are counted by address. Beyond the limit, a token is looked up only if it was valid before, so
+nobody can go on guessing, and the others behind the same address can go on working.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse
+from starlette.types import Scope
+
+from swsearch.errors import SwSearchError
+from swsearch.service.settings import LOCAL_OWNER, NOBODY
+from swsearch.service.web.answers import Refusal, described
+from swsearch.service.web.buckets import Buckets, network_of
+from swsearch.service.web.state import Service
+from swsearch.store.links import is_link_key
+from swsearch.store.tokens import is_owner_name
+
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+SIGN_IN: Final = "/sign-in"
+SIGN_OUT: Final = "/sign-out"
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""Paths that need no token and are not counted."""
+_STATIC: Final = "/static/"
+_LINKED: Final = re.compile(r"/(?:results|api/v1/searches)/([^/]+)(?:/.*)?", re.DOTALL)
+_COOKIE_DAYS: Final = 30
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who sent a request, and how that is known.
+
+    Attributes
+    ----------
+    owner : str
+        :data:`~swsearch.service.settings.NOBODY` if the request is allowed without an owner.
+    means : str
+        ``local``, ``sso``, ``token``, ``cookie``, ``link``, or ``open`` for a path that needs no owner.
+    """
+
+    owner: str
+    means: str
+
+
+SENDER: ContextVar[Sender | None] = ContextVar("SENDER", default=None)
+"""The sender of the request that is answered now, for the head of pages."""
+
+
+class Identity:
+    """The senders of the requests to a service; it belongs to one event loop.
+
+    Parameters
+    ----------
+    service : Service
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        limits = service.settings.limits
+        self._failures = Buckets(limits.failures_per_minute)
+        self._requests = Buckets(limits.requests_per_minute)
+
+    async def sender(self, scope: Scope, headers: Headers) -> Sender:
+        """Who sent a request.
+
+        Raises
+        ------
+        Refusal
+            Nobody who may send it.
+        """
+        if not self._service.settings.tokens_required:
+            return Sender(LOCAL_OWNER, "local")
+        named = self._named_by_proxy(scope, headers)
+        path: str = scope["path"]
+        if path in OPEN_PATHS or path in (SIGN_IN, SIGN_OUT) or path.startswith(_STATIC):
+            return Sender(NOBODY, "open")
+        if named is not None:
+            return Sender(named, "sso")
+        sent, kept = sent_token(headers), kept_token(scope, headers)
+        token = sent or kept
+        if token is not None:
+            owner = await self.owner_of(token, scope)
+            if owner is not None:
+                return Sender(owner, "token" if sent else "cookie")
+        found = _LINKED.fullmatch(path)
+        if found is not None and scope["method"] in SAFE and is_link_key(found[1]):
+            return Sender(NOBODY, "link")
+        raise _unauthorized(scope, headers, "a token is needed" if token is None else _INVALID)
+
+    async def owner_of(self, token: str, scope: Scope) -> str | None:
+        """The owner of a token that a request sent; None if it is not valid.
+
+        Raises
+        ------
+        Refusal
+            The address has sent too many tokens that are not valid, or the store cannot be read.
+        """
+        address = network_of(client_address(scope))
+        seconds = self._failures.seconds(address)
+        if seconds and not self._service.was_valid(token):
+            problem = "too many tokens that are not valid were sent from this address"
+            raise _too_many("too_many_failures", problem, seconds)
+        try:
+            owner = await run_in_threadpool(self._service.owner_of, token)
+        except SwSearchError as error:
+            raise Refusal(*described(error, self._service)) from error
+        if owner is None:
+            self._failures.charge(address)
+        return owner
+
+    def count(self, sender: Sender, scope: Scope) -> None:
+        """Count a request; raises :class:`Refusal` if its sender has sent too many."""
+        path: str = scope["path"]
+        if sender.means == "local" or path in OPEN_PATHS or path.startswith(_STATIC):
+            return
+        name = f"of {sender.owner}" if sender.owner else network_of(client_address(scope))
+        seconds = self._requests.take(name)
+        if seconds:
+            most = self._service.settings.limits.requests_per_minute
+            raise _too_many("too_many_requests", f"you have sent more than {most:,} requests in a minute", seconds)
+
+    def _named_by_proxy(self, scope: Scope, headers: Headers) -> str | None:
+        """The owner whom a trusted proxy names, if there is one."""
+        header = self._service.settings.sso_header
+        given = headers.getlist(header) if header else []
+        if not given:
+            return None
+        if not scope["state"].get("is_proxied", False):
+            raise Refusal(403, "untrusted_proxy", f"the header {header} is accepted from the server's proxy alone")
+        try:
+            (owner,) = (value.encode("latin-1").decode("utf-8").strip() for value in given)
+        except ValueError:
+            raise Refusal(403, "bad_owner", f"the header {header} is no single name in UTF-8") from None
+        if not owner:  # some proxies send it empty for those who have not signed in
+            return None
+        if not is_owner_name(owner) or owner == LOCAL_OWNER:
+            raise Refusal(403, "bad_owner", f"the header {header} names nobody who can own searches")
+        return owner
+
+
+_INVALID: Final = "this token is not valid, or it was revoked"
+
+
+def _unauthorized(scope: Scope, headers: Headers, problem: str) -> Refusal:
+    """The answer to nobody: to the sign-in page for people, a challenge for programs.
+
+    A browser would meet the challenge with a dialogue of its own, so requests that scripts of the pages send have none.
+    """
+    advice = "send it as Bearer, as X-API-Key, or as the password of Basic"
+    refusal = Refusal(401, "unauthorized", f"{problem}; {advice}")
+    if "text/html" in headers.get("accept", ""):
+        refusal.answer = RedirectResponse(sign_in_address(scope), 303, {"Cache-Control": "no-store"})
+    elif headers.get("hx-request") == "true":
+        refusal.answer.headers["HX-Redirect"] = SIGN_IN
+    elif "sec-fetch-mode" not in headers:
+        refusal.answer.headers["WWW-Authenticate"] = 'Basic realm="swsearch"'
+    return refusal
+
+
+def _too_many(code: str, problem: str, seconds: float) -> Refusal:
+    whole = max(1, math.ceil(seconds))
+    return Refusal(429, code, f"{problem}; try again in {whole} s", {"Retry-After": str(whole)})
+
+
+def client_address(scope: Scope) -> str:
+    """The address of the client, as a trusted proxy tells it."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
+
+
+# --- tokens in requests ---
+
+
+def sent_token(headers: Mapping[str, Any]) -> str | None:
+    """The token of a request: Bearer, X-API-Key, or the password of Basic; None if there is none."""
+    key = headers.get("x-api-key")
+    if key:
+        return str(key)
+    kind, _, value = str(headers.get("authorization", "")).partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip() or None
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode("utf-8").partition(":")[2] or None
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+    return None
+
+
+def kept_token(scope: Scope, headers: Mapping[str, Any]) -> str | None:
+    """The token in the cookie of the sign-in page; None if there is none."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
+    except CookieError:
+        return None
+    return found.value or None if found is not None else None
+
+
+def _cookie_name(scope: Scope) -> str:
+    """With TLS, the prefix by which browsers take the cookie from this very host alone, and only over TLS."""
+    return "__Host-swsearch" if scope["scheme"] == "https" else "swsearch"
+
+
+def cookie(scope: Scope, token: str | None) -> str:
+    """The value of ``Set-Cookie`` that keeps a token, or with None, forgets it."""
+    secure = "; Secure" if scope["scheme"] == "https" else ""
+    seconds = _COOKIE_DAYS * 86400 if token else 0
+    return f"{_cookie_name(scope)}={token or ''}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+
+
+# --- the sign-in page ---
+
+
+def sign_in_address(scope: Scope) -> str:
+    """The address of the sign-in page, which leads back to the page that was asked for."""
+    wanted = scope["path"] if scope["method"] in SAFE else "/"
+    query = scope.get("query_string", b"").decode("latin-1") if scope["method"] in SAFE else ""
+    return f"{SIGN_IN}?next={quote(wanted + ('?' if query else '') + query, safe='/')}"
+
+
+def local_address(text: str) -> str:
+    r"""An address to go to after signing in: the given one if it is a path of this server, otherwise the first page.
+
+    >>> local_address("/history?page=2"), local_address("//evil.org/"), local_address("/\\evil.org")
+    ('/history?page=2', '/', '/')
+    """
+    is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii() and text.isprintable()
+    return text if is_local and len(text) <= 2000 else "/"
