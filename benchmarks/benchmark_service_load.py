@@ -6,8 +6,8 @@
 The database is that of ``benchmark_search.py``. ``swsearch serve`` runs on this host with a new store, and searches one
 job of 10,000 queries all the time. The clients run on the same host:
 
-status  ``--pollers`` clients ask for the state of the job once a second each, beside ``--streams`` streams of its
-        events: milliseconds of an answer (median, 99th percentile, longest), errors, and events received
+status  ``--pollers`` clients ask for the state of the job once a second each, while ``--streams`` others receive its
+        events: milliseconds of an answer (median, 99th percentile, longest), errors, and events received by all
 small   ``--users`` users, who each have one search of one query at a time, beside the same job: seconds from the
         submission to the end (median, longest). ``allowed`` is two batches of the worker, the longest ones of its log,
         and ``--users`` times the median of one small search alone: what the service promises (docs/design/service.md)
@@ -91,17 +91,17 @@ async def poll(port: int, key: str, ends: float, delay: float) -> list[float]:
     return times
 
 
-async def stream(port: int, key: str, ends: float) -> int:
-    """The number of events that a client gets."""
+async def stream(port: int, key: str, first: asyncio.Semaphore, n_events: list[int]) -> None:
+    """Count the events of one client; ``first`` is released with the first of them."""
     connection = Connection(port)
-    n_events = 0
     try:
-        async with asyncio.timeout_at(asyncio.get_running_loop().time() + ends - time.monotonic()):
-            async for line in connection.lines(f"/api/v1/searches/{key}/events"):
-                n_events += line.startswith(b"event:")
-    except TimeoutError:
+        async for line in connection.lines(f"/api/v1/searches/{key}/events"):
+            if line.startswith(b"event:"):
+                n_events.append(1)
+                if len(n_events) == 1:
+                    first.release()
+    finally:
         connection.close()
-    return n_events
 
 
 async def search_small(port: int, name: str, queries: str, seed: int, ends: float) -> list[float]:
@@ -138,20 +138,28 @@ async def measure(port: int, name: str, options: argparse.Namespace, log: Path) 
     while (await connection.json("GET", f"/api/v1/searches/{key}"))["state"] == "queued":
         await asyncio.sleep(0.05)
 
+    first = asyncio.Semaphore(0)
+    events: list[list[int]] = [[] for _ in range(options.streams)]
+    streams = [asyncio.create_task(stream(port, key, first, counted)) for counted in events]
+    for _ in streams:
+        await first.acquire()
+    n_at_start = sum(map(len, events))
     ends = time.monotonic() + options.seconds
-    streams = [asyncio.create_task(stream(port, key, ends)) for _ in range(options.streams)]
     polls = [poll(port, key, ends, number / options.pollers) for number in range(options.pollers)]
     answers = await asyncio.gather(*polls, return_exceptions=True)
-    events = await asyncio.gather(*streams, return_exceptions=True)
+    n_events = sum(map(len, events)) - n_at_start
+    ended = [str(task.exception()) for task in streams if task.done()]
+    for task in streams:
+        task.cancel()
+    await asyncio.gather(*streams, return_exceptions=True)
     times = 1000 * np.array([second for each in answers if isinstance(each, list) for second in each])
     status = {
         "answers": len(times),
         "p50_ms": float(np.median(times)),
         "p99_ms": float(np.quantile(times, 0.99)),
         "longest_ms": float(times.max()),
-        "errors": failures(answers) + failures(events),
-        "events": sum(each for each in events if isinstance(each, int)),
-        "streams_without_events": sum(each == 0 for each in events),
+        "errors": failures(answers) + [f"a stream ended: {problem}" for problem in ended],
+        "events_per_second": n_events / options.seconds,
     }
     print("status", json.dumps(status), flush=True)
 

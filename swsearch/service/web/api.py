@@ -153,7 +153,7 @@ async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
 async def events(request: Request, key: Key) -> EventSourceResponse:
-    """Server-sent events: ``status`` with the search now and at each change; the stream ends with the search."""
+    """Server-sent events: ``status`` with the search now and after changes; the stream ends with the search."""
     watched = await run_in_threadpool(service_of(request).watched_key, key, owner_of(request))
     hub: Hub = request.app.state.hub
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +21,23 @@ from swsearch.service.web.state import SearchStatus, Service
 LOOK_SECONDS: Final = 0.5
 """Time between two looks at all searches."""
 _PAUSE: Final = 2.0
-"""Time between two looks, in units of the time that the first of them took: a third of the time is spent on looks."""
+"""Time between two looks, in units of the time that the first of them took; so a third of the time is for looks."""
+
+
+STREAM_SECONDS: Final = 0.9
+"""Shortest time between two statuses of an unfinished search in one stream. A search of 10,000 queries changes with
+each of them, and hundreds of people may look at it."""
+_AT_ONCE: Final = 8
+_BREATH_SECONDS: Final = 0.01
+"""Number of streams that get a status at once, and the time for other requests before the next ones."""
+
+
+@dataclass(eq=False)
+class _Watcher:
+    """Somebody who waits for a search: an event, set when there is something to say, and the earliest time for it."""
+
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
+    not_before: float = 0.0
 
 
 class Hub:
@@ -28,8 +45,7 @@ class Hub:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._watched: dict[str, set[asyncio.Event]] = {}
-        """For each search, an event of everybody who waits for it; set when it was looked at."""
+        self._watched: dict[str, set[_Watcher]] = {}
         self._found: dict[str, SearchStatus | None] = {}
         self._hint = asyncio.Event()
         self._hinted: set[str] = set()
@@ -56,32 +72,35 @@ class Hub:
         self._hint.set()
 
     async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
-        """The status of a search now and after each change, until it is finished.
+        """The status of a search now and after changes, until it is finished; about once a second, the end at once.
 
         Raises
         ------
         SearchNotFound
             It was deleted.
         """
-        looked = asyncio.Event()
-        self._watched.setdefault(key, set()).add(looked)
+        watcher = _Watcher()
+        self._watched.setdefault(key, set()).add(watcher)
         self._found.pop(key, None)
         self.hint([key])
         last: SearchStatus | None = None
         try:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
-                    looked.clear()
-                    await looked.wait()
+                    watcher.looked.clear()
+                    await watcher.looked.wait()
                 found = self._found[key]
                 if found is None:
                     raise SearchNotFound(key)
                 last = found
+                watcher.looked.clear()
+                watcher.not_before = time.monotonic() + STREAM_SECONDS
                 yield found
                 if found.search.is_finished:
                     return
+                await watcher.looked.wait()
         finally:
-            self._watched[key].discard(looked)
+            self._watched[key].discard(watcher)
             if not self._watched[key]:
                 del self._watched[key]
                 self._found.pop(key, None)
@@ -116,8 +135,30 @@ class Hub:
                 await asyncio.sleep(LOOK_SECONDS)
                 self._looks_at_all = 0.0
                 continue
-            for key in keys:
-                for looked in self._watched.get(key, ()):
-                    self._found[key] = found.get(key)
-                    looked.set()
+            await self._tell(keys, found)
             await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
+
+    async def _tell(self, keys: Sequence[str], found: Mapping[str, SearchStatus]) -> None:
+        """Wake those who wait for an end, then those who wait for a change, the longest ones first and a few at a time.
+
+        A hint ends this early: what has ended meanwhile is more urgent, and the others are woken after the next look.
+        """
+        due: list[_Watcher] = []
+        now = time.monotonic()
+        for key in keys:
+            if key not in self._watched:
+                continue
+            status = self._found[key] = found.get(key)
+            if status is None or status.search.is_finished:
+                for watcher in self._watched[key]:
+                    watcher.looked.set()
+            else:
+                due += [watcher for watcher in self._watched[key] if now >= watcher.not_before]
+        due.sort(key=lambda watcher: watcher.not_before)
+        for first in range(0, len(due), _AT_ONCE):
+            for watcher in due[first : first + _AT_ONCE]:
+                watcher.looked.set()
+            if first + _AT_ONCE < len(due):
+                await asyncio.sleep(_BREATH_SECONDS)
+                if self._hint.is_set():
+                    return

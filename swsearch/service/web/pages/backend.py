@@ -162,7 +162,7 @@ class PageBackend(Protocol):
         ...
 
     def watch(self, owner: str, reference: str) -> AsyncIterator[SearchStatus]:
-        """The state of a search now and at each change, until it has ended."""
+        """The state of a search now and after changes, until it has ended."""
         ...
 
     def cancel(self, owner: str, reference: str) -> None:
