@@ -98,7 +98,7 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl or sam.",
+        help="table, pairwise, html, blast6, blast7, xml, xml2, json2, tsv, csv, parquet, json, jsonl or sam.",
         rich_help_panel=OUTPUT,
     ),
 ]

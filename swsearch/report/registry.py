@@ -26,6 +26,8 @@ _WITHOUT_COLUMNS: Final = {
     "pairwise": ("pairwise", "PairwiseReport"),
     "sam": ("sam", "SamReport"),
     "xml": ("blast_xml", "BlastXmlReport"),
+    "xml2": ("blast_output2", "Xml2Report"),
+    "json2": ("blast_output2", "Json2Report"),
     "html": ("html", "HtmlReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
@@ -39,8 +41,8 @@ def _class_of(home: tuple[str, str]) -> Any:
 def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
-    >>> formats()
-    ['table', 'blast6', 'blast7', 'tsv', 'csv', 'parquet', 'json', 'jsonl', 'pairwise', 'sam', 'xml', 'html']
+    >>> " ".join(formats())
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam xml xml2 json2 html'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 

@@ -36,9 +36,13 @@ MEDIA_TYPES: Final = {
     "jsonl": "application/x-ndjson",
     "sam": "text/plain; charset=utf-8",
     "xml": "application/xml",
+    "xml2": "application/xml",
+    "json2": "application/json",
     "html": "text/html; charset=utf-8",
 }
-SUFFIXES: Final = {"table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt"}
+SUFFIXES: Final = {
+    "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt", "xml2": "xml", "json2": "json"
+}  # fmt: skip
 """Suffixes of file names, where they are not the name of the format."""
 
 
