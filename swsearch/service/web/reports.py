@@ -76,8 +76,8 @@ class Download:
     ----------
     service : Service
     run_id : int
-    format_name : str
-        One of :func:`swsearch.report.registry.formats`.
+    report : str or ReportFormat
+        One of :func:`swsearch.report.registry.formats`, or a format that is not among them.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
 
@@ -89,10 +89,12 @@ class Download:
         As many downloads as the server allows are running.
     """
 
-    def __init__(self, service: Service, run_id: int, format_name: str, fields: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, service: Service, run_id: int, report: str | ReportFormat, fields: Sequence[str] | None = None
+    ) -> None:
         self._service = service
         self._run_id = run_id
-        self._format: ReportFormat = get_format(format_name, fields)
+        self._format: ReportFormat = get_format(report, fields) if isinstance(report, str) else report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
         if not service.download_slots.acquire(blocking=False):
