@@ -44,7 +44,7 @@ def serve(
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Speak the protocol of another service too; repeatable."),
+        typer.Option(metavar="NAME", help="Speak the protocol of another service too: blast, ebi; repeatable."),
     ] = None,
 ) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.

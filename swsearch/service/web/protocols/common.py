@@ -233,7 +233,7 @@ class Program:
     @property
     def aligned(self) -> str:
         """The alphabet of the aligned letters."""
-        return "dna" if self.name == "blastn" else "protein"
+        return "dna" if self.translate is None and self.database == "dna" else "protein"
 
     def check(self, database: OfferedDatabase) -> None:
         """Refuse a database of the other alphabet.
