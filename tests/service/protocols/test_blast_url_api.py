@@ -8,10 +8,13 @@ import gzip
 import io
 import json
 import re
+import socket
+import time
 import urllib.request
 import zipfile
+from contextlib import suppress
 from urllib.error import HTTPError
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -126,7 +129,7 @@ def test_no_report_has_the_text_by_which_clients_know_a_state(server):
 
 
 def test_a_search_waits_and_is_deleted(server):
-    made = put(server, QUERY=LONG, EXPECT="1e9")
+    made = put(server, QUERY=LONG, DATABASE="proteins.db", EXPECT="1e9")
     for fields in ({"FORMAT_TYPE": "XML"}, {"FORMAT_OBJECT": "SearchInfo"}):
         status, page = get(server, {"Prefer": "wait=0"}, CMD="Get", RID=made, **fields)
         assert (status, info(page)) == (200, {"Status": "WAITING"})
@@ -221,6 +224,17 @@ def test_files_are_uploaded(server, rid):
         assert message in answer[2]
 
 
+def _ask_and_go(server, line, headers):
+    """Send a request that is held, and close the connection."""
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        sent = "".join(f"{name}: {value}\r\n" for name, value in {"Host": address.netloc, **headers}.items())
+        connection.sendall(f"{line}\r\n{sent}\r\n".encode())
+        connection.settimeout(0.3)
+        with suppress(TimeoutError):  # the server has the request, and holds it
+            connection.recv(1)
+
+
 def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, databases, capfd):
     """One server without a worker accepts a search and is killed; the next one answers it, to its owner."""
     tokens = []
@@ -235,7 +249,7 @@ def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, 
         "Status": "WAITING"
     }
     idle.kill()
-    running = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast")
+    running = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--limit", "downloads=1")
     try:
         assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200
         status, page = get(running, bob, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")
@@ -247,6 +261,12 @@ def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, 
             stream = module.qblast("blastp", "few.db", protein(), **asked)
             assert b"<Hit_id>" in (stream.getvalue().encode() if module is NCBIWWW else stream.read())
             stream.close()
+        slow = put(running, ann, QUERY=LONG)
+        named = {**ann, "X-Request-ID": "gone"}
+        _ask_and_go(running, f"GET {CGI}?CMD=Get&RID={slow}&FORMAT_TYPE=XML HTTP/1.1", named)
+        while "gone" not in [line["request_id"] for line in running.events("request")]:
+            time.sleep(0.01)
+        assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200  # the only download is not taken
         assert all(token not in json.dumps(line) for token in tokens for line in list(running.log))
     finally:
         urllib.request.install_opener(None)  # Biopython installed one with the token

@@ -155,7 +155,7 @@ def test_a_job_that_cannot_succeed_fails_with_the_reason(blast):
 
 
 def test_a_job_that_runs_has_no_results(blast):
-    sent = {"program": "blastp", "stype": "protein", "database": "few.db", "exp": "1e9"}
+    sent = {"program": "blastp", "stype": "protein", "database": "proteins.db", "exp": "1e9"}
     _, job = blast.run(**sent, sequence="MKVLAAGIVGLCAKAYLEWT" * 5000)
     assert blast.get(f"/status/{job}", Prefer="wait=0") == (200, "RUNNING")
     status, text = blast.get(f"/resulttypes/{job}")

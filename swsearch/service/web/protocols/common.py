@@ -29,6 +29,7 @@ from swsearch.words import shortened
 _NAME: Final = re.compile(r"[A-Za-z2-7]{26}")
 _PREFERRED_WAIT: Final = re.compile(r"\bwait=(\d{1,4})\b")
 _MAX_FIELDS: Final = 500
+_MAX_FILES: Final = 10
 
 
 def service_of(request: Request) -> Service:
@@ -62,15 +63,17 @@ async def sent_fields(request: Request) -> list[tuple[str, str]]:
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
         raise InputError(f"send a form, not {shortened(kind)}")
     try:
-        form = await request.form(max_files=10, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes)
+        async with request.form(
+            max_files=_MAX_FILES, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes
+        ) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, UploadFile):
+                    content = await value.read()
+                    fields.append((name, await run_in_threadpool(plain_text, content, limits)))
+                else:
+                    fields.append((name, value))
     except HTTPException as error:
         raise InputError(f"the form cannot be read: {error.detail}") from error
-    for name, value in form.multi_items():
-        if isinstance(value, UploadFile):
-            content = await value.read()
-            fields.append((name, await run_in_threadpool(plain_text, content, limits)))
-        else:
-            fields.append((name, value))
     return fields
 
 
