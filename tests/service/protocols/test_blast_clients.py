@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -13,6 +14,7 @@ from Bio import Blast
 from Bio.Blast import NCBIWWW, NCBIXML
 from biotite.application.blast import BlastWebApp
 
+from tests.service.conftest import DATA
 from tests.service.protocols.expected import Found, local_hits, matches, protein, reads
 
 OPTIONS = ["--top", "5", "--evalue", "0.001"]
@@ -123,6 +125,15 @@ def test_biopython_shows_why_a_search_is_refused(address, qblast):
         with pytest.raises(ValueError, match="Error message from NCBI: Message ID#") as raised:
             qblast(url_base=address, **asked)
         assert message in str(raised.value)
+
+
+def test_the_pages_example_runs(server):
+    """Source: docs/service-protocols.md."""
+    page = (DATA.parent / "docs" / "service-protocols.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", page.partition("## BLAST URL API")[2], re.DOTALL)[0]
+    names = {}
+    exec(compile(code.replace("http://127.0.0.1:8765", server.url), "service-protocols.md", "exec"), names)
+    assert len(names["record"]) > 0
 
 
 def test_biotite(address, databases, tmp_path):

@@ -31,9 +31,12 @@ LONG = ">long\n" + "MKVLAAGIVGLCAKAYLEWT" * 5000 + "\n"
 
 
 def get(server, _headers=None, **fields):
-    """Status and text of a GET."""
-    status, _, content = server.request(f"{CGI}?{urlencode(fields)}", **(_headers or {}))
-    return status, content.decode()
+    """Status and text of a GET; unless it is told how long to wait, it asks again while the search waits."""
+    headers = _headers or {}
+    while True:
+        status, _, content = server.request(f"{CGI}?{urlencode(fields)}", **headers)
+        if "Prefer" in headers or not content.startswith(b"<!DOCTYPE html>") or b"Status=WAITING\n" not in content:
+            return status, content.decode()
 
 
 def put(server, _headers=None, **fields):
@@ -82,6 +85,13 @@ def test_a_rid_is_read_in_any_case_and_a_browser_gets_the_page(server, rid):
     assert 'class="brand"' in page
 
 
+def test_a_finished_search_is_kept_when_its_rid_is_deleted(server, rid):
+    """Biotite deletes every RID at its end; the history and the shared link of its user stay."""
+    status, page = get(server, CMD="Delete", RID=rid)
+    assert (status, "is kept until it expires" in page) == (200, True)
+    assert get(server, CMD="Get", RID=rid, FORMAT_TYPE="XML")[0] == 200
+
+
 def test_alignments_limits_the_subjects(server, rid):
     whole, first = (
         ElementTree.fromstring(get(server, CMD="Get", RID=rid, FORMAT_TYPE="XML", **more)[1])
@@ -93,6 +103,7 @@ def test_alignments_limits_the_subjects(server, rid):
 
 def test_several_queries_are_several_files(server):
     made = put(server, QUERY=f"{protein()}>nothing\nGG\n", EXPECT="5")
+    assert info(get(server, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")[1])["ThereAreHits"] == "yes"
     status, headers, archive = server.request(f"{CGI}?CMD=Get&RID={made}&FORMAT_TYPE=JSON2")
     assert (status, headers["content-type"]) == (200, "application/zip")
     with zipfile.ZipFile(io.BytesIO(archive)) as found:
@@ -102,7 +113,6 @@ def test_several_queries_are_several_files(server):
     assert [(search["query_title"].split()[0], bool(search["hits"])) for search in searches] == [
         (protein().split()[0][1:], True), ("nothing", False),
     ]  # fmt: skip
-    assert info(get(server, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")[1])["ThereAreHits"] == "yes"
     empty = put(server, QUERY=">nothing\nGG\n", EXPECT="5")
     assert info(get(server, CMD="Get", RID=empty, FORMAT_OBJECT="SearchInfo")[1]) == {
         "Status": "READY", "ThereAreHits": "no",
@@ -135,7 +145,8 @@ def test_a_search_waits_and_is_deleted(server):
         assert (status, info(page)) == (200, {"Status": "WAITING"})
         assert page.startswith("<!DOCTYPE html")
         assert "\n    Status=WAITING\n" in page
-    assert get(server, CMD="Delete", RID=made)[0] == 200
+    status, page = get(server, CMD="Delete", RID=made)
+    assert (status, f"Search {made} is cancelled." in page) == (200, True)
     status, page = get(server, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")
     assert (status, info(page)) == (200, {"Status": "UNKNOWN"})
     assert get(server, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 404

@@ -97,11 +97,12 @@ async def _delete(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
     """Cancel a search; one that is finished is kept until it expires, as all are."""
     rid = sent.get("RID", "").strip()
     try:
-        await run_in_threadpool(service_of(request).cancel, key_of(rid), owner_of(request))
+        status = await run_in_threadpool(service_of(request).cancel, key_of(rid), owner_of(request))
     except SearchNotFound:
         return state_page("UNKNOWN", _UNKNOWN, status=404)
     request.app.state.hint()  # whoever waits for it looks at once
-    return HTMLResponse(f"<!doctype html>\n<title>swsearch</title>\n<p>RID {rid} is deleted.</p>\n")
+    text = "is cancelled" if status.search.state == "cancelled" else "was finished, and is kept until it expires"
+    return HTMLResponse(f"<!doctype html>\n<title>swsearch</title>\n<p>Search {rid} {text}.</p>\n")
 
 
 async def _get(request: Request, sent: Mapping[str, str]) -> Response:
