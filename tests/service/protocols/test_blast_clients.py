@@ -181,7 +181,8 @@ def test_bioperl(address, databases, tmp_path):
     """RemoteBlast reads the table. Its filter is always on: SEG, here."""
     script = Path(__file__).with_name("remote_blast.pl")
     has_module = ["perl", "-MBio::Tools::Run::RemoteBlast", "-e", "1"]
-    if shutil.which("segmasker") is None or subprocess.run(has_module, capture_output=True, check=False).returncode:
+    programs = shutil.which("perl") and shutil.which("segmasker")
+    if not programs or subprocess.run(has_module, capture_output=True, check=False).returncode:
         pytest.skip("needs BioPerl's RemoteBlast (on Debian libbio-tools-run-remoteblast-perl) and segmasker")
     query, database = searched("blastp")
     (tmp_path / "query.fasta").write_text(query)

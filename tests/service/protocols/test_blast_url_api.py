@@ -191,6 +191,7 @@ def test_refusals_of_requests(server, rid):
             "ALIGNMENTS=some: a whole number",
             {"CMD": "Get", "RID": rid, "FORMAT_TYPE": "XML", "ALIGNMENTS": "some"},
         ),
+        (400, "ALIGNMENTS=0: at least 1", {"CMD": "Get", "RID": rid, "FORMAT_TYPE": "XML", "ALIGNMENTS": "0"}),
         (400, "FORMAT_OBJECT=pssm is not available", {"CMD": "Get", "RID": rid, "FORMAT_OBJECT": "PSSM"}),
         (200, "there is no parameter COLOUR", {"CMD": "Put", "COLOUR": "red"}),
         (200, "there is no parameter &lt;b&gt;", {"CMD": "Put", "<b>": "red"}),

@@ -153,6 +153,8 @@ def _wanted_form(sent: Mapping[str, str]) -> tuple[str, int | None] | None:
     if kind == "TEXT" and view == "tabular":
         kind = "TABULAR"
     n_subjects = whole_of("ALIGNMENTS", sent["ALIGNMENTS"]) if "ALIGNMENTS" in sent else None
+    if n_subjects is not None and n_subjects < 1:
+        raise InputError(f"ALIGNMENTS={n_subjects}: at least 1 subject must be asked for")
     return kind, n_subjects
 
 

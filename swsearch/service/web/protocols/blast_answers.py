@@ -35,10 +35,10 @@ _QUERY_NOT_READ: Final = 24
 """NCBI's number for a query that cannot be read. Clients look for a number, and show the text that follows it."""
 
 
-def page(block: str, text: str, status: int = 200, *, lines: str = "", begin: str = "<!DOCTYPE html>") -> HTMLResponse:
+def page(block: str, text: str, status: int = 200, *, begin: str = "<!DOCTYPE html>") -> HTMLResponse:
     """A page with a block of ``NAME=VALUE`` lines, and a text for people, which is HTML."""
     info = f"<!--QBlastInfoBegin\n{block}QBlastInfoEnd\n-->"
-    body = f'<html lang="en">\n<head><title>swsearch</title></head>\n<body>\n{info}\n{text}\n{lines}</body>\n</html>\n'
+    body = f'<html lang="en">\n<head><title>swsearch</title></head>\n<body>\n{info}\n{text}\n</body>\n</html>\n'
     return HTMLResponse(f"{begin}\n{body}", status)
 
 

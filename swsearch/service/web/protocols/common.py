@@ -287,8 +287,8 @@ def program_named(name: str, parameter: str) -> Program:
 # --- values ---
 
 
-def number_of(name: str, value: str, *, least: float = 0.0) -> float:
-    """A real number above ``least``, or equal to it unless that is 0.
+def number_of(name: str, value: str) -> float:
+    """A real number above 0.
 
     Raises
     ------
@@ -298,8 +298,8 @@ def number_of(name: str, value: str, *, least: float = 0.0) -> float:
     try:
         number = float(value)
     except ValueError:
-        number = float("nan")
-    if not (number > 0 if least == 0 else number >= least):
+        number = 0.0
+    if not number > 0:
         raise InputError(f"{name}={shortened(value)}: a number above 0 is needed")
     return number
 

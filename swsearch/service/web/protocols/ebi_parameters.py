@@ -214,7 +214,7 @@ def _fasta(sent: Mapping[str, str], database: OfferedDatabase) -> tuple[Program,
     options |= _first_residue_costs(sent, database.alphabet)
     if "expupperlim" in sent:
         options["evalue"] = number_of("expupperlim", sent["expupperlim"])
-    if number_of("explowlim", sent.get("explowlim", "0"), least=-1.0) != 0:
+    if sent.get("explowlim", "0").strip("0.") != "":
         raise InputError(f"explowlim={shortened(sent['explowlim'])} is not available: leave out the best hits yourself")
     options["max_hsps"] = 1 if is_off(sent.get("hsps", "")) else ALL_HSPS
     strand = {"both": "both", "none": "both", "top": "plus", "bottom": "minus"}.get(sent.get("strand", "both").lower())
