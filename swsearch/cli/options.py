@@ -98,8 +98,8 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        help="table, pairwise, html, blast6, blast7, xml (BLAST's), tsv, csv, parquet, json, jsonl, sam, a3m, sto or "
-        "afasta.",
+        help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
+        "a3m, sto or afasta.",
         rich_help_panel=OUTPUT,
     ),
 ]

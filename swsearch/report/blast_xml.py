@@ -56,7 +56,7 @@ class BlastXmlReport:
 def _element(indent: int, name: str, value: _Value) -> str:
     """One line with one element; an unknown number is ``NaN``."""
     if isinstance(value, str):
-        text = escape(_NOT_XML.sub("\ufffd", one_line(value)), {'"': "&quot;"})
+        text = xml_text(value)
     elif value is None:
         text = UNKNOWN
     else:
@@ -64,12 +64,21 @@ def _element(indent: int, name: str, value: _Value) -> str:
     return f"{' ' * indent}<{name}>{text}</{name}>\n"
 
 
+def xml_text(text: str) -> str:
+    """Text as the content of an element, in one line; characters that XML cannot represent become U+FFFD."""
+    return escape(_NOT_XML.sub("\ufffd", one_line(text)), {'"': "&quot;"})
+
+
+def program_name(run: RunInfo) -> str:
+    """The BLAST program that makes this comparison."""
+    return _TRANSLATING.get(run.translates or "", "blastn" if run.aligned_alphabet == "dna" else "blastp")
+
+
 def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
     """The elements before the queries; they name the first query."""
     dna = run.aligned_alphabet == "dna"
-    program = _TRANSLATING.get(run.translates or "", "blastn" if dna else "blastp")
     yield f'<?xml version="1.0"?>\n{_DOCTYPE}\n<BlastOutput>\n'
-    yield _element(2, "BlastOutput_program", program)
+    yield _element(2, "BlastOutput_program", program_name(run))
     yield _element(2, "BlastOutput_version", run.program)
     yield _element(2, "BlastOutput_reference", f"{run.program}: exhaustive Smith-Waterman search")
     yield _element(2, "BlastOutput_db", run.database.name)
@@ -85,11 +94,11 @@ def _opening(run: RunInfo, first: QueryResult | None) -> Iterator[str]:
         yield _element(6, "Parameters_sc-mismatch", matrix.score("A", "C"))
     yield _element(6, "Parameters_gap-open", run.gap_open)
     yield _element(6, "Parameters_gap-extend", run.gap_extend)
-    yield _element(6, "Parameters_filter", _filter(run))
+    yield _element(6, "Parameters_filter", masking(run))
     yield "    </Parameters>\n  </BlastOutput_param>\n<BlastOutput_iterations>\n"
 
 
-def _filter(run: RunInfo) -> str:
+def masking(run: RunInfo) -> str:
     """Masking in BLAST's notation: ``F`` for none, ``L`` for low complexity, ``m`` for a soft mask."""
     if run.parameters.get("mask") in (None, "none"):
         return "F"
@@ -113,8 +122,7 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     yield _element(6, "Statistics_db-num", run.database.n_subjects)
     yield _element(6, "Statistics_db-len", run.database.n_residues)
     yield _element(6, "Statistics_hsp-len", 0)
-    n_residues = query.length // CODON if run.translates in ("query", "both") else query.length
-    yield _element(6, "Statistics_eff-space", n_residues * run.search_space)
+    yield _element(6, "Statistics_eff-space", effective_space(run, query))
     yield _element(6, "Statistics_kappa", run.k)
     yield _element(6, "Statistics_lambda", run.lam)
     yield _element(6, "Statistics_entropy", None)
@@ -122,6 +130,12 @@ def _iteration(run: RunInfo, query: QueryResult) -> Iterator[str]:
     if not query.hits:
         yield _element(2, "Iteration_message", "No hits found")
     yield "</Iteration>\n"
+
+
+def effective_space(run: RunInfo, query: QueryResult) -> int:
+    """Residues of the query multiplied by those to which E-values refer."""
+    n_residues = query.length // CODON if run.translates in ("query", "both") else query.length
+    return n_residues * run.search_space
 
 
 def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ...]) -> Iterator[str]:
@@ -139,8 +153,8 @@ def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ..
     yield "  </Hit_hsps>\n</Hit>\n"
 
 
-def _places(run: RunInfo, query: QueryResult, hit: Hit, of: str) -> tuple[_Value, _Value]:
-    """First and last position on the query (``q``) or the subject (``s``)."""
+def places(run: RunInfo, query: QueryResult, hit: Hit, of: str) -> tuple[_Value, _Value]:
+    """First and last position on the query (``q``) or the subject (``s``) as the XML formats have them."""
     first, last = (FIELDS[name].value(run, query, hit) for name in (f"{of}start", f"{of}end"))
     return (first, last) if (hit.query_frame if of == "q" else hit.subject_frame) >= 0 else (last, first)
 
@@ -149,8 +163,8 @@ def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query, hit))
     framed = run.translates is not None or run.aligned_alphabet == "dna"
-    query_from, query_to = _places(run, query, hit, "q")
-    subject_from, subject_to = _places(run, query, hit, "s")
+    query_from, query_to = places(run, query, hit, "q")
+    subject_from, subject_to = places(run, query, hit, "s")
     yield "    <Hsp>\n"
     values: dict[str, _Value] = {
         "num": hit.hsp,

@@ -30,6 +30,8 @@ _WITHOUT_COLUMNS: Final = {
     "sto": ("expanded", "StockholmReport"),
     "afasta": ("expanded", "AlignedFastaReport"),
     "xml": ("blast_xml", "BlastXmlReport"),
+    "xml2": ("blast_output2", "Xml2Report"),
+    "json2": ("blast_output2", "Json2Report"),
     "html": ("html", "HtmlReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
@@ -44,7 +46,7 @@ def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
     >>> " ".join(formats())
-    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml html'
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 

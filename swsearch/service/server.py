@@ -27,6 +27,9 @@ GRACE_SECONDS: Final = 5
 KEEP_ALIVE_SECONDS: Final = 75
 """Time for which an idle connection is kept; longer than the 60 seconds of usual proxies."""
 
+MAX_HEAD_BYTES: Final = 1 << 20
+"""Longest head of a request; that of a GET with sequences in its address is long."""
+
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches an address.
@@ -113,6 +116,7 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
             lifespan="on",
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         server = _Server(config, lambda: announce(url))
 

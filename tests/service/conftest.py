@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
+from swsearch.service.web.protocols.registry import PROTOCOLS
 from tests.service.servers import RunningServer
 
 DATA = Path(__file__).parents[2] / "data"
@@ -33,9 +34,10 @@ def queries() -> str:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, databases: Path) -> Iterator[RunningServer]:
-    """A server without tokens."""
+    """A server without tokens, which speaks all protocols."""
     names = ["few.db", "proteins.db", "lambda.db"]
-    running = RunningServer(tmp_path_factory.mktemp("server"), [databases / name for name in names])
+    protocols = [f"--protocol={name}" for name in PROTOCOLS]
+    running = RunningServer(tmp_path_factory.mktemp("server"), [databases / name for name in names], *protocols)
     yield running
     assert running.stop() == 0
     assert running.events("text") == [], "something else than JSON was logged"

@@ -39,9 +39,13 @@ MEDIA_TYPES: Final = {
     "sto": "text/plain; charset=utf-8",
     "afasta": "text/plain; charset=utf-8",
     "xml": "application/xml",
+    "xml2": "application/xml",
+    "json2": "application/json",
     "html": "text/html; charset=utf-8",
 }
-SUFFIXES: Final = {"table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt"}
+SUFFIXES: Final = {
+    "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt", "xml2": "xml", "json2": "json"
+}  # fmt: skip
 """Suffixes of file names, where they are not the name of the format."""
 
 
@@ -75,8 +79,8 @@ class Download:
     ----------
     service : Service
     run_id : int
-    format_name : str
-        One of :func:`swsearch.report.registry.formats`.
+    report : str or ReportFormat
+        One of :func:`swsearch.report.registry.formats`, or a format that is not among them.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
 
@@ -88,10 +92,12 @@ class Download:
         As many downloads as the server allows are running.
     """
 
-    def __init__(self, service: Service, run_id: int, format_name: str, fields: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, service: Service, run_id: int, report: str | ReportFormat, fields: Sequence[str] | None = None
+    ) -> None:
         self._service = service
         self._run_id = run_id
-        self._format: ReportFormat = get_format(format_name, fields)
+        self._format: ReportFormat = get_format(report, fields) if isinstance(report, str) else report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
         if not service.download_slots.acquire(blocking=False):

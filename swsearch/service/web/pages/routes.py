@@ -63,6 +63,8 @@ _WORDS: Final = {
     "blast6": "BLAST tabular (outfmt 6)",
     "blast7": "BLAST tabular with comments (outfmt 7)",
     "xml": "BLAST XML",
+    "xml2": "BLAST XML, version 2",
+    "json2": "BLAST JSON",
     "pairwise": "Pairwise alignments",
     "tsv": "TSV with a header",
     "csv": "CSV",

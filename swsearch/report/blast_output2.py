@@ -1,0 +1,261 @@
+"""``xml2`` and ``json2``: NCBI BLAST's second generation of structured reports, each as one document.
+
+``xml2`` is ``BlastXML2`` (``NCBI_BlastOutput2.xsd``, the format of ``-outfmt 16``), ``json2`` the same content as JSON
+(``-outfmt 15``). Both have one ``BlastOutput2`` per query, and each of these repeats the program and its parameters.
+:class:`OneQueryXml2` and :class:`OneQueryJson2` write the document of a single query (``-outfmt 14`` and ``13``).
+
+Coordinates are those of the format ``xml``. A number that is unknown, or infinite in JSON, is ``NaN`` in XML and null
+in JSON. Characters that XML cannot represent become U+FFFD; JSON is ASCII with escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, Final, TextIO
+
+from swsearch.hits.cigar import gapped, row_midline
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.blast_xml import NO_HEADER, UNKNOWN, effective_space, masking, places, program_name, xml_text
+from swsearch.report.fields import identifier
+from swsearch.report.rows import matrix_of, shown
+from swsearch.report.text import one_line
+from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.sequences.record import split_header
+
+_Number = int | float | None
+_SCHEMA: Final = (
+    '    xmlns="http://www.ncbi.nlm.nih.gov"\n'
+    '    xmlns:xs="http://www.w3.org/2001/XMLSchema-instance"\n'
+    '    xs:schemaLocation="http://www.ncbi.nlm.nih.gov '
+    'http://www.ncbi.nlm.nih.gov/data_specs/schema_alt/NCBI_BlastOutput2.xsd"\n'
+)
+_TYPES: Final = {
+    "report": "Report",
+    "search_target": "Target",
+    "params": "Parameters",
+    "results": "Results",
+    "search": "Search",
+    "hits": "Hit",
+    "description": "HitDescr",
+    "hsps": "Hsp",
+    "stat": "Statistics",
+}
+"""The XML element of the type that stands within the element of each compound value."""
+
+
+class Xml2Report:
+    """The complete run as one ``BlastXML2``."""
+
+    name = "xml2"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        stream.write(f'<?xml version="1.0"?>\n<BlastXML2\n{_SCHEMA}>\n')
+        for query in queries:
+            stream.write("<BlastOutput2>\n")
+            stream.writelines(_xml(2, "report", _report(run, query)))
+            stream.write("</BlastOutput2>\n")
+        stream.write("</BlastXML2>\n")
+
+
+class OneQueryXml2:
+    """One query as a document of its own, to which :func:`xml2_index` refers."""
+
+    name = "xml2"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report of the only query."""
+        (query,) = queries
+        stream.write(f'<?xml version="1.0"?>\n<BlastOutput2\n{_SCHEMA}>\n')
+        stream.writelines(_xml(2, "report", _report(run, query)))
+        stream.write("</BlastOutput2>\n")
+
+
+class Json2Report:
+    """The complete run as one JSON object."""
+
+    name = "json2"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        stream.write('{"BlastOutput2": [\n')
+        for place, query in enumerate(queries):
+            stream.write(",\n" if place else "")
+            stream.writelines(_json({"report": _report(run, query)}))
+        stream.write("\n]}\n")
+
+
+class OneQueryJson2:
+    """One query as a document of its own, to which :func:`json2_index` refers."""
+
+    name = "json2"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report of the only query."""
+        (query,) = queries
+        stream.writelines(_json({"BlastOutput2": {"report": _report(run, query)}}))
+        stream.write("\n")
+
+
+def xml2_index(names: Iterable[str]) -> str:
+    """The document that includes those of the queries, as files with these names beside it."""
+    included = "".join(f'\t<xi:include href="{xml_text(name)}"/>\n' for name in names)
+    schema = _SCHEMA.replace("    xmlns:xs", '    xmlns:xi="http://www.w3.org/2003/XInclude"\n    xmlns:xs')
+    return f'<?xml version="1.0"?>\n<BlastXML2\n{schema}>\n{included}</BlastXML2>\n'
+
+
+def json2_index(names: Iterable[str]) -> str:
+    """The document that lists those of the queries, as files with these names beside it."""
+    return json.dumps({"BlastJSON": [{"File": name} for name in names]}, indent=2) + "\n"
+
+
+# --- the content, by the names of JSON; those of XML have - in place of _ ---
+
+
+def _report(run: RunInfo, query: QueryResult) -> dict[str, Any]:
+    """One query; ``hits`` is an iterator, because there may be many."""
+    search: dict[str, Any] = {
+        "query_id": f"Query_{query.number + 1}",
+        "query_title": one_line(query.header) or NO_HEADER,
+        "query_len": query.length,
+        "hits": _hits(run, query),
+        "stat": {
+            "db_num": run.database.n_subjects,
+            "db_len": run.database.n_residues,
+            "hsp_len": 0,
+            "eff_space": effective_space(run, query),
+            "kappa": _number(run.k),
+            "lambda": _number(run.lam),
+            "entropy": None,
+        },
+    }
+    if not query.hits:
+        search["message"] = "No hits found"
+    return {
+        "program": program_name(run),
+        "version": run.program,
+        "reference": f"{run.program}: exhaustive Smith-Waterman search",
+        "search_target": {"db": run.database.name},
+        "params": _parameters(run),
+        "results": {"search": search},
+    }
+
+
+def _parameters(run: RunInfo) -> dict[str, Any]:
+    dna = run.aligned_alphabet == "dna"
+    limit = run.parameters.get("evalue")
+    parameters: dict[str, Any] = {} if dna else {"matrix": run.matrix}
+    parameters["expect"] = None if limit is None else _number(float(limit))
+    if dna:
+        matrix = matrix_of(run)
+        parameters |= {"sc_match": matrix.score("A", "A"), "sc_mismatch": matrix.score("A", "C")}
+    parameters |= {"gap_open": run.gap_open, "gap_extend": run.gap_extend, "filter": masking(run)}
+    if run.translates in ("query", "both"):
+        parameters["query_gencode"] = run.genetic_code
+    if run.translates in ("subject", "both"):
+        parameters["db_gencode"] = run.genetic_code
+    return parameters
+
+
+def _hits(run: RunInfo, query: QueryResult) -> Iterator[dict[str, Any]]:
+    for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
+        hsps = tuple(alignments)
+        header = hsps[0].subject_header
+        name = one_line(identifier(header))
+        described: dict[str, Any] = {
+            "id": name,
+            "accession": name,
+            "title": one_line(split_header(header)[1]) or NO_HEADER,
+        }
+        taxid, organism = header_taxid(header), header_organism(header)
+        described |= {} if taxid is None else {"taxid": taxid}
+        described |= {} if organism is None else {"sciname": one_line(organism)}
+        yield {
+            "num": place,
+            "description": [described],
+            "len": hsps[0].subject_length,
+            "hsps": [_hsp(run, query, hit) for hit in hsps],
+        }
+
+
+def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> dict[str, Any]:
+    alignment = hit.alignment
+    query_row, subject_row = gapped(*shown(query, hit))
+    dna = run.aligned_alphabet == "dna"
+    values: dict[str, Any] = {
+        "num": hit.hsp,
+        "bit_score": _number(hit.bits),
+        "score": hit.score,
+        "evalue": _number(hit.evalue),
+        "identity": alignment.identities,
+    }
+    if not dna:
+        values["positive"] = alignment.positives
+    for side, letter, frame in (("query", "q", hit.query_frame), ("hit", "s", hit.subject_frame)):
+        values[f"{side}_from"], values[f"{side}_to"] = places(run, query, hit, letter)
+        if dna:
+            values[f"{side}_strand"] = "Minus" if side == "hit" and hit.is_turned else "Plus"
+        elif frame:
+            values[f"{side}_frame"] = frame
+    return values | {
+        "align_len": alignment.columns,
+        "gaps": alignment.gap_residues,
+        "qseq": query_row,
+        "hseq": subject_row,
+        "midline": row_midline(query_row, subject_row, matrix_of(run)),
+    }
+
+
+def _number(value: _Number) -> _Number:
+    """A real number with six significant digits, as BLAST prints it; None if it is unknown or infinite."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+# --- the two notations ---
+
+
+def _xml(indent: int, name: str, value: Any) -> Iterator[str]:
+    """The lines of an element."""
+    tag, space = name.replace("_", "-"), " " * indent
+    if isinstance(value, str):
+        text = value if name == "midline" else xml_text(value)
+        yield f"{space}<{tag}>{text}</{tag}>\n"
+    elif value is None or isinstance(value, int | float):
+        text = UNKNOWN if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+        yield f"{space}<{tag}>{text}</{tag}>\n"
+    else:
+        kind = _TYPES[name]
+        yield f"{space}<{tag}>\n"
+        for member in (value,) if isinstance(value, dict) else value:
+            yield f"{space}  <{kind}>\n"
+            for part, content in member.items():
+                yield from _xml(indent + 4, part, content)
+            yield f"{space}  </{kind}>\n"
+        yield f"{space}</{tag}>\n"
+
+
+def _json(value: Any) -> Iterator[str]:
+    """The parts of a JSON text; a list of many is written member by member, one a line."""
+    if isinstance(value, dict):
+        for place, (name, content) in enumerate(value.items()):
+            yield f"{', ' if place else '{'}{json.dumps(name)}: "
+            yield from _json(content)
+        yield "}"
+    elif isinstance(value, Iterator):
+        yield "["
+        for place, member in enumerate(value):
+            yield ",\n" if place else "\n"
+            yield json.dumps(member)
+        yield "\n]"
+    else:
+        yield json.dumps(value)

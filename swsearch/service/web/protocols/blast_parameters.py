@@ -1,0 +1,178 @@
+"""The parameters of the BLAST URL API: which are taken, which have no effect, which are refused and why.
+
+A refused parameter may be sent with a value that says no. :func:`submission_of` makes a search of those of ``CMD=Put``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from swsearch.errors import InputError
+from swsearch.service.requests import Submission
+from swsearch.service.web.protocols.common import Program, is_off, number_of, program_named, whole_of
+from swsearch.words import shortened
+
+HITLIST_SIZE: Final = 100
+"""Subjects in a list of hits, if the client does not say how many."""
+
+PUT: Final = frozenset({
+    "CMD", "PROGRAM", "DATABASE", "QUERY", "EXPECT", "HITLIST_SIZE", "GAPCOSTS", "MATRIX", "MATRIX_NAME", "NUCL_REWARD",
+    "NUCL_PENALTY", "FILTER", "LCASE_MASK", "GENETIC_CODE", "DB_GENETIC_CODE", "ENTREZ_QUERY", "PERC_IDENT",
+})  # fmt: skip
+"""Parameters of a submission that are taken."""
+GET: Final = frozenset({"CMD", "RID", "FORMAT_TYPE", "FORMAT_OBJECT", "ALIGNMENT_VIEW", "ALIGNMENTS"})
+"""Parameters of the other requests that are taken."""
+WITHOUT_EFFECT: Final = frozenset({
+    "WORD_SIZE", "THRESHOLD", "I_THRESH", "DESCRIPTIONS", "NCBI_GI", "EMAIL", "TOOL", "AUTO_FORMAT", "LAYOUT",
+    "ENDPOINTS", "QUERY_BELIEVE_DEFLINE", "NUM_THREADS", "JOB_TITLE", "CLIENT", "NUM_OVERVIEW", "SHOW_OVERVIEW",
+    "SHOW_LINKOUT", "GET_SEQUENCE", "NEW_VIEW", "DISPLAY_SORT", "DATABASE_SORT", "ENTREZ_LINKS_NEW_WINDOW",
+    "RESULTS_FILE", "MASK_CHAR", "MASK_COLOR", "ADV_VIEW", "LINE_LENGTH",
+})  # fmt: skip
+"""Parameters that are accepted with every value: they serve heuristics, NCBI's pages, or its statistics of clients."""
+_MEGABLAST: Final = (
+    "every base is compared here; say the scores of megablast with NUCL_REWARD, NUCL_PENALTY and GAPCOSTS"
+)
+_ONE_ROUND: Final = "this server searches in one round, with a matrix; leave it out"
+REFUSED: Final[Mapping[str, str]] = {
+    "QUERY_FROM": "send the part of the query that is to be searched",
+    "QUERY_TO": "send the part of the query that is to be searched",
+    "QUERY_FILE": "send the sequences themselves in QUERY",
+    "MEGABLAST": _MEGABLAST,
+    "TEMPLATE_TYPE": _MEGABLAST,
+    "TEMPLATE_LENGTH": _MEGABLAST,
+    "COMPOSITION_BASED_STATISTICS": "E-values here are those of the matrix, not of compositions; send 0",
+    "UNGAPPED_ALIGNMENT": "alignments here have gaps; to have none, let GAPCOSTS be high",
+    "SHORT_QUERY_ADJUST": "short queries are searched with the parameters that are sent; choose EXPECT and MATRIX",
+    "PHI_PATTERN": _ONE_ROUND,
+    "OTHER_ADVANCED": "send parameters by their names",
+    "SEARCHSP_EFF": "E-values refer to the size of the database",
+    "EXPECT_LOW": "hits are not selected when they are fetched; say EXPECT when the search is submitted",
+    "EXPECT_HIGH": "hits are not selected when they are fetched; say EXPECT when the search is submitted",
+    "FORMAT_ENTREZ_QUERY": "hits are not selected when they are fetched; say ENTREZ_QUERY when the search is submitted",
+}
+"""Parameters that are refused unless their value says no, each with what to do."""
+_TAXID: Final = re.compile(
+    r"\(?\s*txid(\d{1,10})\s*\[\s*(?:orgn|organism|porgn)(?:\s*:\s*(?:no)?exp)?\s*\]\s*\)?", re.I
+)
+
+
+def checked_parameters(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The parameters of a request by their names in capitals; those that say nothing are left out.
+
+    Raises
+    ------
+    InputError
+        A parameter is unknown, refused, or sent twice.
+    """
+    found: dict[str, str] = {}
+    for given, value in fields:
+        name = given.upper()
+        if name in REFUSED and not is_off(value):
+            raise InputError(f"{name} is not available: {REFUSED[name]}")
+        if name == "SERVICE" and value.strip().lower() not in ("", "plain"):
+            raise InputError(f"SERVICE={shortened(value)} is not available: {_ONE_ROUND}")
+        if name not in PUT | GET | WITHOUT_EFFECT | REFUSED.keys() | {"SERVICE"}:
+            raise InputError(f"there is no parameter {shortened(given)}; leave it out")
+        if name in found and found[name] != value:
+            raise InputError(f"{name} is sent twice, with different values")
+        found[name] = value
+    return {name: value for name, value in found.items() if value.strip()}
+
+
+def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
+    """The search of a submission, and its program.
+
+    Raises
+    ------
+    InputError
+        A value cannot be used.
+    """
+    program = program_named(sent.get("PROGRAM", ""), "PROGRAM")
+    if "DATABASE" not in sent:
+        raise InputError("DATABASE is missing; name one of the databases of this server")
+    query = sent.get("QUERY", "")
+    if not query:
+        raise InputError("QUERY is missing; send sequences in FASTA")
+    if re.fullmatch(r"\s*[A-Za-z]\w{3,14}\d(\.\d+)?\s*", query):
+        raise InputError(f"QUERY={shortened(query.strip())} looks like an accession; send the sequence itself")
+    options: dict[str, Any] = {"top": HITLIST_SIZE, "translate": program.translate, **_scoring(sent, program)}
+    if "EXPECT" in sent:
+        options["evalue"] = number_of("EXPECT", sent["EXPECT"])
+    if "HITLIST_SIZE" in sent:
+        options["top"] = whole_of("HITLIST_SIZE", sent["HITLIST_SIZE"])
+        if options["top"] < 1:
+            raise InputError(f"HITLIST_SIZE={options['top']}: at least 1 subject must be asked for")
+    if not is_off(sent.get("PERC_IDENT", "")):
+        options["min_identity"] = number_of("PERC_IDENT", sent["PERC_IDENT"])
+    options |= _masking(sent, program)
+    options["genetic_code"] = _genetic_code(sent, program)
+    options["taxid"] = _taxid(sent.get("ENTREZ_QUERY", ""))
+    return Submission(query, sent["DATABASE"].strip(), options), program
+
+
+def _scoring(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    names = {sent[name].strip().upper() for name in ("MATRIX", "MATRIX_NAME") if name in sent}
+    if len(names) > 1:
+        raise InputError("MATRIX and MATRIX_NAME are two names of one parameter, and their values differ; send one")
+    for matrix in names:
+        if program.aligned == "dna":
+            raise InputError(f"MATRIX={shortened(matrix)} is for protein; for blastn send NUCL_REWARD and NUCL_PENALTY")
+        options["matrix"] = matrix
+    for name, option in (("NUCL_REWARD", "match"), ("NUCL_PENALTY", "mismatch")):
+        if name in sent:
+            if program.aligned != "dna":
+                raise InputError(f"{name} is for blastn; for {program.name} send MATRIX")
+            options[option] = whole_of(name, sent[name])
+    if "GAPCOSTS" in sent:
+        costs = sent["GAPCOSTS"].replace(",", " ").split()
+        if len(costs) != 2:
+            raise InputError(f"GAPCOSTS={shortened(sent['GAPCOSTS'])}: send two numbers, such as 11 1")
+        options["gap_open"], options["gap_extend"] = (whole_of("GAPCOSTS", cost) for cost in costs)
+    return options
+
+
+def _masking(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
+    """Masks of FILTER and LCASE_MASK; ``m`` in FILTER masks softly: for the choice of subjects, not in alignments."""
+    given = sent.get("FILTER", "")
+    letters = re.sub(r"[;\s]", "", given)
+    maskers = []
+    if not is_off(letters.replace("m", "")):
+        if letters.replace("m", "").upper() not in ("T", "L"):
+            raise InputError(f"FILTER={shortened(given)} is not available: choose F, L or mL")
+        maskers.append("dust" if program.aligned == "dna" else "seg")
+    if not is_off(sent.get("LCASE_MASK", "")):
+        maskers.append("lower")
+    if not maskers:
+        return {}
+    return {"mask": ",".join(maskers), "mask_mode": "soft" if "m" in letters else "hard"}
+
+
+def _genetic_code(sent: Mapping[str, str], program: Program) -> int | None:
+    translated = {
+        "GENETIC_CODE": program.translate in ("query", "both"),
+        "DB_GENETIC_CODE": program.translate in ("subject", "both"),
+    }
+    codes = {name: whole_of(name, sent[name]) for name in translated if name in sent}
+    for name, code in codes.items():
+        if not translated[name] and code != 1:
+            raise InputError(f"{name}={code} has no meaning for {program.name}, which does not translate that side")
+    used = {codes.get(name, 1) for name, is_used in translated.items() if is_used}
+    if len(used) > 1:
+        raise InputError("GENETIC_CODE and DB_GENETIC_CODE differ; tblastx has one code for both sides here")
+    return used.pop() if used else None
+
+
+def _taxid(query: str) -> str | None:
+    """The taxonomy ids of an Entrez query, such as ``txid9606[ORGN] OR txid10090[ORGN]``; None for all subjects."""
+    if is_off(query):
+        return None
+    found = [_TAXID.fullmatch(part.strip()) for part in re.split(r"\s+OR\s+", query.strip())]
+    taxids = [match[1] for match in found if match]
+    if len(taxids) < len(found):
+        raise InputError(
+            f"ENTREZ_QUERY={shortened(query)} is not available: choose organisms as txid9606[ORGN], joined by OR"
+        )
+    return ",".join(taxids)
