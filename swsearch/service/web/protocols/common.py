@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import re
@@ -153,8 +154,11 @@ async def submitted(
     is_bare = text != "" and not text.startswith((">", "@"))
     given = replace(submission, queries=f">\n{text}" if is_bare else text)
     try:
-        status, _ = await run_in_threadpool(service_of(request).submit, given, owner_of(request))
-        return status
+        service = service_of(request)
+        stored, _ = await asyncio.wrap_future(
+            await run_in_threadpool(service.begin_to_submit, given, owner_of(request))
+        )
+        return await run_in_threadpool(service.status_of, stored)
     except FastaFormatError as error:
         line = error.line - 1 if is_bare and error.line is not None else error.line
         place = {"record": None if is_bare else error.record, "line": line, "column": error.column}
