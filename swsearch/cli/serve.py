@@ -24,6 +24,8 @@ ExpiryDays = Annotated[
     float, typer.Option(min=0, help="Days after which a finished search is deleted with its results; 0 keeps all.")
 ]
 
+_NICENESS = 5
+"""Of a worker that computes on the cores of its server, so that short answers do not wait for long searches."""
 GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with a query before it fails.")]
 
 
@@ -134,6 +136,8 @@ def worker(
         WorkStore(store, create=True) as opened,
         Residents(chosen, engine, threads, options.device_list(devices)) as residents,
     ):
+        if hints and residents.engine.name == "cpu":
+            os.nice(_NICENESS)
         working = Worker(opened, residents, keep=keep, max_losses=give_up_after, hints=hints)
 
         def stop(*_: Any) -> None:

@@ -7,6 +7,7 @@ that it has in hand, and exits with 0. What is queued stays in the store, and th
 from __future__ import annotations
 
 import errno
+import gc
 import ipaddress
 import logging
 import signal
@@ -126,9 +127,17 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
         # uvicorn has handlers of its own while it serves, and raises the signal again for these when it has ended.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
+        _collect_seldom()
         log("server started", url=url, databases=list(settings.databases))
         server.run(sockets=[listening])
         log("server stopped")
+
+
+def _collect_seldom() -> None:
+    """Let Python look for garbage cycles seldom, and not among the modules: with 600 connections a look takes 0.2 s."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:

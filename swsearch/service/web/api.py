@@ -7,6 +7,7 @@ those of :mod:`swsearch.service.web.answers`.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
@@ -28,6 +29,11 @@ from swsearch.store.result_views import SORTS, HitFilter, HitView
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
 MAX_PAGE: Final = 1000
+PING_SECONDS: Final = 11
+PING_SPREAD: Final = 9
+"""Seconds between two signs of life in a stream, and by how much they differ from stream to stream: hundreds of streams
+that began together, after a restart, must not all write in the same moment."""
+_phases: Final = itertools.count()
 _IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
 
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -164,7 +170,7 @@ async def events(request: Request, key: Key) -> EventSourceResponse:
         except SearchNotFound:
             yield {"event": "gone", "data": "{}"}
 
-    return EventSourceResponse(changes())
+    return EventSourceResponse(changes(), ping=PING_SECONDS + next(_phases) % PING_SPREAD)
 
 
 @router.post("/searches/{key}/cancel", response_model=models.Search)
