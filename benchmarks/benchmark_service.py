@@ -23,7 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +135,26 @@ def measure(url: str, path: Path, options: argparse.Namespace, case: str, folder
     }
 
 
+@contextmanager
+def served(path: Path, engine: str, folder: Path) -> Iterator[str]:
+    """The URL of a server of a database, whose log is in ``folder``."""
+    command = [sys.executable, "-P", "-m", "swsearch", "serve", str(path), "--engine", engine, "--port", "0"]
+    with (
+        open(folder / "server.log", "wb") as log,
+        subprocess.Popen(
+            [*command, "--store", str(folder / "served.sqlite")], stdout=subprocess.PIPE, stderr=log, text=True
+        ) as server,
+    ):
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        if not url:
+            raise SystemExit((folder / "server.log").read_text(encoding="utf-8"))
+        try:
+            yield url
+        finally:
+            server.terminate()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
@@ -154,38 +176,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "swsearch",
-            "serve",
-            str(path),
-            "--engine",
-            options.engine,
-            "--port",
-            "0",
-        ]
-        with (
-            open(folder / "server.log", "wb") as log,
-            subprocess.Popen(
-                [*command, "--port", "0", "--store", str(folder / "served.sqlite")],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            ) as server,
-        ):
-            assert server.stdout is not None
-            url = server.stdout.readline().strip()
-            if not url:
-                raise SystemExit((folder / "server.log").read_text(encoding="utf-8"))
-            try:
-                for case in LENGTHS:
-                    report[case] = measure(url, path, options, case, folder)
-                    print(case, json.dumps(report[case]), flush=True)
-            finally:
-                server.terminate()
-        report["log"] = (folder / "server.log").read_text(encoding="utf-8").splitlines()[-1:]
+        with served(path, options.engine, folder) as url:
+            for case in LENGTHS:
+                report[case] = measure(url, path, options, case, folder)
+                print(case, json.dumps(report[case]), flush=True)
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 from benchmark_cuda import commit
 from benchmark_search import database
-from benchmark_service import sequences
+from benchmark_service import sequences, served
 
 JOB_QUERIES = 10_000
 JOB_LENGTHS = (250, 350)
@@ -210,25 +209,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
-        command = [sys.executable, "-P", "-m", "swsearch", "serve", str(path), "--engine", options.engine]
-        with (
-            open(folder / "server.log", "wb") as log,
-            subprocess.Popen(
-                [*command, "--port", "0", "--store", str(folder / "served.sqlite")],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            ) as server,
-        ):
-            assert server.stdout is not None
-            url = server.stdout.readline().strip()
-            if not url:
-                raise SystemExit((folder / "server.log").read_text(encoding="utf-8"))
-            try:
-                port = int(url.rpartition(":")[2])
-                report |= asyncio.run(measure(port, path.name, options, folder / "server.log"))
-            finally:
-                server.terminate()
+        with served(path, options.engine, folder) as url:
+            port = int(url.rpartition(":")[2])
+            report |= asyncio.run(measure(port, path.name, options, folder / "server.log"))
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
 from swsearch.errors import InputError, SearchNotFound, SwSearchError
+from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.protocols.blast_answers import (
     MEDIA_TYPES,
     error_page,
@@ -31,12 +32,10 @@ from swsearch.service.web.protocols.common import (
     failure,
     held_status,
     key_of,
-    owner_of,
     problem,
     public_name,
     refuse_other_sites,
     sent_fields,
-    service_of,
     submitted,
     whole_of,
 )

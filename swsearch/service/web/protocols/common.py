@@ -23,6 +23,7 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.logs import log
 from swsearch.service.requests import Submission, plain_text
 from swsearch.service.web.answers import described
+from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.words import shortened
@@ -31,18 +32,6 @@ _NAME: Final = re.compile(r"[A-Za-z2-7]{26}")
 _PREFERRED_WAIT: Final = re.compile(r"\bwait=(\d{1,4})\b")
 _MAX_FIELDS: Final = 500
 _MAX_FILES: Final = 10
-
-
-def service_of(request: Request) -> Service:
-    """The service of this application."""
-    service: Service = request.app.state.service
-    return service
-
-
-def owner_of(request: Request) -> str:
-    """Who sent a request."""
-    owner: str = request.state.owner
-    return owner
 
 
 # --- requests ---

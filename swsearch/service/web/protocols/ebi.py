@@ -23,16 +23,15 @@ from swsearch.report.blast_xml import xml_text
 from swsearch.report.fields import identifier
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.text import one_line
+from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.protocols.common import (
     PROGRAMS,
     failure,
     held_status,
     key_of,
-    owner_of,
     problem,
     public_name,
     sent_fields,
-    service_of,
     submitted,
 )
 from swsearch.service.web.protocols.ebi_parameters import TOOLS, Parameter, Tool
