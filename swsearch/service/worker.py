@@ -261,7 +261,7 @@ class Worker:
         if not self._store.has_work():
             return False
         budget = {database.name: self._budget(database.name) for database in self._known}
-        batch = self._store.claim(self.name, self._known, budget, LEASE)
+        batch = self._store.claim(self.name, self._known, budget, LEASE, with_lost=not self._flights)
         if batch is None:
             return False
         flight = self._prepared(batch)
@@ -275,9 +275,7 @@ class Worker:
     @staticmethod
     def _fly_together(first: _Flight, second: _Flight) -> bool:
         """Whether the second batch may be queued on the engine behind the first."""
-        if first is second:
-            return True
-        return first.searcher is second.searcher and not first.is_suspect and not second.is_suspect
+        return first.searcher is second.searcher
 
     def _takes_next(self, flight: _Flight) -> bool:
         """Whether it is time to take the batch that follows a flight."""

@@ -102,7 +102,13 @@ def counters(connection: Connection) -> dict[str, int]:
 
 
 def choose(
-    connection: Connection, lead: Candidate, together: Sequence[Candidate], counters: Mapping[str, int], budget: int
+    connection: Connection,
+    lead: Candidate,
+    together: Sequence[Candidate],
+    counters: Mapping[str, int],
+    budget: int,
+    *,
+    with_lost: bool,
 ) -> list[Query]:
     """The queries of the next batch, of which the first is that of ``lead``.
 
@@ -115,6 +121,8 @@ def choose(
     counters : mapping of str to int
     budget : int
         Number of cells of the batch.
+    with_lost : bool
+        Whether a query that was lost before may be chosen.
 
     Returns
     -------
@@ -123,6 +131,8 @@ def choose(
     """
     never_lost = _never_lost(connection, together)
     first = next(never_lost[lead.id], None)
+    if first is None and not with_lost:
+        return []
     if first is None:
         number = connection.execute(_LOST, {"of": lead.id}).scalar()
         return [] if number is None else [(lead.id, number)]

@@ -91,7 +91,13 @@ class WorkStore(HitStore):
     # --- taking ---
 
     def claim(
-        self, worker: str, databases: Iterable[SearchedDatabase], budget: Mapping[str, int], lease: timedelta
+        self,
+        worker: str,
+        databases: Iterable[SearchedDatabase],
+        budget: Mapping[str, int],
+        lease: timedelta,
+        *,
+        with_lost: bool = True,
     ) -> Batch | None:
         """Take queries for one engine call: those whose turn it is, at once, without waiting for more.
 
@@ -109,6 +115,9 @@ class WorkStore(HitStore):
         budget : mapping of str to int
             Number of cells for one batch, by database name.
         lease : timedelta
+        with_lost : bool
+            Whether the batch may be a query that was lost before. A worker that has another batch in hand leaves it: if
+            the worker dies, the query would be one that was lost once more, whichever of the two is the reason.
 
         Returns
         -------
@@ -128,7 +137,7 @@ class WorkStore(HitStore):
             served = counters(connection)
             lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, search))
             together = [search for search in found if search.fingerprint == lead.fingerprint]
-            chosen = choose(connection, lead, together, served, budget[lead.database_name])
+            chosen = choose(connection, lead, together, served, budget[lead.database_name], with_lost=with_lost)
             queries = lease_queries(connection, worker, chosen, store_time(connection) + lease)
             if not queries:
                 return None

@@ -209,6 +209,20 @@ def test_a_query_that_kills_its_worker_three_times_fails_alone(searches, work):
     assert searches.run(done.run_id).state == "finished"
 
 
+def test_a_worker_with_a_batch_in_hand_leaves_a_query_that_was_lost(searches, work):
+    """Both would be lost with it. The query comes when the worker has nothing else."""
+    searches.submit(new_search(n_queries=2))
+    claim(work, "one that dies", lease=timedelta(0))
+    assert work.recover(None) == 2
+    assert work.claim("w1", [DATABASE], NEVER, HOUR, with_lost=False) is None
+    searches.submit(new_search("ann", cells=1, content="another"))
+    beside = work.claim("w1", [DATABASE], NEVER, HOUR, with_lost=False)
+    assert beside is not None
+    assert [query.losses for query in beside.queries] == [0], "that of the smallest search"
+    alone = claim(work, "w1")
+    assert [query.losses for query in alone.queries] == [1]
+
+
 def test_a_failed_query_is_in_the_runs_failures(searches, work):
     stored, _ = searches.submit(new_search())
     (query,) = claim(work).queries
