@@ -17,6 +17,7 @@ cannot be written: a row has residues, and its query has bases.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Final, TextIO
 
@@ -33,10 +34,10 @@ SEPARATOR: Final = "\0"
 _GAPS: Final = re.compile(f"{GAP}+")
 
 
-class A3mReport:
-    """One block per query, in the order of queries and ranks."""
+class AnchoredReport(ABC):
+    """A report with the alignment of each query's hits, one after another, in the order of queries and ranks."""
 
-    name = "a3m"
+    name: str
     binary = False
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
@@ -49,10 +50,24 @@ class A3mReport:
         """
         refuse_translated_query(run, self.name)
         for place, query in enumerate(queries):
-            if place:
-                stream.write(SEPARATOR)
-            stream.write(query_row(query))
-            stream.writelines(hit_row(query, hit) for hit in query.hits)
+            self.write_query(place, query, stream)
+
+    @abstractmethod
+    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+        """Write the alignment of a query; ``place`` is its index in the report."""
+
+
+class A3mReport(AnchoredReport):
+    """Blocks of ``a3m``, divided by :data:`SEPARATOR`."""
+
+    name = "a3m"
+
+    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+        """Write one block."""
+        if place:
+            stream.write(SEPARATOR)
+        stream.write(query_row(query))
+        stream.writelines(hit_row(query, hit) for hit in query.hits)
 
 
 def refuse_translated_query(run: RunInfo, name: str) -> None:

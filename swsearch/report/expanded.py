@@ -17,8 +17,8 @@ from typing import Final, TextIO
 
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.a3m import SEPARATOR, aligned_letters, name_of, query_letters, refuse_translated_query, row_header
+from swsearch.hits.result import QueryResult
+from swsearch.report.a3m import SEPARATOR, AnchoredReport, aligned_letters, name_of, query_letters, row_header
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 
@@ -28,47 +28,29 @@ _NOT_IN_FRONT: Final = re.compile("^(?:#|//)")
 """What a name of a row must not begin with, because such lines are remarks and ends."""
 
 
-class StockholmReport:
-    """One alignment per query, in the order of queries and ranks."""
+class StockholmReport(AnchoredReport):
+    """Alignments of ``sto``, each ended by its own line."""
 
     name = "sto"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
-
-        Raises
-        ------
-        InputError
-            The query was translated.
-        """
-        refuse_translated_query(run, self.name)
-        for query in queries:
-            _write_stockholm(query, stream)
+    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+        """Write one alignment."""
+        _write_stockholm(query, stream)
 
 
-class AlignedFastaReport:
-    """One block per query, in the order of queries and ranks."""
+class AlignedFastaReport(AnchoredReport):
+    """Blocks of ``afasta``, divided like those of ``a3m``."""
 
     name = "afasta"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
-
-        Raises
-        ------
-        InputError
-            The query was translated.
-        """
-        refuse_translated_query(run, self.name)
-        for place, query in enumerate(queries):
-            widths = _widths(query)
-            stream.write(f"{SEPARATOR if place else ''}>{name_of(query.header)}\n")
-            stream.write(f"{expanded(query_letters(query), widths, GAP)}\n")
-            for hit in query.hits:
-                row = expanded(aligned_letters(query, hit), widths, GAP)
-                stream.write(f">{row_header(query, hit)}\n{row.upper()}\n")
+    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+        """Write one block."""
+        widths = _widths(query)
+        stream.write(f"{SEPARATOR if place else ''}>{name_of(query.header)}\n")
+        stream.write(f"{expanded(query_letters(query), widths, GAP)}\n")
+        for hit in query.hits:
+            row = expanded(aligned_letters(query, hit), widths, GAP)
+            stream.write(f">{row_header(query, hit)}\n{row.upper()}\n")
 
 
 def _write_stockholm(query: QueryResult, stream: TextIO) -> None:

@@ -1,6 +1,7 @@
 """Signing in, sharing and withdrawing in a real browser, on a server with tokens."""
 
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -112,5 +113,8 @@ def test_the_keyboard_alone_signs_in_and_out(browser, guarded, token):
 def test_signing_in_needs_no_scripts(browser, guarded, token):
     with Opened(browser, guarded.url, java_script_enabled=False) as page:
         page.goto("/databases")
+        assert urlsplit(page.url).path == "/sign-in"
         sign_in(page, token)
         page.get_by_role("heading", name="Databases").wait_for()
+        assert page.url == f"{guarded.url}/databases"
+        assert page.context.cookies()[0]["httpOnly"]

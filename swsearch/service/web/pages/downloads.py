@@ -24,23 +24,6 @@ _SPOOLED: Final = 8 << 20
 _CHUNK: Final = 1 << 16
 _LINE: Final = 60
 
-MEDIA_TYPES: Final = {
-    "html": "text/html; charset=utf-8",
-    "json": "application/json",
-    "jsonl": "application/x-ndjson",
-    "xml": "application/xml",
-    "xml2": "application/xml",
-    "json2": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-}
-"""Media types of formats; the others are plain text."""
-SUFFIXES: Final = {
-    "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "tsv", "xml2": "xml", "json2": "json"
-}  # fmt: skip
-"""File suffixes of formats whose name is not their suffix."""
-
 
 def file_name(header: str, suffix: str) -> str:
     """A name for a downloaded file, from a header or a title.

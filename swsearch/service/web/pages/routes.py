@@ -48,6 +48,7 @@ from swsearch.service.web.pages.results import (
 )
 from swsearch.service.web.pages.taxonomy import organisms
 from swsearch.service.web.pages.templating import page, rendered, static_response
+from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
 
@@ -369,7 +370,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         if format_name not in formats():
             raise NotFound(f"there is no format {format_name}")
         asked = request.query_params.get("query")
-        suffix = downloads.SUFFIXES.get(format_name, format_name)
+        suffix = SUFFIXES.get(format_name, format_name)
         with backend.downloading() as store:
             if asked is None:
                 queries = store.queries(run.id)
@@ -381,8 +382,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
                 queries = iter([replace(view.query, hits=hits)])
                 name = downloads.file_name(view.query.header, suffix)
             file = downloads.written_report(run.info, queries, format_name)
-        media = downloads.MEDIA_TYPES.get(format_name, "text/plain; charset=utf-8")
-        return _download(file, name, media)
+        return _download(file, name, MEDIA_TYPES[format_name])
 
 
 def _sent(pages: Pages, request: Request, reference: str) -> SearchRequest:

@@ -313,8 +313,8 @@ class TicketErrors:
 
         try:
             await self._app(scope, receive, send_with_status)
-        except Exception:
+        except Exception:  # any error of the server's: clients of this protocol look for a status in every body
             if not has_begun:
                 answer = JSONResponse({"status": ticket_jobs.ERROR, **_INTERNAL}, 500)
                 await answer(scope, receive, send)
-            raise  # for the log
+            raise  # nothing is swallowed: the server logs it
