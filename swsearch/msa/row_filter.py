@@ -6,7 +6,7 @@ the server of ColabFold uses, in MMseqs2's form:
 ``coverage`` (``-cov``)  residues of the row, in percent of the columns
 ``query_identity`` (``-qid``)  residues of the row that equal the query's, in percent of the residues of the row
 ``max_identity`` (``-id``)  identity with a longer row that is kept, in percent
-``diverse`` (``-diff``)  the number of rows that a diverse selection keeps in each window of 50 columns
+``diff`` (``-diff``)  the number of rows that a diverse selection keeps in each window of 50 columns
 
 **Identity of two rows** is the percentage of equal residues among the columns in which both have a residue, or among
 the residues of the shorter row if that is lower. Letters that are no amino acids (X, B …) or bases (N …) are no
@@ -15,7 +15,7 @@ in their order; a row is removed if its identity with a row that was kept before
 the first and is always kept.
 
 **A diverse selection** keeps few rows first: with a limit of 20 % identity. The limit then rises by 1 to 5 % at a time,
-up to ``max_identity``, for the rows that reach a window that has fewer rows than ``diverse``. So similar rows are kept
+up to ``max_identity``, for the rows that reach a window that has fewer rows than ``diff``. So similar rows are kept
 where a part of the query has few relatives, and removed where it has many. The number of rows of a window is that of
 its deepest column, with the query.
 
@@ -54,36 +54,39 @@ class RowFilter:
         Smallest percentage, 0 to 100, of a row's residues that equal the query's.
     max_identity : int
         Largest percentage, 0 to 100, of identity with another row; 100 removes no row.
-    diverse : int
+    diff : int
         Rows of each window of 50 columns, at least 0, beyond which similar rows are removed; 0: no such selection.
-    at_least : int
-        If an alignment has at most so many rows besides the query, all conditions on identity among the rows are
-        ignored; ``--filter-min-enable`` of MMseqs2.
+    filter_above : int
+        The conditions on identity among rows are ignored if at most so many rows besides the query pass the others;
+        the idea of MMseqs2's ``--filter-min-enable``.
 
     Raises
     ------
     InputError
-        A value is out of its range.
+        A value is out of its range, or ``filter_above`` has nothing to act on.
     """
 
     coverage: float = 0.0
     query_identity: float = 0.0
     max_identity: int = 100
-    diverse: int = 0
-    at_least: int = 0
+    diff: int = 0
+    filter_above: int = 0
 
     def __post_init__(self) -> None:
         for name in ("coverage", "query_identity", "max_identity"):
             percent = getattr(self, name)
             if not 0 <= percent <= 100:
                 raise InputError(f"{option_of(name)} {percent}: choose a percentage, 0 to 100")
-        for name in ("diverse", "at_least"):
+        for name in ("diff", "filter_above"):
             count = getattr(self, name)
             if not 0 <= count <= _MOST:
                 raise InputError(f"{option_of(name)} {count}: choose a whole number, 0 to {_MOST:,}")
 
+        if self.filter_above and self.max_identity == 100 and self.diff == 0:
+            raise InputError(f"{option_of('filter_above')} serves --msa-max-identity and --msa-diff; give one of them")
+
     def __bool__(self) -> bool:
-        return (self.coverage, self.query_identity, self.max_identity, self.diverse) != (0, 0, 100, 0)
+        return (self.coverage, self.query_identity, self.max_identity, self.diff) != (0, 0, 100, 0)
 
     def kept(self, codes: Codes, n_kinds: int = N_AMINO_ACIDS) -> NDArray[np.intp]:
         """The rows that are kept, in ascending order; row 0, the query, is always one of them.
@@ -97,7 +100,7 @@ class RowFilter:
 
         >>> from swsearch.sequences.alphabet import PROTEIN
         >>> rows = ["MKVLAW", "MKVLAF", "-KVL--", "MRILGW"]
-        >>> codes = np.array([[31 if letter == "-" else PROTEIN.code(letter) for letter in row] for row in rows], np.uint8)
+        >>> codes = np.array([[31 if a == "-" else PROTEIN.code(a) for a in row] for row in rows], np.uint8)
         >>> RowFilter(coverage=60).kept(codes).tolist()
         [0, 1, 3]
         >>> RowFilter(max_identity=80).kept(codes).tolist()
@@ -114,15 +117,19 @@ class RowFilter:
             passes &= 100 * identical >= self.query_identity * n_residues
         passes[0] = True
         rows = np.flatnonzero(passes)
-        if (self.max_identity == 100 and self.diverse == 0) or len(rows) - 1 <= self.at_least:
+        if (self.max_identity == 100 and self.diff == 0) or len(rows) - 1 <= self.filter_above:
             return rows
         others = rows[1:]
         order = np.concatenate([[0], others[np.argsort(-n_residues[others], kind="stable")]]).astype(np.uint32)
         taken = np.zeros(len(codes), dtype=np.uint8)
         _native.select_rows(
-            np.ascontiguousarray(codes), order, n_kinds, self.max_identity, LOWEST_LIMIT, self.diverse, taken
+            np.ascontiguousarray(codes), order, n_kinds, self.max_identity, LOWEST_LIMIT, self.diff, taken
         )
         return np.flatnonzero(taken)
+
+
+EVERY_ROW: Final = RowFilter()
+"""The conditions that keep all rows."""
 
 
 def option_of(name: str) -> str:

@@ -16,7 +16,8 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR, hit_row, query_row
+from swsearch.report.a3m import SEPARATOR
+from swsearch.report.anchored_rows import hit_row, query_row
 from swsearch.sequences.organism import header_organism, header_taxid
 
 _UNIREF_TAXID: Final = re.compile(r"(?:^|\s)TaxID=([0-9]{1,18})(?=\s|$)")
