@@ -17,7 +17,7 @@ from tests.cli.conftest import DATA
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN
 from tests.report.test_a3m import rows_of
 
-ROWS = ["--msa-coverage", "50", "--msa-max-identity", "40"]
+ROWS = ["--msa-coverage", "30", "--msa-max-identity", "60"]
 
 
 def test_codes_are_the_columns_of_the_rows(written):
@@ -55,10 +55,10 @@ def test_commands_and_functions_write_the_same_bytes(tmp_path, monkeypatch, capf
     assert (tmp_path / "again.a3m").read_text() == kept
     with swsearch.Store("hits.sqlite") as store:
         stored = store.run(1).info, list(store.queries(1))
-        swsearch.write_report(stored, "function.a3m", "a3m", rows=swsearch.RowFilter(coverage=50, max_identity=40))
+        swsearch.write_report(stored, "function.a3m", "a3m", rows=swsearch.RowFilter(coverage=30, max_identity=60))
     assert (tmp_path / "function.a3m").read_text() == kept
     assert main(["report", "latest", "--format", "a3m"]) == 0
     everything = rows_of(capfd.readouterr().out)[0]
-    chosen = RowFilter(coverage=50, max_identity=40).kept(alignment_codes(stored[1][0], PROTEIN))
+    chosen = RowFilter(coverage=30, max_identity=60).kept(alignment_codes(stored[1][0], PROTEIN))
     assert rows_of(kept)[0] == [everything[row] for row in chosen.tolist()]
     assert 5 < len(chosen) < len(everything) - 5
