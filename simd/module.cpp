@@ -7,16 +7,19 @@ void bind_align(nanobind::module_& module);
 void bind_msa(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_pair(nanobind::module_& module);
+void bind_pssm(nanobind::module_& module);
 void bind_score(nanobind::module_& module);
 void bind_statistics(nanobind::module_& module);
 }  // namespace swsearch
 
 NB_MODULE(_native, module) {
-    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs, packing, multiple alignments, statistics.";
+    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs and families, packing, profiles, "
+                   "statistics.";
     swsearch::bind_align(module);
     swsearch::bind_msa(module);
     swsearch::bind_pack(module);
     swsearch::bind_pair(module);
+    swsearch::bind_pssm(module);
     swsearch::bind_score(module);
     swsearch::bind_statistics(module);
 }

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery
+from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
