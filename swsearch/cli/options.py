@@ -46,8 +46,9 @@ Alphabet = Annotated[str | None, _option("alphabet")]
 QueryFormat = Annotated[
     str,
     typer.Option(
-        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), aligned (FASTA), a3m (or A2M), stockholm. "
-        "All but fasta are profiles with scores of their own at each position; auto knows pssm and stockholm.",
+        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), hmm (HMMER3), "
+        "aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with scores of their own at each "
+        "position; auto knows pssm, asn1, hmm and stockholm.",
     ),
 ]
 DbSize = Annotated[int | None, _option("dbsize")]

@@ -8,7 +8,10 @@ from typing import Final
 
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.pssm.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
+from swsearch.pssm.asn1 import TYPE as PSSM_TYPE
+from swsearch.pssm.asn1 import read_checkpoints
 from swsearch.pssm.estimation import position_specific_query
+from swsearch.pssm.hmm import read_models
 from swsearch.pssm.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
@@ -17,28 +20,41 @@ from swsearch.sequences.lines import text_lines
 from swsearch.sequences.source import shown_name, source_name
 from swsearch.words import counted
 
-QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "aligned", "a3m", "stockholm")
+QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm")
 _SAMPLE_BYTES: Final = 4096
 """Number of bytes at the start of a file from which its format is detected."""
+_BINARY_SEQUENCE: Final = (b"\x30\x80", b"\x30\x82", b"\x30\x83", b"\x30\x84")
+"""The first bytes of a record in binary ASN.1."""
+_BINARY_HMM: Final = b"\xed\xed\xe8"
+"""The second to fourth byte of HMMER3's binary files."""
 
 
 def detect_query_format(path: str | os.PathLike[str]) -> str:
-    """The format of a file: ``pssm`` or ``stockholm`` according to its first line, otherwise ``fasta``.
+    """The format of a file: ``pssm``, ``asn1``, ``hmm`` or ``stockholm`` by its first line, otherwise ``fasta``.
 
     The file must be readable repeatedly (:func:`swsearch.sequences.source.seekable`).
 
     Raises
     ------
     InputError
-        The file is a PSSM in NCBI's ASN.1.
+        The file is binary ASN.1, or a binary file of HMMER.
     """
-    start = _start_of(path).decode("utf-8", "replace")
+    begin = _start_of(path)
+    if begin.startswith(_BINARY_SEQUENCE):
+        advice = (
+            "NCBI's datatool converts a PSSM to text: datatool -m scoremat.asn -t PssmWithParameters -d FILE -p TEXT"
+        )
+        raise InputError(f"{shown_name(path)} looks like binary ASN.1, which is not read; {advice}")
+    if begin[1:4] == _BINARY_HMM:
+        raise InputError(f"{shown_name(path)} is a binary file of HMMER; convert it to text: hmmconvert FILE > TEXT")
+    start = begin.decode("utf-8", "replace")
     first = next((line.strip() for line in start.splitlines() if line.strip()), "")
     if first.startswith("# STOCKHOLM"):
         return "stockholm"
-    if first.startswith("PssmWithParameters"):
-        advice = "write it as text: psiblast -in_pssm FILE -out_ascii_pssm TEXT -db DB"
-        raise InputError(f"{shown_name(path)} is a PSSM in NCBI's ASN.1, which is not read; {advice}")
+    if first.startswith(PSSM_TYPE):
+        return "asn1"
+    if first.startswith("HMMER"):
+        return "hmm"
     return "pssm" if "position-specific scoring matrix" in first.lower() else "fasta"
 
 
@@ -81,6 +97,10 @@ def read_profiles(
     stem = source_name(path).strip("<>").split(".")[0] or "query"
     if query_format == "pssm":
         return [read_pssm(path, matrix, f"{stem} PSSM")]
+    if query_format == "asn1":
+        return list(read_checkpoints(path, matrix, stem))
+    if query_format == "hmm":
+        return list(read_models(path, matrix))
     if query_format == "stockholm":
         alignments = list(read_stockholm(path))
     else:

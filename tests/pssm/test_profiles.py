@@ -127,13 +127,15 @@ def test_files_that_are_no_profiles_are_one_clear_line(tmp_path, query_format, t
     assert "\n" not in str(error.value)
 
 
-def test_auto_knows_pssm_and_stockholm_and_refuses_asn1(tmp_path):
+def test_auto_knows_profiles_by_their_first_line(tmp_path):
     """By hand: the first lines of files from psiblast and Pfam; the FASTA reader decides about any other file."""
     for name, text, expected in (
         ("a.sto", STOCKHOLM, "stockholm"),
         ("b.pssm", "\nLast position-specific scoring matrix computed, weighted\n", "pssm"),
         ("c.fa", ">a\nMKV\n", "fasta"),
         ("d", "", "fasta"),
+        ("e.asn", "PssmWithParameters ::= {\n", "asn1"),
+        ("f.hmm", "HMMER3/f [3.3.2 | Nov 2020]\n", "hmm"),
     ):
         (tmp_path / name).write_text(text)
         assert detect_query_format(tmp_path / name) == expected
@@ -147,9 +149,6 @@ def test_auto_knows_pssm_and_stockholm_and_refuses_asn1(tmp_path):
     )
     for name in ("nosuch", "."):
         assert detect_query_format(tmp_path / name) == "fasta"
-    (tmp_path / "e.asn").write_text("PssmWithParameters ::= {\n")
-    with pytest.raises(InputError, match=r"ASN\.1, which is not read; write it as text"):
-        detect_query_format(tmp_path / "e.asn")
 
 
 def test_profiles_are_for_proteins(tmp_path):

@@ -121,7 +121,7 @@ def profile_check(query_format: str) -> Callable[[bytes, Path], None]:
     def check(data: bytes, folder: Path) -> None:
         path = _written(data, folder, "input.prof")
         try:
-            assert detect_query_format(path) in ("fasta", "pssm", "stockholm")
+            assert detect_query_format(path) in ("fasta", "pssm", "asn1", "hmm", "stockholm")
         except InputError as error:
             refused_well(error, "input.prof")
         try:

@@ -47,6 +47,19 @@ _STOCKHOLM = (
     "# STOCKHOLM 1.0\n#=GF ID  family\n#=GC RF xxxx\ns1 MK-V\ns2 MKLV\n\ns1 AC\ns2 A-\n//\n"
     "# STOCKHOLM 1.0\ns1 ACD\n//\n"
 )
+_AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+_CHECKPOINT = (
+    "PssmWithParameters ::= {\n pssm {\n isProtein TRUE, numRows 26, numColumns 1, byRow FALSE,\n query seq { id {\n"
+    'local str "P1" }, descr { title "P1 ""a"" protein" }, inst { repr raw, mol aa, length 1, '
+    "seq-data ncbistdaa '0C'H } },\n %s } }\n"
+)
+_SCORES = "finalData { scores { " + ", ".join(["-32768", *"1" * 25]) + " }, lambda { 267, 10, -3 }, scalingFactor 1 }"
+_FREQUENCIES = "intermediateData { freqRatios { " + ", ".join(["{ 4, 10, -2 }"] * 26) + " } }"
+_MODEL = (
+    f"HMMER3/f [3.3.2 | Nov 2020]\nNAME  family\nDESC  of proteins\nLENG  1\nALPH  amino\nCONS  yes\n"
+    f"HMM  {' '.join(_AMINO_ACIDS)}\n     m->m m->i\n  COMPO {'2.99573 ' * 20}\n  {'2.99573 ' * 20}\n  0.1 0.2 *\n"
+    f"  1  {'2.99573 ' * 20} 1 a - - -\n  {'2.99573 ' * 20}\n  0.1 0.2 *\n//\n"
+)
 _DNA_MATRIX = (
     b"# a comment\n   A  C  N  G  T\nA  5 -4 -2 -4 -4\nC -4  5 -2 -4 -4\nN -2 -2 -1 -2 -2\nG -4 -4 -2  5 -4\n"
     b"T -4 -4 -2 -4  5\n"
@@ -126,6 +139,15 @@ TARGETS: Final[dict[str, Target]] = {
     ),
     "stored_matrix": Target(check_stored_matrix, (b"#  m\n    A   X\nA   4  -1\nX  -1  -1\n",), (*_NUMBERS, *_LINES)),
     "pssm": Target(profile_check("pssm"), (_PSSM.encode(),), (*_NUMBERS, *_LINES, b"128", b" -129 "), archives=True),
+    "asn1": Target(
+        profile_check("asn1"),
+        ((_CHECKPOINT % _SCORES).encode(), (_CHECKPOINT % _FREQUENCIES).encode() * 2),
+        (*_NUMBERS, *_LINES, b"{", b"}", b"'", b'"', b"::=", b"TRUE", b"-32768", b"scores {"),
+        archives=True,
+    ),
+    "hmm": Target(
+        profile_check("hmm"), (_MODEL.encode(),), (*_NUMBERS, *_LINES, b"*", b"//\n", b"HMM "), archives=True
+    ),
     "stockholm": Target(
         profile_check("stockholm"), (_STOCKHOLM.encode(),), (*_LINES, b"# STOCKHOLM 1.0\n", b"#=GF ID "), True
     ),
