@@ -44,10 +44,10 @@ class MsaRowArguments(RowArguments):
 class MsaSearchArguments:
     """The options of the searches of an alignment and of the machine. Each field is an option of the same name."""
 
-    iterations: options.Iterations = 3
+    iterations: options.Iterations = defaults.FAMILY_ITERATIONS
     inclusion_evalue: options.InclusionEvalue = defaults.INCLUSION_EVALUE
-    evalue: options.Evalue = 0.1
-    top: options.Top = 10_000
+    evalue: options.Evalue = defaults.FAMILY_EVALUE
+    top: options.Top = defaults.FAMILY_TOP
     matrix: options.Matrix = None
     gap_open: options.GapOpen = None
     gap_extend: options.GapExtend = None
@@ -228,25 +228,16 @@ def _opened(
     paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, and the queries, checked."""
-    from swsearch.run.deep_alignments import options_of_further, refuse_mixed_databases
+    from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
-    from swsearch.search.api import open_searcher
     from swsearch.search.query_file import QueryFiles
     from swsearch.sequences.record import SequenceRecord
 
     files = QueryFiles.of(paths, "fasta")
-    asked = search.asked
-    searchers: list[Searcher] = []
-    for database in databases:
-        opened = open_searcher(
-            database,
-            options_of_further(asked) if searchers else asked,
-            engine=search.engine,
-            threads=search.threads,
-            devices=options.device_list(search.devices),
-        )
-        searchers.append(stack.enter_context(opened))
-    refuse_mixed_databases(searchers)
+    devices = options.device_list(search.devices)
+    searchers = open_searchers(
+        databases, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
+    )
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
     records = files.records(searchers[0].scheme, searchers[0].needs)

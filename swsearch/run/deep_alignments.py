@@ -8,7 +8,9 @@ hits of the databases follow each other. :func:`deep_alignments` gives the hits 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -21,6 +23,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.report.anchored_rows import aligned_letters
+from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK
@@ -46,6 +49,37 @@ class DeepAlignment:
     n_subjects: tuple[int, ...]
 
 
+def open_searchers(
+    databases: Sequence[str | os.PathLike[str]],
+    options: SearchOptions,
+    stack: ExitStack,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+) -> list[Searcher]:
+    """A searcher for each database, at least one; ``stack`` closes them.
+
+    The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
+    :func:`swsearch.search.api.open_searcher`.
+
+    Raises
+    ------
+    InputError
+        A database has another alphabet than the first.
+    """
+    searchers: list[Searcher] = []
+    for database in databases:
+        asked = options_of_further(options) if searchers else options
+        opened = open_searcher(database, asked, engine=engine, threads=threads, devices=devices)
+        searchers.append(stack.enter_context(opened))
+        first, last = searchers[0].database, searchers[-1].database
+        if last.alphabet is not first.alphabet:
+            problem = f"{last.path} is {last.alphabet.name}, {first.path} is {first.alphabet.name}"
+            raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
+    return searchers
+
+
 def options_of_further(options: SearchOptions) -> SearchOptions:
     """The options for the databases after the first, which are searched once.
 
@@ -60,7 +94,7 @@ def options_of_further(options: SearchOptions) -> SearchOptions:
 
 def deep_alignments(
     queries: Iterable[SequenceRecord], searchers: Sequence[Searcher], progress: Progress | None = None
-) -> Iterator[DeepAlignment]:
+) -> Generator[DeepAlignment, None, None]:
     """The hits of each query in all databases, in the order of the queries.
 
     Parameters
@@ -68,7 +102,7 @@ def deep_alignments(
     queries : iterable of SequenceRecord
         Checked by the searchers' ``check``.
     searchers : sequence of Searcher
-        One for each database, at least one; those after the first with the options of :func:`options_of_further`.
+        Those of :func:`open_searchers`.
     progress : callable, optional
         Called with the number of cells completed since the last call.
     """
@@ -80,22 +114,6 @@ def deep_alignments(
         found += [list(searcher.search(profiles, progress)) for searcher in further]
         for results in zip(*found, strict=True):
             yield _joined(results)
-
-
-def refuse_mixed_databases(searchers: Sequence[Searcher]) -> None:
-    """Refuse databases of different alphabets.
-
-    Raises
-    ------
-    InputError
-        A database has another alphabet than the first.
-    """
-    first = searchers[0].database
-    for searcher in searchers[1:]:
-        other = searcher.database
-        if other.alphabet is not first.alphabet:
-            problem = f"{other.path} is {other.alphabet.name}, {first.path} is {first.alphabet.name}"
-            raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
 
 
 def distinct(query: QueryResult) -> QueryResult:

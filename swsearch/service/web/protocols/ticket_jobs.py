@@ -19,6 +19,7 @@ from typing import Any, Final
 from swsearch import __version__
 from swsearch.errors import InputError, Refused
 from swsearch.msa.row_filter import RowFilter
+from swsearch.search.defaults import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission
 from swsearch.service.web.state import Service
@@ -27,13 +28,10 @@ from swsearch.store.service_models import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.ticket_store import TicketStore
 from swsearch.words import shortened
 
-MSA_EVALUE: Final = 0.1
 PAIR_EVALUE: Final = 0.001
-ALIGNED_TOP: Final = 10_000
-ALIGNED_ITERATIONS: Final = 3
 SEARCH_EVALUE: Final = 0.001
 SEARCH_TOP: Final = 300
-"""E-values, numbers of subjects and rounds: those of ColabFold's server, and of MMseqs2 for searches."""
+"""E-values and numbers of subjects: those of ColabFold's server for pairs, and of MMseqs2 for searches."""
 DIVERSE_ROWS: Final = RowFilter(max_identity=95, diff=3000, filter_above=1000)
 """Rows that ColabFold's server keeps of an alignment, unless the mode says ``nofilter``."""
 
@@ -131,7 +129,7 @@ class Tickets:
         kinds = (MSA, ENVIRONMENT) if "notemplates" in words else (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES)
         kind = kinds["env" in words]
         kind = kind.upper() if "nofilter" in words else kind
-        return self._submit(owner, kind, queries, chosen, self._options(MSA_EVALUE, ALIGNED_TOP, ALIGNED_ITERATIONS))
+        return self._submit(owner, kind, queries, chosen, self._options(FAMILY_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
 
     def submit_pair(self, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
         """Submit searches for the paired alignments of the chains of a complex; errors are those of ``submit_msa``."""
@@ -140,7 +138,7 @@ class Tickets:
             raise InputError("mode names pairgreedy and paircomplete; choose one")
         chosen = self._proteins(databases, with_second="env" in words)
         kind = PAIR_COMPLETE if "paircomplete" in words else PAIR_GREEDY
-        return self._submit(owner, kind, queries, chosen, self._options(PAIR_EVALUE, ALIGNED_TOP, ALIGNED_ITERATIONS))
+        return self._submit(owner, kind, queries, chosen, self._options(PAIR_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
 
     def submit_search(self, owner: str, queries: str, mode: str, databases: Sequence[str], taxa: str = "") -> Ticket:
         """Submit searches of several databases; errors are those of ``submit_msa``."""
