@@ -240,6 +240,26 @@ def instruction_sets() -> list[tuple[str, bool]]:
     The functions of this module accept these names, and "auto" for the best usable one.
     """
 
+# simd/pssm
+def write_rows(
+    letters: NDArray[np.uint8],
+    letter_ends: NDArray[np.int64],
+    cigars: NDArray[np.uint8],
+    cigar_ends: NDArray[np.int64],
+    query_starts: NDArray[np.int64],
+    rows: NDArray[np.uint8],
+) -> int: ...
+def keep_distinct(rows: NDArray[np.uint8], percent: int, keep: NDArray[np.uint8]) -> None: ...
+def column_frequencies(
+    rows: NDArray[np.uint8],
+    min_width: int,
+    background: Floats,
+    n_threads: int,
+    frequencies: Floats,
+    diversity: Floats,
+    n_present: NDArray[np.int64],
+) -> None: ...
+
 # simd/statistics
 def exp_parts(x: Floats, mantissa: Floats, exponent: NDArray[np.int32]) -> None: ...
 def normal(z: Floats, cdf: Floats, excess: Floats) -> None: ...

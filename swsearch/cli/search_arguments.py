@@ -62,6 +62,8 @@ class SearchArguments:
     taxid: options.Taxid = None
     taxid_map: options.TaxidMap = None
     taxonomy: options.Taxonomy = None
+    iterations: options.Iterations = defaults.ITERATIONS
+    inclusion_evalue: options.InclusionEvalue = defaults.INCLUSION_EVALUE
     engine: options.Engine = "auto"
     threads: options.Threads = None
     devices: options.Devices = None

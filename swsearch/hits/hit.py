@@ -92,6 +92,9 @@ class Hit:
         one.
     query_header : str
         Complete header of the query without ``>``; it is ignored in comparisons of hits.
+    round : int
+        The round of an iterated search in which the subject was first included in the query's profile, from 1; 0 if it
+        was never included.
     """
 
     rank: int
@@ -107,6 +110,7 @@ class Hit:
     query_frame: int = 0
     subject_frame: int = 0
     query_header: str = field(default="", compare=False)
+    round: int = 0
 
     @property
     def query_id(self) -> str:

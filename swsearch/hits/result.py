@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from swsearch.hits.hit import Hit
+from swsearch.hits.pssm import Pssm
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
 
@@ -61,6 +62,12 @@ class QueryResult:
         Number of subjects that passed the filters on subjects, scores and E-values, before alignments were filtered and
         the list was cut to the top N.
     stats : SearchStats
+    n_rounds : int
+        Number of rounds of an iterated search; 1 if it was not iterated.
+    converged : bool
+        Whether the last round found no subject to include that was not included before.
+    pssm : Pssm or None
+        The profile that the last round searched with; None if that was the query itself.
     """
 
     number: int
@@ -69,6 +76,9 @@ class QueryResult:
     hits: tuple[Hit, ...]
     n_passed: int
     stats: SearchStats
+    n_rounds: int = 1
+    converged: bool = False
+    pssm: Pssm | None = None
 
     @property
     def length(self) -> int:

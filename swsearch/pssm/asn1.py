@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.asn1_text import Value, read_values
 from swsearch.pssm.scale import query_lambda, scaled_scores
-from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN

@@ -1,26 +1,29 @@
-"""Position-specific scores estimated from a multiple alignment, by the method of PSI-BLAST (Altschul and others 1997).
+"""Position-specific scores estimated from a multiple alignment, by the method of PSI-BLAST.
 
-Inputs are a multiple alignment of protein sequences (:class:`swsearch.pssm.alignment_files.MultipleAlignment`), a
-substitution matrix and a header. The output is a :class:`PositionSpecificQuery` with the consensus sequence and one row
-of integer scores for each position (:func:`position_specific_query`). :mod:`swsearch.pssm.read` is the caller.
+:func:`estimate_scores` takes rows of :mod:`swsearch.pssm.rows` and returns one row of integer scores for each column.
+:func:`position_specific_query` makes a :class:`PositionSpecificQuery` of an alignment from a file;
+:mod:`swsearch.pssm.read` is its caller, and :mod:`swsearch.search.rounds` estimates from hits.
 
-*Positions* are the columns in which at least half of the sequences have a residue (all columns of A2M and A3M).
-*Weights* prevent many similar sequences from dominating few others: in each position at which a sequence has a residue,
-its position weight is 1/(k n), where k is the number of different amino acids in the column and n the number of
-sequences with the same amino acid; the weight of a sequence is the mean over these positions (Henikoff and Henikoff
-1994), so that a fragment has full weight where it is present. *Frequencies* f are the weighted proportions of the amino
-acids in a column. *Pseudocounts* account for amino acids that further sequences would have::
+*Frequencies* f and the number n of *observations* of each column are those of :mod:`swsearch.pssm.weights`.
+*Pseudocounts* account for amino acids that further sequences would have (Altschul and others 1997)::
 
-    Q(i) / p(i) = (α f(i) / p(i) + β Σ_j f(j) exp(λ s(j, i))) / (α + β)
+    Q(i) / p(i) = (n f(i) / p(i) + m Σ_j f(j) exp(λ s(j, i))) / (n + m)
 
-where p is the composition of natural proteins, s and λ are the search's substitution matrix and its ungapped λ, α is
-the mean number of different amino acids in a position minus 1, and β = 10. *Scores* are ln(Q / p) / λ, rounded; they
-have the units of the matrix (half bits for BLOSUM62), so that its statistics apply. An alignment of one sequence
-(α = 0) has the scores of the matrix.
+where p is the composition of natural proteins, and s and λ are the search's substitution matrix and its ungapped λ. A
+conserved column has a smaller number m of pseudocounts (Altschul and others 2009, doi 10.1093/nar/gkn981): with the
+relative entropy ρ of (n f + 5.5 p) / (n + 5.5) and p, in nats, ::
 
-Letters that are not amino acids (B, Z, X, ``*``, U, O, J) count as residues of a column, but not in its frequencies. A
-position without amino acids is X. The *consensus* is the amino acid with the largest frequency; among equal
-frequencies, it is the first in ``ARNDCQEGHILKMFPSTWYV``.
+    m = 500 c / (1 - c),   c = 0.0457 / ρ^0.8
+
+A column whose c is not below 1 tells nothing: n = 0 and m = 30.
+
+*Scores* are φ ln(Q / p) / λ, rounded, in the units of the matrix (half bits for BLOSUM62). The factor φ gives the
+scores of all columns together the λ of the matrix, as in PSI-BLAST, so that the statistics of the matrix and its gap
+costs apply. If no column has an observation, there is nothing to scale, and the scores are those of the matrix.
+
+Columns without an amino acid have the scores of X. The *consensus* of an alignment from a file is the amino acid with
+the largest frequency; among equal frequencies, it is the first in ``ARNDCQEGHILKMFPSTWYV``. Its *positions* are the
+columns in which at least half of the sequences have a residue (all columns of A2M and A3M).
 """
 
 from __future__ import annotations
@@ -30,10 +33,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.deterministic import exp, sum_in_order, total
+from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.alignment_files import MultipleAlignment
-from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.pssm.rows import distinct_rows, rows_of_alignment
+from swsearch.pssm.weights import ColumnFrequencies, column_frequencies
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
@@ -41,10 +47,20 @@ from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Floats
 from swsearch.words import first_word
 
-PSEUDOCOUNT: Final = 10.0
-"""β of the formula: the weight of the frequencies that the matrix predicts, relative to the observed ones."""
 MIN_FILLED: Final = 0.5
 """Smallest proportion of sequences with a residue in a column that is a position."""
+SMALL_PSEUDOCOUNT: Final = 5.5
+"""Weight of p in the distribution whose relative entropy determines the pseudocounts."""
+_ENTROPY_FACTOR: Final = 0.0457
+_ENTROPY_EXPONENT: Final = 0.8
+_PSEUDOCOUNT_FACTOR: Final = 500.0
+_UNINFORMATIVE: Final = 30.0
+_SMALLEST: Final = 1e-4
+"""Smallest relative entropy, and smallest 1 - c."""
+_SMALLEST_FACTOR: Final = 0.5
+_LARGEST_FACTOR: Final = 2.0
+_FACTOR_STEPS: Final = 13
+"""Bisections of the interval of φ: its error is then below 0.0002."""
 
 
 def position_specific_query(
@@ -59,63 +75,105 @@ def position_specific_query(
     ScoringError
         The matrix has no ungapped λ, so its scores do not imply frequencies.
     """
-    lam = matrix_lambda(matrix)
-    if lam is None:
-        raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
     filled = np.count_nonzero(alignment.codes != PAD_CODE, axis=0)
     enough = filled > 0 if alignment.all_columns else filled >= max(1.0, MIN_FILLED * len(alignment.codes))
     codes = alignment.codes[:, enough]
     if codes.shape[1] == 0:
         raise InputError(f"{first_word(header)}: no column is filled by half of the aligned sequences")
-    frequencies = column_frequencies(codes)
-    known = (frequencies > 0).any(axis=1)
-    consensus = np.where(known, frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
-    scores = matrix.scores[consensus, :N_AMINO_ACIDS].astype(np.int64)
-    scores[known] = _scores(frequencies[known], _mean_kinds(codes) - 1.0, matrix, lam)
+    rows = rows_of_alignment(codes)
+    has_amino_acid = (rows < N_AMINO_ACIDS).any(axis=0)
+    columns = column_frequencies(distinct_rows(rows))
+    consensus = np.where(has_amino_acid, columns.frequencies.argmax(axis=1), PROTEIN.code("X")).astype(np.uint8)
+    scores = scores_of(columns, consensus, matrix)
     return PositionSpecificQuery(header, consensus, PROTEIN, with_other_letters(scores, consensus, matrix))
 
 
-def column_frequencies(codes: Codes) -> Floats:
-    """Weighted proportions of the amino acids in each column; float64, shape (n_columns, 20), zeros if it has none.
+def estimate_scores(
+    rows: NDArray[np.uint8], codes: Codes, matrix: SubstitutionMatrix, n_threads: int = 1
+) -> NDArray[np.int64]:
+    """The scores that rows of a query-anchored alignment imply.
 
     Parameters
     ----------
-    codes : uint8 array, shape (n_sequences, n_columns)
-        Residue codes; codes other than amino acids do not count.
+    rows : uint8 array, shape (n_rows, length)
+        The first row is the query.
+    codes : uint8 array, shape (length,)
+        Residue codes of the query. Positions that are not amino acids keep the scores of the matrix.
+    matrix : SubstitutionMatrix
+    n_threads : int
+        It does not affect the result.
+
+    Returns
+    -------
+    int64 array, shape (length, 20)
+
+    Raises
+    ------
+    ScoringError
+        The matrix has no ungapped λ.
     """
-    counts = _counts(codes, np.ones(len(codes)))
-    kinds = np.count_nonzero(counts, axis=1)
-    weights = np.zeros(len(codes))
-    for number, row in enumerate(codes):
-        columns = np.flatnonzero(row < N_AMINO_ACIDS)
-        if columns.size:
-            weights[number] = total(1.0 / (kinds[columns] * counts[columns, row[columns]])) / columns.size
-    weighted = _counts(codes, weights)
-    whole = sum_in_order(weighted, axis=1)[:, None]
-    return weighted / np.where(whole > 0, whole, 1.0)
+    return scores_of(column_frequencies(distinct_rows(rows), n_threads), codes, matrix)
 
 
-def _counts(codes: Codes, weights: Floats) -> Floats:
-    """Sum of the weights of the sequences that have each amino acid in each column, shape (n_columns, 20)."""
-    counts = np.zeros((codes.shape[1], N_AMINO_ACIDS))
-    for row, weight in zip(codes, weights.tolist(), strict=True):
-        columns = np.flatnonzero(row < N_AMINO_ACIDS)
-        counts[columns, row[columns]] += weight
-    return counts
+def scores_of(columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatrix) -> NDArray[np.int64]:
+    """The scores of columns; those whose code is not an amino acid have the scores of the matrix.
+
+    Raises
+    ------
+    ScoringError
+        The matrix has no ungapped λ.
+    """
+    lam = matrix_lambda(matrix)
+    if lam is None:
+        raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
+    scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
+    known = codes < N_AMINO_ACIDS
+    if not known.any():
+        return scores
+    unrounded = _log_odds(columns.frequencies[known], columns.observations[known], matrix, lam) / lam
+    if not columns.observations[known].any():
+        scores[known] = _rounded(unrounded)
+        return scores
+    low, high = _SMALLEST_FACTOR, _LARGEST_FACTOR
+    for _ in range(_FACTOR_STEPS):
+        middle = (low + high) / 2
+        scores[known] = _rounded(middle * unrounded)
+        low, high = (low, middle) if _mean_odds(scores, lam) > 1.0 else (middle, high)
+    scores[known] = _rounded(low * unrounded)
+    return scores
 
 
-def _mean_kinds(codes: Codes) -> float:
-    """Mean number of different amino acids per column, over the columns with at least one."""
-    kinds = np.count_nonzero(_counts(codes, np.ones(len(codes))), axis=1)
-    return int(kinds.sum(dtype=np.int64)) / max(1, int(np.count_nonzero(kinds)))
+def _rounded(scores: Floats) -> NDArray[np.int64]:
+    return np.clip(np.rint(scores), MIN_SCORE, MAX_SCORE).astype(np.int64)
 
 
-def _scores(frequencies: Floats, alpha: float, matrix: SubstitutionMatrix, lam: float) -> NDArray[np.int64]:
-    """Rounded log-odds scores in the units of the matrix, shape (n_columns, 20)."""
+def _mean_odds(scores: NDArray[np.int64], lam: float) -> float:
+    """Mean of exp(λ s) over all positions and letters of natural composition; 1 if λ is that of the scores."""
+    width = MAX_SCORE - MIN_SCORE + 1
+    places = scores - MIN_SCORE + width * np.arange(N_AMINO_ACIDS)
+    counts = np.bincount(places.ravel(), minlength=width * N_AMINO_ACIDS).reshape(N_AMINO_ACIDS, width)
+    odds = exp(lam * np.arange(MIN_SCORE, MAX_SCORE + 1))
+    of_letters = sum_in_order(counts * odds, axis=1)
+    return float(sum_in_order(of_letters * background(PROTEIN))) / len(scores)
+
+
+def _log_odds(frequencies: Floats, observations: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:
+    """ln(Q / p), shape (n_columns, 20)."""
+    p = background(PROTEIN)
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
     expected = sum_in_order(frequencies[:, :, None] * odds[None, :, :], axis=1)
-    ratios = (alpha * frequencies / background(PROTEIN) + PSEUDOCOUNT * expected) / (alpha + PSEUDOCOUNT)
-    # The score is the largest s with exp(λ (s - 1/2)) <= ratio, that is, ln(ratio) / λ rounded.
-    steps = exp(lam * (np.arange(MIN_SCORE + 1, MAX_SCORE + 1, dtype=np.float64) - 0.5))
-    scores: NDArray[np.int64] = MIN_SCORE + np.searchsorted(steps, ratios, side="right").astype(np.int64)
-    return scores
+    pseudocounts, n = _pseudocounts(frequencies, observations)
+    ratios = (n[:, None] * frequencies / p + pseudocounts[:, None] * expected) / (n + pseudocounts)[:, None]
+    return log(ratios)
+
+
+def _pseudocounts(frequencies: Floats, observations: Floats) -> tuple[Floats, Floats]:
+    """The numbers m of pseudocounts and n of observations of each column."""
+    p = background(PROTEIN)
+    n = observations[:, None]
+    smoothed = (n * frequencies + SMALL_PSEUDOCOUNT * p) / (n + SMALL_PSEUDOCOUNT)
+    entropy = np.maximum(sum_in_order(smoothed * log(smoothed / p), axis=1), _SMALLEST)
+    share = _ENTROPY_FACTOR / exp(_ENTROPY_EXPONENT * log(entropy))
+    tells = share < 1.0 - _SMALLEST
+    pseudocounts = np.where(tells, _PSEUDOCOUNT_FACTOR * share / (1.0 - np.where(tells, share, 0.0)), _UNINFORMATIVE)
+    return pseudocounts, np.where(tells, observations, 0.0)

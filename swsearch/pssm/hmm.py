@@ -21,8 +21,9 @@ import numpy as np
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.scale import scaled_scores
-from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN

@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from swsearch.errors import InputError, ScoringError
-from swsearch.query.position_specific import N_AMINO_ACIDS, PositionSpecificQuery, with_other_letters
+from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.lines import text_lines, whole_number

@@ -25,13 +25,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.deterministic import log
+from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.background import background
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Floats, ScoreTable
 
 COMPOSITIONS: Final = ("none", "bias")
 STRENGTH: Final = 0.25
@@ -90,9 +90,42 @@ def corrected_profile(
     counts = local_counts(codes, len(usual))
     n_counted = counts.sum(axis=1, keepdims=True, dtype=np.int64)
     local = (counts + PSEUDOCOUNTS * usual) / (n_counted + PSEUDOCOUNTS)
-    excess = np.maximum(log(local / usual), 0.0)
-    scores = matrix.scores[codes & CODE_MASK].astype(np.int64)
-    lowered = scores[:, : len(usual)] - np.rint(strength * excess / lam).astype(np.int64)
-    scores[:, : len(usual)] = np.maximum(lowered, MIN_SCORE)
-    table, rows = np.unique(scores.astype(np.int8), axis=0, return_inverse=True)
+    scores = _lowered(matrix.scores[codes & CODE_MASK], local, usual, lam, strength)
+    table, rows = np.unique(scores, axis=0, return_inverse=True)
     return QueryProfile(rows.reshape(-1).astype(np.int32), np.ascontiguousarray(table), gap)
+
+
+def corrected_scores(
+    scores: ScoreTable, matrix: SubstitutionMatrix, lam: float, strength: float = STRENGTH
+) -> ScoreTable:
+    """Position-specific scores corrected for the composition that they expect around each position.
+
+    The counts n_b of the formula are sums of the proportions p_b exp(λ s(b)) that the scores of a position imply.
+
+    Parameters
+    ----------
+    scores : int8 array, shape (length, 32)
+    matrix : SubstitutionMatrix
+    lam : float
+        λ of the scores without gaps.
+    strength : float
+        0 for no correction.
+    """
+    usual = background(matrix.alphabet)
+    expected = usual * exp(lam * scores[:, : len(usual)].astype(np.float64))
+    expected /= sum_in_order(expected, axis=1)[:, None]
+    before = np.zeros((len(scores) + 1, len(usual)))
+    before[1:] = np.cumsum(expected, axis=0)
+    positions = np.arange(len(scores))
+    first, stop = np.maximum(positions - WINDOW, 0), np.minimum(positions + WINDOW + 1, len(scores))
+    local = (before[stop] - before[first] + PSEUDOCOUNTS * usual) / ((stop - first)[:, None] + PSEUDOCOUNTS)
+    return _lowered(scores, local, usual, lam, strength)
+
+
+def _lowered(scores: ScoreTable, local: Floats, usual: Floats, lam: float, strength: float) -> ScoreTable:
+    """Scores without the part that is due to the local composition, shape (length, 32)."""
+    excess = np.maximum(log(local / usual), 0.0)
+    lowered = scores.astype(np.int64)
+    of_letters = lowered[:, : len(usual)] - np.rint(strength * excess / lam).astype(np.int64)
+    lowered[:, : len(usual)] = np.maximum(of_letters, MIN_SCORE)
+    return lowered.astype(np.int8)

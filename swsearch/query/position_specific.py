@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
+from swsearch.hits.pssm import N_AMINO_ACIDS, Pssm
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, ScoreTable
-
-N_AMINO_ACIDS = 20
-"""Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +31,11 @@ class PositionSpecificQuery(SequenceRecord):
     """
 
     scores: ScoreTable
+
+    @property
+    def pssm(self) -> Pssm:
+        """The scores of the amino acids alone."""
+        return Pssm(np.ascontiguousarray(self.scores[:, :N_AMINO_ACIDS]))
 
     def profile(self, gap: GapPenalty) -> QueryProfile:
         """The query's profile, with one table row per position."""

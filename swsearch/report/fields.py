@@ -132,6 +132,7 @@ _ALL: Final = (
     Field("rank", "rank", lambda r, q, h: h.rank),
     Field("hsp", "hsp", lambda r, q, h: h.hsp),
     Field("strand", "query strand", lambda r, q, h: h.strand, kind=str),
+    Field("round", "round", lambda r, q, h: h.round),
 )
 
 FIELDS: Final = {field.name: field for field in _ALL}

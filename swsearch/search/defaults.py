@@ -12,3 +12,5 @@ MASK: Final = "none"
 MASK_MODE: Final = "soft"
 COMPOSITION: Final = "none"
 MAX_HSPS: Final = 1
+ITERATIONS: Final = 1
+INCLUSION_EVALUE: Final = 0.001

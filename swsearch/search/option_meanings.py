@@ -11,6 +11,7 @@ from typing import Final
 
 SCORING: Final = "Scoring"
 CHOICE: Final = "Which hits"
+ROUNDS: Final = "Iterated searches with profiles"
 FILTERS: Final = "Filters, before the list is cut at --top"
 
 
@@ -81,6 +82,16 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "bias: lower what is frequent in the query's vicinity; for protein.",
         SCORING,
         choices=("none", "bias"),
+    ),
+    "iterations": Meaning(
+        "Rounds",
+        "Largest number of rounds; each searches with a profile of the subjects that the round before included. "
+        "For proteins.",
+        ROUNDS,
+        minimum=1,
+    ),
+    "inclusion_evalue": Meaning(
+        "Inclusion E-value", "Largest E-value of a subject that is included in the next round's profile.", ROUNDS
     ),
     "min_score": Meaning("Lowest raw score", "Lowest raw score.", FILTERS),
     "min_bits": Meaning("Lowest bit score", "Lowest bit score.", FILTERS),

@@ -24,12 +24,14 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.search import defaults
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
+from swsearch.statistics.ungapped import matrix_lambda
 
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
 _LARGEST: Final = 2**31 - 1
 """Largest accepted score, length and number of subjects."""
+_MOST_ITERATIONS: Final = 100
 _LARGEST_DBSIZE: Final = 10**17
 """Largest accepted ``dbsize``. Its product with the comparisons of a query with a subject, at most 36, fits 64 bits."""
 TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
@@ -100,6 +102,11 @@ class SearchOptions:
     taxid_map, taxonomy : str, optional
         Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
         by which descendants are included.
+    iterations : int
+        Largest number of rounds of an iterated search (:mod:`swsearch.search.rounds`), 1 to 100; 1 does not iterate.
+        For protein queries only.
+    inclusion_evalue : float
+        Largest E-value of a subject that is included in the profile of the next round, above 0 and at most ``evalue``.
 
     Raises
     ------
@@ -137,6 +144,8 @@ class SearchOptions:
     taxid: str | None = None
     taxid_map: str | None = None
     taxonomy: str | None = None
+    iterations: int = defaults.ITERATIONS
+    inclusion_evalue: float = defaults.INCLUSION_EVALUE
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -153,6 +162,7 @@ class SearchOptions:
         if self.dbsize is not None and not 1 <= self.dbsize <= _LARGEST_DBSIZE:
             raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1, at most 10^17")
         self._check_translation()
+        self._check_iterations()
         self._check_filters()
         parse_maskers(self.mask)
         if self.mask_mode not in MODES:
@@ -202,6 +212,23 @@ class SearchOptions:
         if self.taxid is None and (self.taxid_map is not None or self.taxonomy is not None):
             raise InputError("--taxid-map and --taxonomy serve --taxid; give the taxonomy ids to search")
 
+    def _check_iterations(self) -> None:
+        if not 1 <= self.iterations <= _MOST_ITERATIONS:
+            raise InputError(f"--iterations {self.iterations}: choose a whole number, 1 to {_MOST_ITERATIONS}")
+        if not 0 < self.inclusion_evalue < math.inf:
+            raise InputError(f"--inclusion-evalue {self.inclusion_evalue}: choose a number above 0")
+        if self.iterations == 1:
+            if self.inclusion_evalue != defaults.INCLUSION_EVALUE:
+                raise InputError(
+                    f"--inclusion-evalue {self.inclusion_evalue:g} is for iterated searches; say how many --iterations"
+                )
+            return
+        if self.inclusion_evalue > self.evalue:
+            problem = f"--inclusion-evalue {self.inclusion_evalue:g} is above --evalue {self.evalue:g}"
+            raise InputError(f"{problem}; only reported subjects can be included")
+        if self.translate in ("query", "both"):
+            raise InputError(f"--iterations {self.iterations}: no profile is made of a translated query")
+
     @property
     def subject_filters(self) -> SubjectFilters:
         """The conditions that a subject must meet to be aligned."""
@@ -236,6 +263,8 @@ class SearchOptions:
         ------
         ScoringError
             The options do not fit the alphabet, the matrix cannot be used, or the gap costs are invalid.
+        InputError
+            The search is to be iterated, and the alphabet is not that of proteins.
         """
         default = default_scheme(alphabet)
         if self.matrix is not None and (self.match is not None or self.mismatch is not None):
@@ -253,6 +282,14 @@ class SearchOptions:
             default.gap.open if self.gap_open is None else self.gap_open,
             default.gap.extend if self.gap_extend is None else self.gap_extend,
         )
+        if self.iterations > 1:
+            if alphabet is not PROTEIN:
+                raise InputError(f"--iterations {self.iterations}: only searches with proteins can be iterated")
+            if matrix_lambda(matrix) is None:
+                raise ScoringError(
+                    f"--iterations {self.iterations}: matrix {matrix.name} scores random residues 0 or more on "
+                    "average, so no profile can be estimated; choose another matrix"
+                )
         return ScoringScheme(matrix, gap)
 
     @staticmethod
@@ -308,4 +345,6 @@ class SearchOptions:
         parameters = asdict(self)
         if math.isinf(self.evalue):
             parameters["evalue"] = "inf"
+        if self.iterations == 1:  # as in runs that were stored before searches could be iterated
+            del parameters["iterations"], parameters["inclusion_evalue"]
         return parameters

@@ -96,7 +96,8 @@ class QueryFrames:
         Frames without a complete codon are left out.
         """
         if isinstance(query, PositionSpecificQuery):
-            return [QueryFrame("plus", 0, query.codes, query.profile(self._scheme.gap), None)]
+            profile, screen = self.profiles.position_specific(query)
+            return [QueryFrame("plus", 0, query.codes, profile, screen)]
         if not self._translates:
             return [self._frame(strand, 0, self._along(query, strand)) for strand in self._strands]
         assert self._options.code is not None

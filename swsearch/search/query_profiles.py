@@ -6,13 +6,16 @@ engines, ranking and traceback use only profiles.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from swsearch.errors import InputError, ScoringError
-from swsearch.query.composition import corrected_profile
-from swsearch.query.masking import mask_record, parse_maskers, require_maskers, screening_codes
+from swsearch.query.composition import corrected_profile, corrected_scores
+from swsearch.query.masking import mask_record, parse_maskers, require_maskers, screening_codes, unknown_code
+from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes
@@ -60,6 +63,18 @@ class QueryProfiles:
         if self._lam is None:
             return sequence_profile(codes, self._scheme)
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
+
+    def position_specific(self, query: PositionSpecificQuery) -> tuple[QueryProfile, QueryProfile | None]:
+        """The profile and the screen of position-specific scores, such as those of a round of an iterated search."""
+        profile = query.profile(self._scheme.gap)
+        if self._lam is not None:
+            profile = replace(profile, table=corrected_scores(query.scores, self._scheme.matrix, self._lam))
+        masked = (query.codes & SOFT_MASK_BIT) != 0
+        if not self._maskers or self._mode != "soft" or not masked.any():
+            return profile, None
+        screened = profile.table.copy()
+        screened[masked] = self._scheme.matrix.scores[unknown_code(self._scheme.alphabet)]
+        return profile, replace(profile, table=screened)
 
     def screen(self, codes: Codes) -> QueryProfile | None:
         """The profile that decides which subjects are reported for a softly masked query; None if it is not needed."""

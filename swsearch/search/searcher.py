@@ -9,6 +9,7 @@ scheme and its statistics. :func:`swsearch.search.api.open_searcher` makes it; :
 ``score_batches``    scores from the engine, for several queries at once
 ``ranking``, ``significance``   the ranked list of subjects
 ``alignments``       the alignments of the best subjects
+``rounds``           the rounds of an iterated search
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.provisional_cut import PositiveSubjects
 from swsearch.search.query_frames import QueryFrame, QueryFrames, frame_lengths
 from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
+from swsearch.search.rounds import MOST_INCLUDED, IteratedSearch
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
@@ -129,8 +131,9 @@ class Searcher:
     ScoringError
         The options do not fit the alphabet that is aligned.
     InputError
-        No subject passes the filters, a file of a filter cannot be read, a filter needs statistics that the scoring
-        scheme does not have, or a masker does not support this alphabet or is not installed.
+        No subject passes the filters, a file of a filter cannot be read, a filter or an iterated search needs
+        statistics that the scoring scheme does not have, or a masker does not support this alphabet or is not
+        installed.
     """
 
     def __init__(
@@ -166,6 +169,20 @@ class Searcher:
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
+
+    @property
+    def _iterated(self) -> IteratedSearch:
+        return IteratedSearch(
+            self._search_once,
+            self.as_searched,
+            self._cells_of_round,
+            self.options,
+            self.scheme.matrix,
+            self.threads,
+            most_queries=self.engine.profiles_per_call,
+            most_rows=self.engine.rows_per_call,
+            n_together=2 if isinstance(self.engine, BackgroundEngine) else 1,
+        )
 
     # --- queries and the run ---
 
@@ -205,7 +222,13 @@ class Searcher:
             raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
 
     def cells(self, query: SequenceRecord) -> int:
-        """Number of cells of the alignment matrices of the query with all subjects, over all strands and frames."""
+        """Number of cells of the alignment matrices of the query with all subjects.
+
+        They are those of all strands or frames, and of all rounds if no search converges early.
+        """
+        return self.options.iterations * self._cells_of_round(query)
+
+    def _cells_of_round(self, query: SequenceRecord) -> int:
         return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
 
     def run_info(self, command: str) -> RunInfo:
@@ -246,10 +269,12 @@ class Searcher:
 
     def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
         """The plan by which the engine will score these queries, in lines of text."""
+        lines = []
+        if self.options.iterations > 1:
+            lines.append(f"up to {self.options.iterations} rounds; each scores all subjects by the same plan")
         if not isinstance(self.engine, BackgroundEngine):
             n_subjects = sum(map(len, self.search_subjects.partitions))
-            return [f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
-        lines = []
+            return [*lines, f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
         for batch in self._batches(queries):
             gathered = self._gathered(batch)
             for partition in self.search_subjects.partitions:
@@ -272,10 +297,20 @@ class Searcher:
 
         With ``wait_until_prepared``, the method returns when such an engine needs no more of this process, so that what
         the caller does next does not delay it. A caller that has other results to handle meanwhile sets it to False.
+
+        An iterated search returns the results of the last rounds (:mod:`swsearch.search.rounds`).
         """
         if isinstance(queries, Sequence):
             for query in queries:
                 self.check(query)
+        if self.options.iterations > 1:
+            return self._iterated.search(queries, progress, wait_until_prepared=wait_until_prepared)
+        return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
+
+    def _search_once(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    ) -> Generator[QueryResult, None, None]:
+        """The results of one round; in an iterated search, they also list all subjects to include."""
         results = self._search(queries, progress, wait_until_prepared)
         next(results)  # starts the first batch
         return cast(Generator[QueryResult, None, None], results)
@@ -323,7 +358,10 @@ class Searcher:
         is_simple = all(frame.screen is None for frame in frames)
         is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
-        bound = None if evalue is not None else self.significance.top_k_bound(n_letters)
+        # The number of subjects that an iterated search needs is not known before they are ranked.
+        bound = None
+        if evalue is None and (is_simple or self.options.iterations == 1):
+            bound = self.significance.top_k_bound(n_letters)
         return _PreparedQuery(number, query, frames, bound, evalue)
 
     def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
@@ -379,7 +417,8 @@ class Searcher:
             n_passed += sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
         else:
             n_passed = self._positive_subjects.count(prepared.profiles)
-        return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats)
+        pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
+        return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 
     def _has_the_best(self, prepared: _PreparedQuery, passed: RankedCandidates) -> bool:
         """Whether the N best subjects are among those that passed the provisional cut."""
@@ -452,8 +491,12 @@ class Searcher:
         n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
         ordered = in_order(candidates, evalues, options.evalue)
+        top = options.top
+        if options.iterations > 1 and ordered.evalues is not None:
+            n_included = int(np.searchsorted(ordered.evalues, options.inclusion_evalue, side="right"))
+            top = max(top, min(n_included, MOST_INCLUDED))
         if not options.alignment_filter:
-            ranking = cut(candidates, ordered, options.top, options.ties)
+            ranking = cut(candidates, ordered, top, options.ties)
             alignments = self._align(prepared, compared, candidates, ranking.rows)
             return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
         passing: dict[int, list[SubjectAlignment]] = {}
@@ -465,7 +508,7 @@ class Searcher:
             evalues = self.significance.evalues(judged.subject_index, scores, n_letters)
             return replace(judged, score=scores), evalues
 
-        passed, ranking = cut_passing(candidates, ordered, options.top, options.ties, judge, options.evalue)
+        passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
         return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
 
     def _passing(

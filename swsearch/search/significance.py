@@ -79,6 +79,8 @@ class Significance:
             raise InputError(f"--min-bits {options.min_bits}: there are no bit scores, {reason}")
         if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
             raise InputError(f"--evalue {options.evalue:g}: there are no E-values, {reason}; --min-score cuts by score")
+        if options.iterations > 1:
+            raise InputError(f"--iterations {options.iterations}: there are no E-values to include by, {reason}")
         if options.dbsize is not None:
             raise InputError(f"--dbsize {options.dbsize}: there are no E-values to scale, {reason}; leave it out")
 

@@ -90,7 +90,7 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
                 f"query {shortened(record.identifier)} has {counted(len(record), 'residue')}; this server searches "
                 f"queries of up to {limits.query_residues:,}",
             )
-        cells = sum(frame_lengths(len(record), options, strands)) * subject_residues
+        cells = sum(frame_lengths(len(record), options, strands)) * subject_residues * options.iterations
         queries.append(NewQuery(record.header, record.letters, cells))
     asked = all_of((query.header, query.letters) for query in queries).digest
     assert asked is not None

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_f"
+SCHEMA: Final = "0.1.0_g"
 """The revision of these tables."""
 
 RUNNING: Final = "running"
@@ -171,6 +171,9 @@ class QueryRow(Base):
     total_seconds: Mapped[float] = mapped_column(Double)
     n_rescored: Mapped[int] = mapped_column(Big)
     committed_at: Mapped[datetime] = mapped_column(UtcTime)
+    n_rounds: Mapped[int] = mapped_column(Integer, server_default="1")
+    converged: Mapped[int] = mapped_column(Integer, server_default="0")
+    pssm: Mapped[str | None] = mapped_column(Text)
 
 
 class FailureRow(Base):
@@ -216,6 +219,7 @@ class HitRow(Base):
     query_letters: Mapped[str] = mapped_column(FileText)
     query_frame: Mapped[int] = mapped_column(Integer)
     subject_frame: Mapped[int] = mapped_column(Integer)
+    round: Mapped[int] = mapped_column(Integer, server_default="0")
 
 
 RUNS = cast(Table, RunRow.__table__)

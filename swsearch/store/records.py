@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.pssm import Pssm
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, Shard, query_digest
 from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
@@ -198,6 +199,9 @@ def query_values(result: QueryResult) -> dict[str, Any]:
         "total_seconds": result.stats.total_seconds,
         "n_rescored": result.stats.n_rescored,
         "committed_at": utc_now(),
+        "n_rounds": result.n_rounds,
+        "converged": int(result.converged),
+        "pssm": None if result.pssm is None else result.pssm.as_text(),
     }
 
 
@@ -211,7 +215,13 @@ def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
     """
     checked(row, QUERIES)
     stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
-    return QueryResult(row.number, row.header, row.letters, hits, row.n_passed, stats)
+    try:
+        pssm = None if row.pssm is None else Pssm.from_text(row.pssm)
+    except ValueError as error:
+        raise ValueError(f"table queries, column pssm: {error}") from error
+    return QueryResult(
+        row.number, row.header, row.letters, hits, row.n_passed, stats, row.n_rounds, bool(row.converged), pssm
+    )
 
 
 def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
@@ -242,6 +252,7 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         storable(alignment.query_letters),
         hit.query_frame,
         hit.subject_frame,
+        hit.round,
     )
 
 
@@ -282,4 +293,5 @@ def hit_of(row: Row[Any], query_header: str) -> Hit:
         query_frame=row.query_frame,
         subject_frame=row.subject_frame,
         query_header=query_header,
+        round=row.round,
     )

@@ -17,10 +17,10 @@ import swsearch
 from swsearch.alignment.rescore import rescore
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
-from swsearch.pssm.estimation import column_frequencies, position_specific_query
+from swsearch.pssm.estimation import position_specific_query
 from swsearch.pssm.read import detect_query_format, read_profiles
 from swsearch.pssm.scale import query_lambda, scale_note
-from swsearch.scoring.background import background
+from swsearch.pssm.weights import column_frequencies
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.needs import QueryNeeds
@@ -187,7 +187,7 @@ def alignment_of(rows: list[str], tmp_path, query_format="aligned"):
 def test_position_based_weights_are_those_of_the_paper(tmp_path):
     """Source: Henikoff and Henikoff 1994, figure of GYVGS/GFDGF/GYDGF/GYQGG: weights 4/15, 4/15, 3/15, 4/15."""
     alignment = alignment_of(["GYVGS", "GFDGF", "GYDGF", "GYQGG"], tmp_path)
-    frequencies = column_frequencies(alignment.codes)
+    frequencies = column_frequencies(alignment.codes).frequencies
     expected = {
         (1, "Y"): 4 / 15 + 3 / 15 + 4 / 15,
         (1, "F"): 4 / 15,
@@ -198,59 +198,6 @@ def test_position_based_weights_are_those_of_the_paper(tmp_path):
     for (column, letter), share in expected.items():
         assert frequencies[column, AMINO_ACIDS.index(letter)] == pytest.approx(share)
     assert frequencies.sum(axis=1) == pytest.approx(np.ones(5))
-
-
-def estimated_again(rows: list[str]) -> tuple[list[list[float]], str]:
-    """Return scores before rounding and the consensus, by the documented formulas with Python's own functions."""
-    columns = [column for column in zip(*rows, strict=True) if sum(a != "-" for a in column) * 2 >= len(rows)]
-    known = [[a if a in AMINO_ACIDS else "" for a in column] for column in columns]
-    weights = []
-    for n in range(len(rows)):
-        shares = [1 / (len(set(c) - {""}) * c.count(c[n])) for c in known if c[n]]
-        weights.append(sum(shares) / len(shares))
-    p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
-    low, high = 0.01, 2.0
-    for _ in range(80):
-        lam = (low + high) / 2
-        total = sum(p[a] * p[b] * math.exp(lam * BLOSUM62.score(a, b)) for a in p for b in p)
-        low, high = (low, lam) if total > 1 else (lam, high)
-    kinds = [len(set(c) - {""}) for c in known if set(c) != {""}]
-    alpha, beta = sum(kinds) / len(kinds) - 1, 10.0
-    scores, consensus = [], ""
-    for column in known:
-        total = sum(w for w, a in zip(weights, column, strict=True) if a)
-        f = {a: sum(w for w, b in zip(weights, column, strict=True) if b == a) / total for a in p}
-        consensus += max(p, key=lambda a: f[a])
-        row = []
-        for a in AMINO_ACIDS:
-            expected = sum(f[b] * math.exp(lam * BLOSUM62.score(b, a)) for b in p)
-            row.append(math.log((alpha * f[a] / p[a] + beta * expected) / (alpha + beta)) / lam)
-        scores.append(row)
-    return scores, consensus
-
-
-def test_scores_are_those_of_the_formulas(tmp_path):
-    """Source: the documented formulas, implemented separately without arrays."""
-    rng = np.random.default_rng(3)
-    base = random_protein(rng, 60)
-    rows = []
-    for _ in range(9):
-        row = base.copy()
-        changed = rng.random(60) < 0.4
-        row[changed] = random_protein(rng, int(changed.sum()))
-        letters = list(PROTEIN.decode(row))
-        for position in rng.choice(60, 14, replace=False):
-            letters[position] = "-"
-        letters[int(rng.integers(60))] = "X"
-        rows.append("".join(letters))
-    rows = [row[:20] + ("A" if n < 2 else "-") + row[20:] for n, row in enumerate(rows)]  # a column that few rows have
-    found = position_specific_query(alignment_of(rows, tmp_path), BLOSUM62, "family")
-    exact, consensus = estimated_again(rows)
-    assert found.letters == consensus
-    assert len(found) == len(exact) < 61
-    assert np.abs(found.scores[:, :20] - np.array(exact)).max() <= 0.5 + 1e-9
-    lam = query_lambda(found.scores[:, :20])
-    assert lam == pytest.approx(0.3176, rel=0.05)
 
 
 def test_a_position_without_amino_acids_is_x_and_a3m_keeps_every_column(tmp_path):

@@ -1,0 +1,52 @@
+// Query-anchored multiple alignments: rows from CIGARs, removal of near-identical rows, and weighted frequencies of the
+// columns. swsearch/pssm describes the methods. All results are the same for any number of threads.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/parallel_for.hpp"
+
+namespace swsearch::pssm {
+
+constexpr std::uint8_t kOutside = 30;  // a column before or after the aligned part of a row
+constexpr std::uint8_t kGap = 31;      // a gap inside the aligned part
+constexpr std::size_t kAminoAcids = 20;
+
+// Aligned rows of residue codes, row by row.
+struct Rows {
+    const std::uint8_t* codes;
+    std::size_t n_rows;
+    std::size_t n_columns;
+
+    const std::uint8_t* row(std::size_t i) const { return codes + i * n_columns; }
+};
+
+// One alignment whose letters are put into the columns of the query.
+struct AlignedPart {
+    const std::uint8_t* letters;  // the aligned residues of the subject, without gaps
+    std::size_t n_letters;
+    const char* cigar;  // counts and =, X, I (consumes the query) or D (consumes the subject)
+    std::size_t cigar_length;
+    std::int64_t query_start;
+};
+
+// Writes one row of n_columns codes. Returns false if the CIGAR is malformed, or leaves the query or the letters.
+bool write_row(const AlignedPart& part, std::size_t n_columns, std::uint8_t* row);
+
+// Writes for each row whether it is kept: the first row always, and a further row unless at least `percent` of its
+// residues are equal to those of an earlier kept row in the same columns; compared with the first row, all must be.
+void keep_distinct(const Rows& rows, int percent, std::uint8_t* keep);
+
+// Weighted frequencies of the amino acids in every column; see swsearch/pssm/weights.py.
+struct ColumnOutput {
+    double* frequencies;      // n_columns x 20
+    double* diversity;        // mean number of different amino acids in the more diverse half of the block's columns
+    std::int64_t* n_present;  // number of rows whose aligned part includes the column
+};
+void column_frequencies(const Rows& rows, std::size_t min_width, const double* background, int n_threads,
+                        const ColumnOutput& output);
+
+}  // namespace swsearch::pssm

@@ -1,0 +1,250 @@
+"""Iterated searches: each round searches with a profile of the subjects that the round before included.
+
+:class:`IteratedSearch` takes queries (SequenceRecord) and returns a QueryResult for each, which is that of its last
+round. :class:`swsearch.search.searcher.Searcher` makes one if its options ask for several iterations, and lends it the
+search of one round. The idea is that of PSI-BLAST (Altschul and others 1997); every round is exhaustive.
+
+A subject is *included* if its E-value is at most the inclusion E-value. The alignments of the included subjects are the
+rows of a multiple alignment (:mod:`swsearch.pssm.rows`), of which the scores of the next round are estimated
+(:mod:`swsearch.pssm.estimation`). A search has *converged* when a round includes no subject that was not included
+before; a query whose first round includes nothing converges at once. A round includes :data:`MOST_INCLUDED` subjects at
+most, the best ones, whatever the length of the reported list.
+
+An engine that works in the background has two groups of queries, and scores one while the profiles of the other are
+estimated. Neither the groups nor the number of threads affect the results.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, Protocol, cast
+
+import numpy as np
+
+from swsearch.engine.protocol import Progress
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, SearchStats
+from swsearch.pssm.estimation import estimate_scores
+from swsearch.pssm.rows import anchored_rows
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+
+MOST_INCLUDED: Final = 10_000
+"""Largest number of subjects that a round includes."""
+
+
+class SearchOnce(Protocol):
+    """The search of one round; see :meth:`swsearch.search.searcher.Searcher.search`."""
+
+    def __call__(
+        self, queries: Sequence[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    ) -> Generator[QueryResult, None, None]:
+        """Start the search of the queries; return their results, one by one."""
+
+
+@dataclass(eq=False)
+class _IteratedQuery:
+    """One query between its first and its last round.
+
+    Attributes
+    ----------
+    number : int
+        Its index among the queries.
+    given : SequenceRecord
+    searched : SequenceRecord
+        What the next round searches with: the query, later its profile.
+    n_rounds : int
+        Number of finished rounds.
+    entered : dict of int to int
+        The round in which each included subject was included first, by subject index.
+    stats : SearchStats or None
+        The cost of the finished rounds.
+    result : QueryResult or None
+        The final result.
+    """
+
+    number: int
+    given: SequenceRecord
+    searched: SequenceRecord
+    n_rounds: int = 0
+    entered: dict[int, int] = field(default_factory=dict)
+    stats: SearchStats | None = None
+    result: QueryResult | None = None
+
+
+@dataclass(eq=False)
+class _Group:
+    """Queries that are searched together, and the results of their current round."""
+
+    queries: list[_IteratedQuery]
+    results: Generator[QueryResult, None, None] | None = None
+
+    @property
+    def unfinished(self) -> list[_IteratedQuery]:
+        return [query for query in self.queries if query.result is None]
+
+    def close(self) -> None:
+        if self.results is not None:
+            self.results.close()
+
+
+@dataclass(frozen=True, eq=False)
+class IteratedSearch:
+    """Searches queries in rounds.
+
+    Attributes
+    ----------
+    search_once : SearchOnce
+        Lists at least the subjects that are included, :data:`MOST_INCLUDED` at most, even if fewer are reported.
+    as_searched : callable
+        Masks a query.
+    cells : callable
+        Number of cells of one round of a query.
+    options : SearchOptions
+    matrix : SubstitutionMatrix
+        For proteins, with an ungapped λ.
+    threads : int
+    most_queries, most_rows : int
+        Limits of a group: those of one batch of the engine.
+    n_together : int
+        Number of groups that the engine has at a time.
+    """
+
+    search_once: SearchOnce
+    as_searched: Callable[[SequenceRecord], SequenceRecord]
+    cells: Callable[[SequenceRecord], int]
+    options: SearchOptions
+    matrix: SubstitutionMatrix
+    threads: int
+    most_queries: int
+    most_rows: int
+    n_together: int
+
+    def search(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    ) -> Generator[QueryResult, None, None]:
+        """The results of the queries, in their order; parameters and behaviour are those of ``Searcher.search``."""
+        results = self._search(queries, progress, wait_until_prepared)
+        next(results)  # starts the first group
+        return cast(Generator[QueryResult, None, None], results)
+
+    def _search(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool
+    ) -> Generator[QueryResult | None, None, None]:
+        """Yield None when the first group has started, then the results."""
+        groups = self._groups(queries)
+        at_work: deque[_Group] = deque()
+        unreported: deque[_IteratedQuery] = deque()
+
+        def begin(more: int) -> None:
+            for group in islice(groups, more):
+                self._start(group, progress, wait_until_prepared=wait_until_prepared and not at_work)
+                at_work.append(group)
+                unreported.extend(group.queries)
+
+        try:
+            begin(1)
+            yield None
+            while at_work:
+                begin(self.n_together - len(at_work))
+                group = at_work[0]
+                self._finish_round(group, progress)
+                at_work.popleft()
+                if group.unfinished:
+                    self._start(group, progress, wait_until_prepared=False)
+                    at_work.append(group)
+                if not at_work:
+                    begin(1)
+                while unreported and unreported[0].result is not None:
+                    yield unreported.popleft().result
+        finally:
+            for group in at_work:
+                group.close()
+
+    def _groups(self, queries: Iterable[SequenceRecord]) -> Iterator[_Group]:
+        group: list[_IteratedQuery] = []
+        n_rows = 0
+        for number, query in enumerate(queries):
+            if group and (len(group) == self.most_queries or n_rows + len(query) > self.most_rows):
+                yield _Group(group)
+                group, n_rows = [], 0
+            group.append(_IteratedQuery(number, query, query))
+            n_rows += len(query)
+        if group:
+            yield _Group(group)
+
+    def _start(self, group: _Group, progress: Progress | None, *, wait_until_prepared: bool) -> None:
+        searched = [query.searched for query in group.unfinished]
+        group.results = self.search_once(searched, progress, wait_until_prepared=wait_until_prepared)
+
+    def _finish_round(self, group: _Group, progress: Progress | None) -> None:
+        """Take the results of a round: for each query the final result, or the profile of the next round."""
+        assert group.results is not None
+        for query, result in zip(group.unfinished, group.results, strict=True):
+            self._take(query, result)
+            if query.result is not None and progress is not None:
+                progress((self.options.iterations - query.n_rounds) * self.cells(query.given))
+
+    def _take(self, query: _IteratedQuery, result: QueryResult) -> None:
+        query.n_rounds += 1
+        query.stats = _together(query.stats, result.stats)
+        limit = self.options.inclusion_evalue
+        included = [hit for hit in result.hits if hit.evalue is not None and hit.evalue <= limit]
+        new = {hit.subject_index for hit in included if hit.hsp == 1} - query.entered.keys()
+        query.entered.update(dict.fromkeys(sorted(new), query.n_rounds))
+        if new and query.n_rounds < self.options.iterations:
+            query.searched = self._profile(query.given, included)
+            return
+        hits = tuple(
+            replace(hit, round=query.entered.get(hit.subject_index, 0))
+            for hit in reported(result.hits, self.options.top, self.options.ties)
+        )
+        query.result = replace(
+            result,
+            number=query.number,
+            hits=hits,
+            stats=query.stats,
+            n_rounds=query.n_rounds,
+            converged=not new,
+        )
+
+    def _profile(self, given: SequenceRecord, included: Sequence[Hit]) -> PositionSpecificQuery:
+        """The profile of a query and its included hits; its letters are those of the query, masked or not."""
+        masked = self.as_searched(given).codes
+        codes = masked & np.uint8(CODE_MASK)
+        rows = np.concatenate((codes[None, :], anchored_rows(len(codes), included)))
+        scores = estimate_scores(rows, codes, self.matrix, self.threads)
+        return PositionSpecificQuery(given.header, masked, PROTEIN, with_other_letters(scores, codes, self.matrix))
+
+
+def reported(hits: Sequence[Hit], top: int, ties: str) -> Sequence[Hit]:
+    """The hits of the first ``top`` subjects; with ``ties`` ``all``, also those that equal the last of them."""
+    firsts = [hit for hit in hits if hit.hsp == 1]
+    if len(firsts) <= top:
+        return hits
+    last = top
+    if ties == "all":
+        limit = firsts[top - 1]
+        while last < len(firsts) and (firsts[last].evalue, firsts[last].score) == (limit.evalue, limit.score):
+            last += 1
+    return [hit for hit in hits if hit.rank <= last]
+
+
+def _together(one: SearchStats | None, other: SearchStats) -> SearchStats:
+    """The cost of the rounds so far and of another."""
+    if one is None:
+        return other
+    return SearchStats(
+        cells=one.cells + other.cells,
+        score_seconds=one.score_seconds + other.score_seconds,
+        total_seconds=one.total_seconds + other.total_seconds,
+        n_rescored=one.n_rescored + other.n_rescored,
+        n_scores=one.n_scores + other.n_scores,
+        n_bounded=one.n_bounded + other.n_bounded,
+    )
