@@ -38,10 +38,11 @@ from swsearch.errors import InputError, ScoringError
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.alignment_files import MultipleAlignment
 from swsearch.pssm.rows import distinct_rows, rows_of_alignment
+from swsearch.pssm.scale import rounded_scores, scaled_scores
 from swsearch.pssm.weights import ColumnFrequencies, column_frequencies
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
-from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Floats
@@ -57,10 +58,6 @@ _PSEUDOCOUNT_FACTOR: Final = 500.0
 _UNINFORMATIVE: Final = 30.0
 _SMALLEST: Final = 1e-4
 """Smallest relative entropy, and smallest 1 - c."""
-_SMALLEST_FACTOR: Final = 0.5
-_LARGEST_FACTOR: Final = 2.0
-_FACTOR_STEPS: Final = 13
-"""Bisections of the interval of φ: its error is then below 0.0002."""
 
 
 def position_specific_query(
@@ -126,35 +123,15 @@ def scores_of(columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatr
     lam = matrix_lambda(matrix)
     if lam is None:
         raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
-    scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
     known = codes < N_AMINO_ACIDS
-    if not known.any():
-        return scores
-    unrounded = _log_odds(columns.frequencies[known], columns.observations[known], matrix, lam) / lam
-    if not columns.observations[known].any():
-        scores[known] = _rounded(unrounded)
-        return scores
-    low, high = _SMALLEST_FACTOR, _LARGEST_FACTOR
-    for _ in range(_FACTOR_STEPS):
-        middle = (low + high) / 2
-        scores[known] = _rounded(middle * unrounded)
-        low, high = (low, middle) if _mean_odds(scores, lam) > 1.0 else (middle, high)
-    scores[known] = _rounded(low * unrounded)
+    odds = np.zeros((len(codes), N_AMINO_ACIDS))
+    if known.any():
+        odds[known] = _log_odds(columns.frequencies[known], columns.observations[known], matrix, lam)
+    if columns.observations[known].any():
+        return scaled_scores(odds, known, codes, matrix)
+    scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
+    scores[known] = rounded_scores(odds[known] / lam)
     return scores
-
-
-def _rounded(scores: Floats) -> NDArray[np.int64]:
-    return np.clip(np.rint(scores), MIN_SCORE, MAX_SCORE).astype(np.int64)
-
-
-def _mean_odds(scores: NDArray[np.int64], lam: float) -> float:
-    """Mean of exp(λ s) over all positions and letters of natural composition; 1 if λ is that of the scores."""
-    width = MAX_SCORE - MIN_SCORE + 1
-    places = scores - MIN_SCORE + width * np.arange(N_AMINO_ACIDS)
-    counts = np.bincount(places.ravel(), minlength=width * N_AMINO_ACIDS).reshape(N_AMINO_ACIDS, width)
-    odds = exp(lam * np.arange(MIN_SCORE, MAX_SCORE + 1))
-    of_letters = sum_in_order(counts * odds, axis=1)
-    return float(sum_in_order(of_letters * background(PROTEIN))) / len(scores)
 
 
 def _log_odds(frequencies: Floats, observations: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:
