@@ -1,14 +1,15 @@
 #!/bin/sh
-# Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36 and blastp
-# (oracles), hmmbuild (models), samtools (reader of SAM reports), the PostgreSQL server (the second database system of the store), nginx (a
-# proxy before the service), BioPerl's RemoteBlast (a client of the BLAST URL API), and the browser chromium with a font
-# (pages of the service and HTML reports; a download of over 100 MB).
+# Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp and
+# hhfilter (oracles), hmmbuild (models), samtools (reader of SAM reports), the PostgreSQL server (the second database
+# system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast (a client of the BLAST URL API), and the
+# browser chromium with a font (pages of the service and HTML reports; a download of over 100 MB).
 # Tests whose program is missing are skipped with a message.
 set -eu
 missing=
 command -v ssearch36 >/dev/null 2>&1 || missing="$missing fasta3"
 command -v blastp >/dev/null 2>&1 || missing="$missing ncbi-blast+"
 command -v hmmbuild >/dev/null 2>&1 || missing="$missing hmmer"
+command -v hhfilter >/dev/null 2>&1 || missing="$missing hhsuite"
 command -v samtools >/dev/null 2>&1 || missing="$missing samtools"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"

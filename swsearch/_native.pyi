@@ -263,3 +263,15 @@ def column_frequencies(
 # simd/statistics
 def exp_parts(x: Floats, mantissa: Floats, exponent: NDArray[np.int32]) -> None: ...
 def normal(z: Floats, cdf: Floats, excess: Floats) -> None: ...
+
+# simd/msa
+def select_rows(
+    codes: NDArray[np.uint8],
+    order: NDArray[np.uint32],
+    n_kinds: int,
+    max_identity: int,
+    min_identity: int,
+    at_least: int,
+    taken: NDArray[np.uint8],
+) -> None: ...
+def effective_number(codes: NDArray[np.uint8], n_kinds: int, n_threads: int) -> float: ...

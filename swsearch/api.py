@@ -35,6 +35,7 @@ from swsearch.closeable import Closeable
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.msa.row_filter import RowFilter
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
 from swsearch.pairs.scoring import PairScoring, scheme_scoring
@@ -246,6 +247,7 @@ def write_report(
     path: str | os.PathLike[str],
     format: str = "table",
     fields: Sequence[str] | None = None,
+    rows: RowFilter | None = None,
 ) -> None:
     r"""Write all results in a format of ``swsearch query``; the file appears only when it is complete.
 
@@ -260,6 +262,8 @@ def write_report(
         ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet`` or ``html``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
+    rows : RowFilter, optional
+        Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
 
     Raises
     ------
@@ -275,7 +279,7 @@ def write_report(
     >>> (folder / "hits.tsv").read_text()
     'first\tfirst\t100.000\t1.75e-14\n'
     """
-    report = get_format(format, fields)
+    report = get_format(format, fields, rows)
     target = Path(path)
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")

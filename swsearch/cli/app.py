@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, batch, bench, db, engines, index, query, report, runs, serve, tokens
+from swsearch.cli import align, batch, bench, db, engines, index, msa, query, report, runs, serve, tokens
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
@@ -46,6 +46,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "index": (index.index, "Pack FASTA files into a database."),
     "db": (db.app, None),
     "query": (query.query, "Search a database; print the hits and store them."),
+    "msa": (msa.msa, "Make deep multiple alignments for structure prediction."),
     "align": (align.align, "Align two sequences, or two files pair by pair."),
     "batch": (batch.batch, "Search with many files; resumable, in shares."),
     "runs": (runs.app, None),

@@ -21,6 +21,7 @@ STORE_VARIABLE: Final = "SWSEARCH_STORE"
 
 OUTPUT = "Output"
 MACHINE = "Machine"
+ROWS = "Rows of a3m, sto and afasta"
 
 
 def _option(name: str) -> Any:
@@ -104,6 +105,38 @@ Format = Annotated[
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
         "a3m, sto or afasta.",
         rich_help_panel=OUTPUT,
+    ),
+]
+MsaCoverage = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT", help="Rows with residues in so much of the query (hhfilter -cov).", rich_help_panel=ROWS
+    ),
+]
+MsaQueryIdentity = Annotated[
+    float,
+    typer.Option(
+        metavar="PERCENT", help="Rows whose residues equal the query's so often (hhfilter -qid).", rich_help_panel=ROWS
+    ),
+]
+MsaMaxIdentity = Annotated[
+    int,
+    typer.Option(
+        metavar="PERCENT", help="Rows at most so identical to a longer one (hhfilter -id).", rich_help_panel=ROWS
+    ),
+]
+MsaDiff = Annotated[
+    int,
+    typer.Option(
+        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff). [no]",
+        rich_help_panel=ROWS,
+    ),
+]
+MsaFilterAbove = Annotated[
+    int,
+    typer.Option(
+        help="Leave --msa-max-identity and --msa-diff out of alignments with at most so many rows.",
+        rich_help_panel=ROWS,
     ),
 ]
 Fields = Annotated[

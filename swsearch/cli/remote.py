@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import RunArguments, SearchArguments
+from swsearch.cli.search_arguments import RowArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _HERE_ALONE: Final = (
     "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
     "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
+    *(field.name for field in fields(RowArguments)),
 )  # fmt: skip
 """Options that have a meaning on this machine alone."""
 

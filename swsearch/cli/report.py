@@ -7,11 +7,15 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.search_arguments import RowArguments, takes_arguments
 from swsearch.words import counted
 
 
+@takes_arguments
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest finished one: latest.")],
+    *,
+    rows: RowArguments,
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
@@ -28,7 +32,7 @@ def report(
     from swsearch.store.repository import HitStore
 
     refuse_collisions({"--out": out or "-"}, stores=[store])
-    chosen = get_format(format_name, options.field_list(fields))
+    chosen = get_format(format_name, options.field_list(fields), rows.rows)
     with HitStore(store) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":

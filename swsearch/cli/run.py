@@ -175,9 +175,11 @@ def _report_format(run: RunArguments) -> ReportFormat | None:
         if run.fields is not None:
             raise InputError("--fields chooses the columns of a report; name its --format")
         if run.out is None:
+            if run.rows:
+                raise InputError("--msa-… chooses the rows of a report; name its --format")
             return None
         name = "table"
-    return get_format(name, options.field_list(run.fields))
+    return get_format(name, options.field_list(run.fields), run.rows)
 
 
 def _write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:

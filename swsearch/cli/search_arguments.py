@@ -20,6 +20,7 @@ from swsearch.search import defaults
 
 if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
+    from swsearch.msa.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import Searcher
 
@@ -140,7 +141,26 @@ class SearchArguments:
 
 
 @dataclass(frozen=True)
-class RunArguments:
+class RowArguments:
+    """The conditions on the rows of a multiple alignment. Each field is an option of the same name."""
+
+    msa_coverage: options.MsaCoverage = 0.0
+    msa_query_identity: options.MsaQueryIdentity = 0.0
+    msa_max_identity: options.MsaMaxIdentity = 100
+    msa_diff: options.MsaDiff = 0
+    msa_filter_above: options.MsaFilterAbove = 0
+
+    @property
+    def rows(self) -> RowFilter:
+        """The conditions, checked."""
+        from swsearch.msa.row_filter import RowFilter
+
+        names = [field.name for field in fields(RowArguments)]
+        return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True)
+class RunArguments(RowArguments):
     """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
 
     query_format: options.QueryFormat = "auto"

@@ -34,11 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
-from swsearch.errors import InputError, ScoringError
+from swsearch.errors import InputError
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.alignment_files import MultipleAlignment
 from swsearch.pssm.rows import distinct_rows, rows_of_alignment
-from swsearch.pssm.scale import rounded_scores, scaled_scores
+from swsearch.pssm.scale import scaled_scores
 from swsearch.pssm.weights import ColumnFrequencies, column_frequencies
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
@@ -121,17 +121,10 @@ def scores_of(columns: ColumnFrequencies, codes: Codes, matrix: SubstitutionMatr
         The matrix has no ungapped λ.
     """
     lam = matrix_lambda(matrix)
-    if lam is None:
-        raise ScoringError(f"matrix {matrix.name} has no scale (λ) to estimate a profile in; choose another --matrix")
     known = codes < N_AMINO_ACIDS
-    odds = np.zeros((len(codes), N_AMINO_ACIDS))
-    if known.any():
-        odds[known] = _log_odds(columns.frequencies[known], columns.observations[known], matrix, lam)
-    if columns.observations[known].any():
-        return scaled_scores(odds, known, codes, matrix)
-    scores = matrix.scores[codes, :N_AMINO_ACIDS].astype(np.int64)
-    scores[known] = rounded_scores(odds[known] / lam)
-    return scores
+    if lam is None or not columns.observations[known].any():
+        return scaled_scores(np.zeros((len(codes), N_AMINO_ACIDS)), np.zeros(len(codes), dtype=bool), codes, matrix)
+    return scaled_scores(_log_odds(columns.frequencies, columns.observations, matrix, lam), known, codes, matrix)
 
 
 def _log_odds(frequencies: Floats, observations: Floats, matrix: SubstitutionMatrix, lam: float) -> Floats:

@@ -79,14 +79,13 @@ def scaled_scores(
     low, high = _SMALLEST_FACTOR, _LARGEST_FACTOR
     for _ in range(_FACTOR_STEPS):
         middle = (low + high) / 2
-        scores[present] = rounded_scores(middle * unrounded)
+        scores[present] = _rounded(middle * unrounded)
         low, high = (low, middle) if _mean_odds(scores, lam) > 1.0 else (middle, high)
-    scores[present] = rounded_scores(low * unrounded)
+    scores[present] = _rounded(low * unrounded)
     return scores
 
 
-def rounded_scores(scores: Floats) -> NDArray[np.int64]:
-    """The nearest integers of -127 … 127."""
+def _rounded(scores: Floats) -> NDArray[np.int64]:
     return np.clip(np.rint(scores), MIN_SCORE, MAX_SCORE).astype(np.int64)
 
 

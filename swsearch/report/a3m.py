@@ -16,29 +16,34 @@ cannot be written: a row has residues, and its query has bases.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Final, TextIO
 
 from swsearch.errors import InputError
-from swsearch.hits.cigar import GAP, gapped
-from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import identifier
-from swsearch.report.rows import shown
-from swsearch.report.text import one_line
+from swsearch.msa.row_filter import EVERY_ROW, RowFilter
+from swsearch.report.anchored_rows import hit_row, query_row, with_kept_rows
+from swsearch.sequences.alphabet import ALPHABETS
 
 SEPARATOR: Final = "\0"
 """What separates the blocks of two queries."""
-_GAPS: Final = re.compile(f"{GAP}+")
 
 
 class AnchoredReport(ABC):
-    """A report with the alignment of each query's hits, one after another, in the order of queries and ranks."""
+    """A report with the alignment of each query's hits, one after another, in the order of queries and ranks.
+
+    Parameters
+    ----------
+    rows : RowFilter
+        The conditions on the hits that have a row; those without keep their order.
+    """
 
     name: str
     binary = False
+
+    def __init__(self, rows: RowFilter = EVERY_ROW) -> None:
+        self._rows = rows
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
@@ -49,8 +54,9 @@ class AnchoredReport(ABC):
             The query was translated.
         """
         refuse_translated_query(run, self.name)
+        alphabet = ALPHABETS[run.aligned_alphabet]
         for place, query in enumerate(queries):
-            self.write_query(place, query, stream)
+            self.write_query(place, with_kept_rows(query, self._rows, alphabet), stream)
 
     @abstractmethod
     def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
@@ -77,64 +83,3 @@ def refuse_translated_query(run: RunInfo, name: str) -> None:
             f"format {name} cannot hold a search with a translated query: a row of residues does not fit a query of "
             "bases; choose blast6, pairwise or another format"
         )
-
-
-def query_row(query: QueryResult) -> str:
-    """Header and letters of the query, two lines."""
-    return f">{name_of(query.header)}\n{query_letters(query)}\n"
-
-
-def query_letters(query: QueryResult) -> str:
-    """The row of the query without its header."""
-    return _residues(query.letters).upper()
-
-
-def hit_row(query: QueryResult, hit: Hit) -> str:
-    """Header and aligned letters of a hit, two lines."""
-    return f">{row_header(query, hit)}\n{aligned_letters(query, hit)}\n"
-
-
-def row_header(query: QueryResult, hit: Hit) -> str:
-    """The ten columns of a row's header.
-
-    The score is the bit score, rounded; without statistics, the raw score, and the E-value is ``NaN``. The identity is
-    cut after three decimals. The positions of a reversed subject descend.
-    """
-    alignment = hit.alignment
-    score = hit.score if hit.bits is None else int(hit.bits + 0.5)
-    identity = 1000 * alignment.identities // alignment.columns
-    evalue = "NaN" if hit.evalue is None else f"{hit.evalue:.3E}"
-    columns = [
-        name_of(hit.subject_header), score, f"{identity // 1000}.{identity % 1000:03}", evalue,
-        alignment.query_start, alignment.query_end - 1, query.length, hit.sstart - 1, hit.send - 1, hit.subject_length,
-    ]  # fmt: skip
-    return "\t".join(map(str, columns))
-
-
-def aligned_letters(query: QueryResult, hit: Hit) -> str:
-    """The row of a hit without its header.
-
-    Raises
-    ------
-    InputError
-        The stored alignment does not cover its letters.
-    """
-    alignment = hit.alignment
-    above, row = gapped(*shown(query, hit))
-    row = _residues(row).upper()
-    parts: list[str] = []
-    end = 0
-    for gap in _GAPS.finditer(above):
-        parts += (row[end : gap.start()], row[gap.start() : gap.end()].lower())
-        end = gap.end()
-    row = "".join((*parts, row[end:]))
-    return GAP * alignment.query_start + row + GAP * (query.length - alignment.query_end)
-
-
-def name_of(header: str) -> str:
-    """The identifier of a header, without control characters."""
-    return one_line(identifier(header)).replace(" ", "_")
-
-
-def _residues(letters: str) -> str:
-    return letters.replace("*", "X")

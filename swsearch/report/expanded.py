@@ -18,7 +18,8 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR, AnchoredReport, aligned_letters, name_of, query_letters, row_header
+from swsearch.report.a3m import SEPARATOR, AnchoredReport
+from swsearch.report.anchored_rows import aligned_letters, name_of, query_letters, row_header
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 

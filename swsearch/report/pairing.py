@@ -4,6 +4,9 @@ The organism of a subject is read from its header: the taxonomy id after ``OX=``
 else the name after ``OS=``. A subject without any is in no pair. Each chain has one row of an organism, its best hit.
 The alignments of all chains have the same rows in the same order, so that rows of equal number form a pair; where a
 chain has no hit of an organism, its row is a gap alone.
+
+:func:`write_pairs` writes a block for each chain, as ColabFold's server sends them, and :func:`write_complex` one
+alignment of all chains, as ``colabfold_batch`` takes it.
 """
 
 from __future__ import annotations
@@ -16,10 +19,13 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR, hit_row, query_row
+from swsearch.report.a3m import SEPARATOR
+from swsearch.report.anchored_rows import aligned_letters, hit_row, query_letters, query_row, row_header
 from swsearch.sequences.organism import header_organism, header_taxid
 
 _UNIREF_TAXID: Final = re.compile(r"(?:^|\s)TaxID=([0-9]{1,18})(?=\s|$)")
+FIRST_CHAIN: Final = 101
+"""Name of the first chain of a complex in ColabFold's files; the next ones are counted from it."""
 UNPAIRED: Final = "DUMMY"
 """Header of a row without a hit, as in the files of ColabFold's server."""
 
@@ -97,3 +103,50 @@ def write_pairs(queries: Iterable[QueryResult], stream: TextIO, *, complete: boo
         for organism in organisms:
             hit = chain.best.get(organism)
             stream.write(unpaired if hit is None else hit_row(chain.query, hit))
+
+
+def write_complex(
+    chains: Sequence[QueryResult], unpaired: Sequence[QueryResult], stream: TextIO, *, complete: bool
+) -> None:
+    """Write one alignment of all chains of a complex, in the form of ColabFold's files.
+
+    The first line has the lengths of the different chains and, after a tab, their numbers of copies (``#120,85 1,2``).
+    In the rows, the columns of the chains follow each other. First come the chains themselves, named 101, 102 …, then
+    the rows of the paired organisms, whose headers are joined by tabs, then the rows of each chain, with gaps in the
+    columns of the others. Copies of a chain are written once, and a complex of copies alone has no pairs.
+
+    Parameters
+    ----------
+    chains : sequence of QueryResult
+        In the order of the complex, with the hits that may be paired.
+    unpaired : sequence of QueryResult
+        The same chains with the hits that have a row of their own.
+    complete : bool
+        Whether an organism must have a hit in all chains; otherwise in at least two.
+    """
+    first_of: dict[str, int] = {}
+    for place, chain in enumerate(chains):
+        first_of.setdefault(query_letters(chain), place)
+    letters = list(first_of)
+    copies = [sum(query_letters(chain) == one for chain in chains) for one in letters]
+    stream.write(f"#{','.join(str(len(one)) for one in letters)}\t{','.join(map(str, copies))}\n")
+    if len(letters) > 1:
+        names = (str(FIRST_CHAIN + place) for place in range(len(letters)))
+        stream.write(">" + "\t".join(names) + "\n" + "".join(letters) + "\n")
+        _write_paired_rows([Chain.of(chains[place]) for place in first_of.values()], stream, complete=complete)
+    for place, (one, first) in enumerate(first_of.items()):
+        before = GAP * sum(map(len, letters[:place]))
+        after = GAP * sum(map(len, letters[place + 1 :]))
+        stream.write(f">{FIRST_CHAIN + place}\n{before}{one}{after}\n")
+        query = unpaired[first]
+        for hit in query.hits:
+            stream.write(f">{row_header(query, hit)}\n{before}{aligned_letters(query, hit)}{after}\n")
+
+
+def _write_paired_rows(chains: Sequence[Chain], stream: TextIO, *, complete: bool) -> None:
+    for organism in paired_organisms(chains, complete=complete):
+        hits = [chain.best.get(organism) for chain in chains]
+        pairs = list(zip((chain.query for chain in chains), hits, strict=True))
+        headers = [UNPAIRED if hit is None else row_header(query, hit) for query, hit in pairs]
+        rows = [GAP * query.length if hit is None else aligned_letters(query, hit) for query, hit in pairs]
+        stream.write(">" + "\t".join(headers) + "\n" + "".join(rows) + "\n")

@@ -11,6 +11,7 @@ from swsearch.errors import InputError
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
+    from swsearch.msa.row_filter import RowFilter
     from swsearch.report.protocol import ReportFormat
 
 _WITH_COLUMNS: Final = {
@@ -35,6 +36,8 @@ _WITHOUT_COLUMNS: Final = {
     "html": ("html", "HtmlReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
+ALIGNMENTS: Final = ("a3m", "sto", "afasta")
+"""The formats that are multiple alignments."""
 
 
 def _class_of(home: tuple[str, str]) -> Any:
@@ -77,13 +80,13 @@ def _refuse(name: str, run: RunInfo) -> None:
         from swsearch.report.sam import refuse_translated
 
         refuse_translated(run)
-    if name in ("a3m", "sto", "afasta"):
+    if name in ALIGNMENTS:
         from swsearch.report.a3m import refuse_translated_query
 
         refuse_translated_query(run, name)
 
 
-def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
+def get_format(name: str, fields: Sequence[str] | None = None, rows: RowFilter | None = None) -> ReportFormat:
     """A format by its name.
 
     Parameters
@@ -92,18 +95,30 @@ def get_format(name: str, fields: Sequence[str] | None = None) -> ReportFormat:
         One of :func:`formats`.
     fields : sequence of str, optional
         Columns (:mod:`swsearch.report.fields`); by default, those of the format.
+    rows : RowFilter, optional
+        Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
 
     Raises
     ------
     InputError
-        There is no such format or field, the columns of the format cannot be selected, or a library is not installed.
+        There is no such format or field, the columns or the rows of the format cannot be selected, or a library is not
+        installed.
     """
     if name in _WITH_COLUMNS:
+        if rows:
+            raise InputError(_no_rows(name))
         chosen: ReportFormat = _class_of(_WITH_COLUMNS[name])(fields)
         return chosen
     if name not in _WITHOUT_COLUMNS:
         raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
     if fields is not None:
         raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(_WITH_COLUMNS)}")
-    chosen = _class_of(_WITHOUT_COLUMNS[name])()
+    if rows and name not in ALIGNMENTS:
+        raise InputError(_no_rows(name))
+    report = _class_of(_WITHOUT_COLUMNS[name])
+    chosen = report(rows) if rows else report()
     return chosen
+
+
+def _no_rows(name: str) -> str:
+    return f"format {name} has no rows of an alignment to choose; give --msa-… with --format {', '.join(ALIGNMENTS)}"

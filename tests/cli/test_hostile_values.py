@@ -16,9 +16,9 @@ HUGE = "9" * 30
 ENDLESS = "9" * 5000
 WHOLE = [
     "top", "max-hsps", "dbsize", "min-score", "min-alignment-length", "min-length", "max-length", "gap-open",
-    "gap-extend", "match", "mismatch", "threads", "partition-residues", "genetic-code",
+    "gap-extend", "match", "mismatch", "threads", "partition-residues", "genetic-code", "msa-max-identity", "msa-diff",
 ]  # fmt: skip
-REAL = ["evalue", "min-bits", "min-identity", "min-query-coverage", "min-subject-coverage"]
+REAL = ["evalue", "min-bits", "min-identity", "min-query-coverage", "min-subject-coverage", "msa-coverage"]
 NO_NUMBER = ["nan", "", "x", "1.5", "1e3", "0x10", "²", ENDLESS]
 
 

@@ -105,8 +105,8 @@ def plain_frequencies(texts: list[str], min_width: int = 25) -> tuple[list[dict[
         weights = [weight / sum(weights) for weight in weights]
         f = dict.fromkeys(p, 0.0)
         for n, weight in zip(rows, weights, strict=True):
-            for a in p:
-                f[a] += weight * (p[a] if texts[n][column] not in p else texts[n][column] == a)
+            for a, usual in p.items():
+                f[a] += weight * (usual if texts[n][column] not in p else texts[n][column] == a)
         frequencies.append(f)
         diverse = sorted(kinds)[len(kinds) // 2 :]
         wanted = sum(diverse) / len(diverse)
@@ -121,11 +121,14 @@ def plain_scores(frequencies: list[dict[str, float]], observations: list[float],
     """ln(Q / p) / λ of each column and letter."""
     p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
     scores = []
-    for f, n in zip(frequencies, observations, strict=True):
+    for f, counted in zip(frequencies, observations, strict=True):
+        n = counted
         smooth = {a: (n * f[a] + 5.5 * p[a]) / (n + 5.5) for a in p}
         entropy = max(sum(q * math.log(q / p[a]) for a, q in smooth.items()), 1e-4)
         c = 0.0457 / entropy**0.8
-        n, m = (n, 500 * c / (1 - c)) if c < 1 - 1e-4 else (0.0, 30.0)
+        m = 500 * c / (1 - c)
+        if c >= 1 - 1e-4:
+            n, m = 0.0, 30.0
         expected = {a: sum(f[b] * math.exp(lam * BLOSUM62.score(b, a)) for b in p) for a in p}
         scores.append([math.log((n * f[a] / p[a] + m * expected[a]) / (n + m)) / lam for a in p])
     return scores

@@ -17,7 +17,8 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR, query_row
+from swsearch.report.a3m import SEPARATOR
+from swsearch.report.anchored_rows import query_row
 from swsearch.report.fields import identifier
 from swsearch.report.numbers import percent
 from swsearch.report.pairing import organism_of, write_pairs

@@ -1,0 +1,60 @@
+// Bindings of simd/msa: functions of alignments as arrays of codes, for swsearch/msa, which describes them.
+
+#include "common/python.hpp"
+#include "msa/effective_number.hpp"
+#include "msa/rows.hpp"
+#include "msa/selection.hpp"
+
+namespace swsearch {
+void bind_msa(nb::module_& module);
+
+namespace {
+
+constexpr int kMaxKinds = 32;
+
+std::uint8_t checked_kinds(int n_kinds) {
+    check_that(n_kinds >= 1 && n_kinds <= kMaxKinds, "n_kinds ranges from 1 to 32");
+    return static_cast<std::uint8_t>(n_kinds);
+}
+
+void select_rows(const Array& codes_array, const Array& order_array, int n_kinds, int max_identity, int min_identity,
+                 std::int64_t at_least, const OutputArray& taken_array) {
+    const auto codes = view_of<const std::uint8_t, 2>(codes_array, "codes");
+    const auto order = view_of<const std::uint32_t>(order_array, "order");
+    const auto taken = view_of<std::uint8_t>(taken_array, "taken");
+    check_that(taken.length == codes.length, "taken and codes differ in length");
+    check_that(max_identity >= 0 && max_identity <= 100, "max_identity ranges from 0 to 100");
+    check_that(min_identity >= 0, "min_identity is negative");
+    check_that(at_least >= 0, "at_least is negative");
+    const std::uint8_t kinds = checked_kinds(n_kinds);
+    for (const std::uint32_t row : order) check_that(row < codes.length, "order has a number that is not a row");
+    const nb::gil_scoped_release no_lock;
+    const msa::Rows rows(codes.data, codes.length, codes.columns, kinds);
+    for (const std::uint32_t row : order) {
+        if (rows[row].residues == 0 && row != order[0]) throw std::invalid_argument("a row of order has no residue");
+    }
+    msa::select(rows, order.data, order.length, {max_identity, min_identity, at_least}, taken.data);
+}
+
+double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
+    const auto codes = view_of<const std::uint8_t, 2>(codes_array, "codes");
+    const std::uint8_t kinds = checked_kinds(n_kinds);
+    check_threads(n_threads);
+    const nb::gil_scoped_release no_lock;
+    return msa::effective_number({codes.data, codes.length, codes.columns, kinds}, n_threads);
+}
+
+}  // namespace
+
+void bind_msa(nb::module_& module) {
+    module.def("select_rows", &select_rows, "codes"_a, "order"_a, "n_kinds"_a, "max_identity"_a, "min_identity"_a,
+               "at_least"_a, "taken"_a,
+               "Write 1 for the rows of an alignment that are not too similar to each other.\n\n"
+               "Parameters: codes uint8 (n_rows, n_columns), codes below n_kinds are residues; order uint32, the rows "
+               "that are offered, the query first, none of the others without residues; max_identity percent; at_least "
+               "rows in each window of columns, or 0, and min_identity, the limit to begin with; taken uint8 (n_rows,).");
+    module.def("effective_number", &effective_number, "codes"_a, "n_kinds"_a, "n_threads"_a,
+               "The effective number of sequences (Neff) of an alignment, uint8 (n_rows, n_columns).");
+}
+
+}  // namespace swsearch

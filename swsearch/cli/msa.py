@@ -1,0 +1,262 @@
+"""``swsearch msa``: deep multiple alignments for structure prediction, from one or several databases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from swsearch.cli import options
+from swsearch.cli.search_arguments import RowArguments, takes_arguments
+from swsearch.errors import InputError
+from swsearch.search import defaults
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.hits.result import QueryResult
+    from swsearch.msa.row_filter import RowFilter
+    from swsearch.report.a3m import AnchoredReport
+    from swsearch.run.deep_alignments import DeepAlignment
+    from swsearch.search.options import SearchOptions
+    from swsearch.search.searcher import Searcher
+    from swsearch.sequences.record import SequenceRecord
+
+PAIRINGS: Final = ("none", "complete", "greedy")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._+-]+")
+_LONGEST_NAME: Final = 100
+
+
+@dataclass(frozen=True)
+class MsaRowArguments(RowArguments):
+    """The conditions on rows with the defaults of ColabFold's server."""
+
+    msa_max_identity: options.MsaMaxIdentity = 95
+    msa_diff: options.MsaDiff = 3000
+    msa_filter_above: options.MsaFilterAbove = 1000
+
+
+@dataclass(frozen=True)
+class MsaSearchArguments:
+    """The options of the searches of an alignment and of the machine. Each field is an option of the same name."""
+
+    evalue: options.Evalue = 0.1
+    top: options.Top = 10_000
+    matrix: options.Matrix = None
+    gap_open: options.GapOpen = None
+    gap_extend: options.GapExtend = None
+    mask: options.Mask = defaults.MASK
+    mask_mode: options.MaskMode = defaults.MASK_MODE
+    composition: options.Composition = defaults.COMPOSITION
+    exclude: options.Exclude = None
+    taxid: options.Taxid = None
+    taxid_map: options.TaxidMap = None
+    taxonomy: options.Taxonomy = None
+    engine: options.Engine = "auto"
+    threads: options.Threads = None
+    devices: options.Devices = None
+    quiet: options.Quiet = False
+
+    @property
+    def asked(self) -> SearchOptions:
+        """The options of the search of the first database, checked."""
+        from swsearch.search.options import SearchOptions
+
+        names = {field.name for field in fields(SearchOptions)} & {field.name for field in fields(self)}
+        return SearchOptions(**{name: getattr(self, name) for name in names})
+
+    @property
+    def files(self) -> list[str]:
+        """The files that these options refer to; a matrix may be a file or a name."""
+        named = (self.matrix, self.exclude, self.taxid_map, self.taxonomy)
+        return [path for path in named if path is not None]
+
+
+@takes_arguments
+def msa(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="QUERY… DB…", help="Query files, - is stdin; then one or more databases made by `swsearch index`."
+        ),
+    ],
+    *,
+    pair: Annotated[
+        str,
+        typer.Option(
+            help="The queries are the chains of a complex: its rows are pairs of hits from one organism (OX=), which "
+            "has hits for all chains (complete) or at least two (greedy); then the hits of each chain. [none]",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = PAIRINGS[0],
+    format_name: Annotated[
+        str, typer.Option("--format", help="a3m, sto or afasta.", rich_help_panel=options.OUTPUT)
+    ] = "a3m",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="File for the alignments, or a folder for a file of each query: it exists, or its name ends with /. "
+            "[stdout]",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
+    search: MsaSearchArguments,
+    row_arguments: MsaRowArguments,
+) -> None:
+    """Make a deep multiple alignment of each query, for structure prediction and families.
+
+    The hits of the databases follow each other, and no row is repeated. Alignments of many rows are reduced to diverse
+    ones, as on ColabFold's server. Nothing is stored.
+
+    Example: swsearch msa query.fasta uniref.db environmental.db --out query.a3m
+
+    Example: swsearch msa queries.fasta uniref.db --out alignments/
+
+    Example: swsearch msa chains.fasta uniref.db --pair complete --out complex.a3m
+    """
+    paths, databases = _split(files)
+    rows = row_arguments.rows
+    report = _report(format_name, pair)
+    folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
+    if folder is not None and pair != PAIRINGS[0]:
+        raise InputError(f"--out {out}: a complex has one alignment; name a file")
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.output_files import text_file
+    from swsearch.report.pairing import write_complex
+    from swsearch.run.deep_alignments import deep_alignments
+
+    inputs = [*paths, *search.files]
+    if folder is None:
+        refuse_collisions({"--out": out or "-"}, inputs=inputs, databases=databases)
+    with ExitStack() as stack:
+        searchers, queries = _opened(paths, databases, search, stack)
+        files_of_queries = _files_of_queries(queries, folder, format_name)
+        for path in files_of_queries:
+            refuse_collisions({"--out": path}, inputs=inputs, databases=databases)
+        if not search.quiet:
+            for line in (searchers[0].engine_choice, *searchers[0].notes):
+                say(line)
+        cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
+        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
+        names = [Path(path).name for path in databases]
+        finish = _Finish(searchers[0], names, rows, None if search.quiet else say)
+        found = deep_alignments(queries, searchers, progress.advance)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            for alignment, path in zip(found, files_of_queries, strict=True):
+                with text_file(path, "--out") as stream:
+                    report.write_query(0, finish(alignment), stream)
+            return
+        with result_stream(None if out is None else Path(out)) as stream:
+            if pair != PAIRINGS[0]:
+                chains = list(found)
+                unpaired = [finish(alignment) for alignment in chains]
+                write_complex([one.query for one in chains], unpaired, stream, complete=pair == "complete")
+            else:
+                for place, alignment in enumerate(found):
+                    report.write_query(place, finish(alignment), stream)
+
+
+class _Finish:
+    """The rows that an alignment keeps, and a line about it for the user."""
+
+    def __init__(
+        self, searcher: Searcher, names: Sequence[str], rows: RowFilter, say: Callable[[str], None] | None
+    ) -> None:
+        self._alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
+        self._threads = searcher.threads
+        self._names = names
+        self._rows = rows
+        self._say = say
+
+    def __call__(self, alignment: DeepAlignment) -> QueryResult:
+        """The query with the hits that have a row."""
+        from swsearch.report.anchored_rows import with_kept_rows
+        from swsearch.run.deep_alignments import distinct
+
+        kept = with_kept_rows(distinct(alignment.query), self._rows, self._alphabet)
+        if self._say is not None:
+            self._say(self._summary(alignment, kept))
+        return kept
+
+    def _summary(self, alignment: DeepAlignment, kept: QueryResult) -> str:
+        from swsearch.msa.diversity import effective_number, mean_kinds
+        from swsearch.report.anchored_rows import alignment_codes, n_kinds, name_of
+
+        codes, kinds = alignment_codes(kept, self._alphabet), n_kinds(self._alphabet)
+        of_each = zip(self._names, alignment.n_subjects, strict=True)
+        sources = ", ".join(f"{counted(n, 'subject')} in {name}" for name, n in of_each)
+        neff = effective_number(codes, kinds, self._threads)
+        diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"
+        return f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}), {diversity}"
+
+
+def _split(files: list[str]) -> tuple[list[str], list[str]]:
+    """The query files, and the databases: the arguments from the first one that is a database on, or else the last."""
+    from swsearch.database.format import CATALOGUE
+
+    known = [place for place, path in enumerate(files) if (Path(path) / CATALOGUE).is_file()]
+    first = known[0] if known else len(files) - 1
+    if first < 1:
+        raise typer.BadParameter("give at least one query file and then the databases")
+    return files[:first], files[first:]
+
+
+def _report(format_name: str, pair: str) -> AnchoredReport:
+    from swsearch.report.registry import ALIGNMENTS, get_format
+
+    if pair not in PAIRINGS:
+        raise InputError(f"--pair {pair!r}: choose {', '.join(PAIRINGS)}")
+    if format_name not in ALIGNMENTS:
+        raise InputError(f"--format {format_name!r}: an alignment is written as {', '.join(ALIGNMENTS)}")
+    if pair != PAIRINGS[0] and format_name != "a3m":
+        raise InputError(f"--format {format_name}: a complex is written as a3m; leave --pair or --format out")
+    return cast("AnchoredReport", get_format(format_name))
+
+
+def _opened(
+    paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack
+) -> tuple[list[Searcher], list[SequenceRecord]]:
+    """The searchers of the databases, and the queries, checked."""
+    from swsearch.run.deep_alignments import refuse_mixed_databases
+    from swsearch.run.surveys import survey
+    from swsearch.search.api import open_searcher
+    from swsearch.search.query_file import QueryFiles
+    from swsearch.sequences.record import SequenceRecord
+
+    files = QueryFiles.of(paths, "fasta")
+    searchers = []
+    for database in databases:
+        opened = open_searcher(
+            database,
+            search.asked,
+            engine=search.engine,
+            threads=search.threads,
+            devices=options.device_list(search.devices),
+        )
+        searchers.append(stack.enter_context(opened))
+    refuse_mixed_databases(searchers)
+    for searcher in searchers:
+        survey(files, searcher, skip_refused=False)
+    records = files.records(searchers[0].scheme, searchers[0].needs)
+    return searchers, [record for record in records if isinstance(record, SequenceRecord)]
+
+
+def _files_of_queries(queries: Sequence[SequenceRecord], folder: Path | None, format_name: str) -> list[Path]:
+    """A file for each query, named by its identifier."""
+    if folder is None:
+        return []
+    names: dict[str, str] = {}
+    for query in queries:
+        first = name = _UNSAFE.sub("_", query.identifier).strip("._")[:_LONGEST_NAME] or "unnamed"
+        number = 2
+        while name.lower() in names:  # some file systems ignore case
+            name, number = f"{first}~{number}", number + 1
+        names[name.lower()] = name
+    return [folder / f"{name}.{format_name}" for name in names.values()]

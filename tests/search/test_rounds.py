@@ -1,0 +1,340 @@
+"""Iterated searches: which subjects enter when, and that nothing but the queries and the options decides it.
+
+Expected values: rounds composed by hand of single searches, and invented families whose distant members a plain search
+misses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import InputError, ScoringError
+from swsearch.hits.result import QueryResult
+from swsearch.pssm.estimation import estimate_scores
+from swsearch.pssm.rows import anchored_rows
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
+from swsearch.run import run_search
+from swsearch.scoring.matrix import named_matrix
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import QueryFiles, QueryRecords
+from swsearch.search.rounds import reported
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+from swsearch.store.repository import HitStore
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.support import random_codes, random_protein
+
+LENGTH = 90
+N_OTHERS = 400
+
+
+def relatives(rng: np.random.Generator, base: np.ndarray, names: str, shares: list[float]) -> Iterator[tuple[str, str]]:
+    """Sequences in which a share of the positions differs from ``base``; conserved positions differ less."""
+    conserved = rng.random(len(base)) < 0.35
+    for number, share in enumerate(shares):
+        changed = rng.random(len(base)) < np.where(conserved, share / 4, share)
+        member = base.copy()
+        member[changed] = random_protein(rng, int(changed.sum()))
+        yield f"{names}{number}", PROTEIN.decode(np.concatenate((random_protein(rng, 8), member)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three families of near and distant members among unrelated proteins; a query of each, and one without any."""
+    rng = np.random.default_rng(17)
+    path = tmp_path_factory.mktemp("rounds")
+    queries, subjects = [], []
+    for family in "abc":
+        base = random_protein(rng, LENGTH)
+        shares = [0.4] * 4 + [0.7] * 8 + [0.95] * 10
+        subjects += list(relatives(rng, base, family, shares))
+        queries.append((f"query_{family}", PROTEIN.decode(base)))
+    queries.insert(1, ("lonely", PROTEIN.decode(random_protein(rng, LENGTH))))
+    others = ((f"other{n}", int(length)) for n, length in enumerate(rng.integers(30, 150, N_OTHERS)))
+    subjects += [(name, PROTEIN.decode(random_protein(rng, length))) for name, length in others]
+    (path / "q.fasta").write_text("".join(f">{name} given\n{letters}\n" for name, letters in queries))
+    (path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
+    swsearch.build_database(path / "s.fasta", path / "s.db")
+    return path
+
+
+def records(folder: Path) -> list[SequenceRecord]:
+    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, SearchOptions())
+        found = QueryFiles.of([folder / "q.fasta"], "auto").records(searcher.scheme, searcher.needs)
+        return [record for record in found if isinstance(record, SequenceRecord)]
+
+
+def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> list[QueryResult]:
+    threads = options.pop("threads", 1)
+    partition_residues = options.pop("partition_residues", None)
+    with PackedDatabase.open(folder / "s.db") as database, engine or CpuEngine(threads) as opened:
+        chosen = SearchOptions(**options)
+        searcher = Searcher(database, opened, chosen, threads=threads, partition_residues=partition_residues)
+        return list(searcher.search(records(folder)))
+
+
+def comparable(results: list[QueryResult]) -> list[object]:
+    """Everything but the times."""
+    return [replace(result, stats=None) for result in results]  # type: ignore[arg-type]
+
+
+def names(result: QueryResult, evalue: float = 0.001) -> set[str]:
+    return {hit.subject_id for hit in result.hits if hit.evalue is not None and hit.evalue <= evalue}
+
+
+# --- what is found ---
+
+
+def test_distant_members_are_found_in_later_rounds(folder):
+    """Source: the families that the fixture planted; a first round misses some of their members."""
+    first, second, third = (search(folder, top=100, iterations=n) for n in (1, 2, 3))
+    for query, family in ((0, "a"), (2, "b"), (3, "c")):
+        assert names(first[query]) < names(second[query]) <= names(third[query])
+        assert all(name.startswith(family) for name in names(third[query]))
+        entered = {hit.subject_id: hit.round for hit in third[query].hits}
+        assert {name for name, found in entered.items() if found == 1} == names(first[query])
+        assert {name for name, found in entered.items() if found in (1, 2)} == names(second[query])
+        assert set(entered.values()) <= {0, 1, 2, 3}
+        assert third[query].pssm is not None
+    lonely = third[1]
+    assert (lonely.n_rounds, lonely.converged, lonely.pssm) == (1, True, None)
+    assert comparable([replace(lonely, converged=False)]) == comparable([first[1]])
+
+
+def test_rounds_end_when_nothing_new_is_found(folder):
+    many = search(folder, top=100, iterations=30)
+    for result in many:
+        assert result.converged
+        assert result.n_rounds < 30
+        last = max((hit.round for hit in result.hits), default=0)
+        assert last < result.n_rounds
+        if result.n_rounds > 1:
+            again = search(folder, top=100, iterations=result.n_rounds)[result.number]
+            assert comparable([again]) == comparable([result])
+            assert not search(folder, top=100, iterations=result.n_rounds - 1)[result.number].converged
+
+
+def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
+    """Source: single searches, whose hits are made into the next profile by hand."""
+    matrix = named_matrix("BLOSUM62")
+    options = SearchOptions(top=1000, evalue=5.0)
+    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, options)
+        for expected in search(folder, top=1000, evalue=5.0, iterations=3, inclusion_evalue=0.01):
+            given = records(folder)[expected.number]
+            query = given
+            for _ in range(expected.n_rounds):
+                (result,) = searcher.search([query])
+                included = [hit for hit in result.hits if hit.evalue is not None and hit.evalue <= 0.01]
+                rows = np.concatenate((given.codes[None, :], anchored_rows(len(given), included)))
+                scores = with_other_letters(estimate_scores(rows, given.codes, matrix), given.codes, matrix)
+                query = PositionSpecificQuery(given.header, given.codes, PROTEIN, scores)
+            assert [replace(hit, round=0) for hit in expected.hits] == list(result.hits)
+            assert expected.pssm == result.pssm
+            assert expected.n_passed == result.n_passed
+
+
+# --- what has no influence ---
+
+
+@pytest.mark.parametrize("ties", ["cut", "all"])
+def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
+    long = search(folder, top=1000, iterations=3)
+    short = search(folder, top=3, iterations=3, ties=ties)
+    for whole, part in zip(long, short, strict=True):
+        assert list(part.hits) == list(reported(whole.hits, 3, ties))
+        assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
+            whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("top", [2, 1000])
+def test_a_search_without_a_cut_has_the_same_rounds(folder, top):
+    usual = search(folder, top=1000, iterations=3)
+    for whole, result in zip(usual, search(folder, top=top, evalue=math.inf, iterations=3), strict=True):
+        assert (result.n_rounds, result.pssm) == (whole.n_rounds, whole.pssm)
+        n_common = min(top, len(whole.hits))
+        assert result.hits[:n_common] == whole.hits[:n_common]
+        assert len(result.hits) == min(top, result.n_passed)
+
+
+class SmallGroups(CpuEngine):
+    """An engine that takes two short queries at a time."""
+
+    profiles_per_call = 2
+    rows_per_call = 2 * LENGTH
+
+
+@pytest.mark.parametrize("changed", ["threads", "partitions", "groups", "reference"])
+def test_threads_partitions_groups_and_engines_do_not_matter(folder, changed):
+    options: dict[str, Any] = {"top": 30, "iterations": 3}
+    expected = search(folder, **options)
+    engine: ScoreEngine | None = None
+    if changed == "threads":
+        options["threads"] = 3
+    elif changed == "partitions":
+        options["partition_residues"] = 4000
+    elif changed == "groups":
+        engine = SmallGroups(1)
+    else:
+        engine = ReferenceEngine()
+    assert comparable(search(folder, engine, **options)) == comparable(expected)
+
+
+def test_the_cuda_engine_has_the_same_rounds(tmp_path):
+    """Two groups at a time on an emulated device, whose subjects are few and short."""
+    rng = np.random.default_rng(23)
+    base = random_codes(rng, 40)
+    subjects = [*relatives(rng, base, "a", [0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.65])]
+    subjects += [(f"other{n}", PROTEIN.decode(random_protein(rng, 30))) for n in range(40)]
+    (tmp_path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
+    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
+    query, other = PROTEIN.decode(base), PROTEIN.decode(random_protein(rng, 30))
+    (tmp_path / "q.fasta").write_text(f">q\n{query}\n>other\n{other}\n>again\n{query[3:]}\n")
+
+    class Groups(CudaEngine):
+        profiles_per_call = 1
+
+    options: dict[str, Any] = {"top": 10, "iterations": 3, "inclusion_evalue": 0.01}
+    expected = search(tmp_path, **options)
+    assert expected[0].n_rounds > 1
+    assert comparable(search(tmp_path, Groups(EmulatedDevice()), **options)) == comparable(expected)
+
+
+def test_a_resumed_run_has_the_same_results(folder, tmp_path):
+    """Interrupted after two queries; the others are searched later, and the stored ones are read again."""
+    options = SearchOptions(top=30, iterations=3)
+    expected = search(folder, top=30, iterations=3)
+    queries = QueryRecords(records(folder))
+    with (
+        HitStore(tmp_path / "hits.sqlite", create=True) as store,
+        PackedDatabase.open(folder / "s.db") as database,
+        CpuEngine(1) as engine,
+    ):
+        searcher = Searcher(database, engine, options)
+
+        def stop(outcome: Any) -> None:
+            if outcome.n_done == 2:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run_search(queries, searcher, store=store, on_query_done=stop)
+        outcome = run_search(queries, searcher, store=store, resume="latest")
+        assert (outcome.n_before, outcome.n_done) == (2, 2)
+        assert outcome.run_id is not None
+        assert comparable(list(store.queries(outcome.run_id))) == comparable(expected)
+
+
+# --- other options ---
+
+
+def test_progress_counts_the_cells_of_all_rounds(folder):
+    """Rounds that a converged query does not need are counted when it ends."""
+    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+        searcher = Searcher(database, engine, SearchOptions(iterations=4))
+        counted: list[int] = []
+        results = list(searcher.search(records(folder), counted.append))
+        one_round = LENGTH * database.n_residues
+        assert sum(counted) == sum(map(searcher.cells, records(folder))) == 4 * 4 * one_round
+        assert [result.stats.cells for result in results] == [result.n_rounds * one_round for result in results]
+
+
+def test_masked_positions_stay_masked_in_all_rounds(folder, tmp_path):
+    """A hard mask keeps the scores of X; a soft mask finds no subject in any round, but aligns."""
+    for record in records(folder)[:1]:
+        letters = record.letters[:45] + record.letters[45:].lower()
+        (tmp_path / "q.fasta").write_text(f">{record.header}\n{letters}\n")
+    for name in ("s.fasta", "s.db"):
+        (tmp_path / name).symlink_to(folder / name)
+    (hard,) = search(tmp_path, top=50, iterations=3, mask="lower", mask_mode="hard")
+    assert hard.pssm is not None
+    assert (hard.pssm.scores[45:] == named_matrix("BLOSUM62").scores[PROTEIN.code("X"), :20]).all()
+    (soft,) = search(tmp_path, top=50, iterations=3, mask="lower")
+    assert soft.pssm is not None
+    assert soft.letters == letters
+    assert (soft.pssm.scores[45:] != named_matrix("BLOSUM62").scores[PROTEIN.code("X"), :20]).any()
+    assert max(hit.alignment.query_end for hit in soft.hits) == LENGTH
+
+
+def test_the_composition_is_corrected_in_all_rounds(tmp_path):
+    """A family rich in glutamate: unrelated proteins that are rich in it too score less, also with the profile."""
+    rng = np.random.default_rng(29)
+
+    def rich(length: int) -> np.ndarray:
+        return np.where(rng.random(length) < 0.45, PROTEIN.code("E"), random_protein(rng, length)).astype(np.uint8)
+
+    base = rich(LENGTH)
+    subjects = [*relatives(rng, base, "a", [0.2] * 5)]
+    subjects += [(f"rich{n}", PROTEIN.decode(rich(80))) for n in range(30)]
+    subjects += [(f"other{n}", PROTEIN.decode(random_protein(rng, 80))) for n in range(300)]
+    (tmp_path / "s.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in subjects))
+    (tmp_path / "q.fasta").write_text(f">q\n{PROTEIN.decode(base)}\n")
+    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
+    options: dict[str, Any] = {"top": 500, "iterations": 2, "inclusion_evalue": 1e-9}
+    (plain,), (corrected,) = search(tmp_path, **options), search(tmp_path, composition="bias", **options)
+    assert plain.n_rounds == corrected.n_rounds == 2
+    assert names(corrected, 1e-9) == {f"a{n}" for n in range(5)} < names(plain, 1e-9)
+    before, after = ({hit.subject_id: hit.score for hit in one.hits} for one in (plain, corrected))
+    lower = [before[name] - score for name, score in after.items() if name.startswith("rich")]
+    assert len(lower) >= 10
+    assert sum(lower) >= 10 * len(lower)
+
+
+def test_conditions_on_alignments_also_decide_what_is_included(folder):
+    """By their meaning: a subject that is not reported is not part of the profile."""
+    strict = search(folder, top=1000, iterations=3, min_query_coverage=80.0)
+    for result in strict:
+        assert all(hit.alignment.query_end - hit.alignment.query_start >= 0.8 * LENGTH for hit in result.hits)
+    assert strict[0].pssm != search(folder, top=1000, iterations=3)[0].pssm
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iterations": 0}, "--iterations 0: choose a whole number, 1 to 100"),
+        ({"iterations": 101}, "--iterations 101"),
+        ({"inclusion_evalue": 0.01}, "--inclusion-evalue 0.01 is for iterated searches"),
+        ({"iterations": 2, "inclusion_evalue": 0.0}, "--inclusion-evalue 0.0: choose a number above 0"),
+        ({"iterations": 2, "inclusion_evalue": math.nan}, "--inclusion-evalue nan"),
+        ({"iterations": 2, "inclusion_evalue": 11.0}, "--inclusion-evalue 11 is above --evalue 10"),
+        ({"iterations": 2, "translate": "query"}, "no profile is made of a translated query"),
+        ({"iterations": 2, "gap_open": 3}, "there are no E-values to include by"),
+    ],
+)
+def test_what_cannot_be_iterated_is_refused(folder, options, message):
+    with pytest.raises(InputError, match=message):
+        search(folder, **options)
+
+
+def test_a_matrix_without_a_scale_cannot_be_iterated(folder, tmp_path):
+    letters = "ARNDCQEGHILKMFPSTWYVX"
+    table = "\n".join([" ".join(letters), *(f"{a} {' '.join(['1'] * 21)}" for a in letters)])
+    (tmp_path / "flat").write_text(table + "\n")
+    with pytest.raises(ScoringError, match="no profile can be estimated"):
+        search(folder, iterations=2, matrix=str(tmp_path / "flat"))
+
+
+def test_a_search_with_dna_cannot_be_iterated(tmp_path):
+    (tmp_path / "s.fasta").write_text(">s\nACGTACGTACGT\n")
+    swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db", alphabet=DNA)
+    with (
+        PackedDatabase.open(tmp_path / "s.db") as database,
+        CpuEngine(1) as engine,
+        pytest.raises(InputError, match="only searches with proteins can be iterated"),
+    ):
+        Searcher(database, engine, SearchOptions(iterations=2))
