@@ -5,11 +5,12 @@
 Domains of four lengths are searched in the domains and the background proteins with ``--iterations 3``. The profiles of
 the last rounds are those of real families: only domains whose profile was made of at least ten sequences are used. Each
 profile, and the domain itself without a profile, is then searched in two databases without homologues: random residues
-of natural composition, and the background proteins with their residues shuffled.
+of natural composition, and the background proteins with their residues shuffled; both without and with the correction
+of ``--composition bias``.
 
 Writes ``benchmarks/results/profile-calibration.json``: the mean number of hits per query with an E-value up to 0.01,
-0.1, 1 and 10, which equals the E-value if E-values are calibrated; and the relative standard error of that mean by
-chance, from the number of hits.
+0.1, 1 and 10, which equals the E-value if E-values are calibrated, and the number of hits of the query with the most.
+A mean of n hits over q queries has a relative standard error of 1 / sqrt(n q) by chance.
 
 Engine: the CPU engine. Scores are exact, so the numbers do not depend on the machine.
 """
@@ -21,6 +22,7 @@ import json
 import os
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.pssm.scale import query_lambda
+from swsearch.query.composition import corrected_profile, corrected_scores
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.background import background
@@ -38,6 +41,7 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
+from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes
 
 THRESHOLDS = (0.01, 0.1, 1.0, 10.0)
@@ -87,24 +91,23 @@ def random_databases(proteins: list[SequenceRecord]) -> dict[str, list[Codes]]:
 
 
 def count(profiles: list[QueryProfile], lengths: list[int], subjects: list[Codes]) -> dict[str, object]:
-    """Mean numbers of hits of the profiles, and their standard errors."""
+    """Mean and largest numbers of hits of the profiles."""
     statistics = find_statistics(SCHEME)
     assert isinstance(statistics, Statistics)
     partition = Partition.pack(subjects)
     sizes = np.array([codes.size for codes in subjects])
     distinct, residues = np.unique(sizes), int(sizes.sum())
-    counts = np.zeros(len(THRESHOLDS), dtype=np.int64)
+    counts: list[list[int]] = []
     with CpuEngine(max(1, (os.cpu_count() or 2) // 2)) as engine:
         for profile, length in zip(profiles, lengths, strict=True):
             floor = statistics.min_score(max(THRESHOLDS), length, distinct, residues)
             (block,) = engine.score([profile], partition, [floor])
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
-            counts += [np.count_nonzero(evalue <= threshold) for threshold in THRESHOLDS]
+            counts.append([int(np.count_nonzero(evalue <= threshold)) for threshold in THRESHOLDS])
+    table = np.array(counts)
     return {
-        "hits": {str(x): round(int(n) / len(profiles), 3) for x, n in zip(THRESHOLDS, counts, strict=True)},
-        "relative error": {
-            str(x): round(float(1 / np.sqrt(max(1, n))), 3) for x, n in zip(THRESHOLDS, counts, strict=True)
-        },
+        "hits": dict(zip(map(str, THRESHOLDS), table.mean(axis=0).round(3).tolist(), strict=True)),
+        "most": dict(zip(map(str, THRESHOLDS), table.max(axis=0).tolist(), strict=True)),
     }
 
 
@@ -121,15 +124,23 @@ def main() -> None:
         database = Path(folder) / "all.db"
         swsearch.build_database([options.domains, options.background], database)
         chosen = families(domains, database, options.queries, options.iterations)
+    lam = matrix_lambda(SCHEME.matrix)
+    assert lam is not None
     rows: dict[str, object] = {}
     for name, subjects in random_databases(proteins).items():
         for length, pairs in chosen.items():
             lengths = [len(record) for record, _ in pairs]
             scales = [query_lambda(profile.scores[:, : len(background(PROTEIN))]) or 0.0 for _, profile in pairs]
+            plain = [sequence_profile(record.codes, SCHEME) for record, _ in pairs]
+            corrected = [corrected_profile(record.codes, SCHEME.matrix, SCHEME.gap, lam) for record, _ in pairs]
+            profiles = [profile.profile(SCHEME.gap) for _, profile in pairs]
+            unbiased = [replace(one, table=corrected_scores(one.table, SCHEME.matrix, lam)) for one in profiles]
             rows[f"{name}, length {length}"] = row = {
                 "queries": len(pairs),
-                "plain": count([sequence_profile(record.codes, SCHEME) for record, _ in pairs], lengths, subjects),
-                "profiles": count([profile.profile(SCHEME.gap) for _, profile in pairs], lengths, subjects),
+                "plain": count(plain, lengths, subjects),
+                "plain, bias": count(corrected, lengths, subjects),
+                "profiles": count(profiles, lengths, subjects),
+                "profiles, bias": count(unbiased, lengths, subjects),
                 "lambda of the profiles": {
                     "mean": round(float(np.mean(scales)), 4),
                     "sd": round(float(np.std(scales)), 4),
