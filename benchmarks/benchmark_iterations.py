@@ -1,0 +1,425 @@
+"""Sensitivity and errors of iterated profile searches on SCOPe40, beside psiblast, jackhmmer and MMseqs2.
+
+    python benchmarks/benchmark_iterations.py scop40.fasta.gz background.fasta.gz --work build/iterations [--tools …]
+
+A random sample of the domains is searched against all domains and the proteins of a background database, from which the
+profiles of the second and third round learn. Only hits in SCOPe40 are judged: a hit is true if the superfamily is the
+same, false if the fold differs, and ignored otherwise; the domain itself is ignored. The FASTA of the domains has
+headers ``>domain sccs …``.
+
+The E-values of the tools refer to the complete database. For the errors, they are multiplied by the share of SCOPe40 in
+it: by residues, or by sequences for HMMER, whose E-values count sequences. A calibrated tool then
+has x false hits a query at E <= x. Profiles include hits up to an E-value of 0.001 in the complete database.
+
+jackhmmer's filters end its lists at an E-value of about 0.3. Its profiles of each round are made with these filters;
+the list that is judged comes from ``hmmsearch`` with these profiles on SCOPe40 and with wider filters
+(``--F1 0.3 --F2 0.1 --F3 0.02``).
+
+hhblits of HH-suite is missing, because its database needs the states of ``cstranslate``, which translates about 440
+residues a second of CPU time: seven hours for 10.7 million residues.
+
+Finished parts of the sample are kept under ``--work``, so a run that was stopped goes on. The results are judged on the
+parts that every named tool has finished, and written to ``benchmarks/results/iterations.json``: for each tool and
+round:
+
+errors
+    Number of false hits per query with an E-value up to 0.001, 0.01, 0.1, 1 and 10.
+coverage
+    Proportion of all true pairs that precede, in the list of all hits by E-value, the points at which it has 0.1, 1 and
+    10 false hits per query; null where the list has fewer.
+sensitivity
+    Mean proportion of a query's true partners that rank before its first, and before its fifth, false hit; over queries
+    that have a partner.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import swsearch
+
+THRESHOLDS = (0.001, 0.01, 0.1, 1.0, 10.0)
+ERROR_RATES = (0.1, 1.0, 10.0)
+FALSE_HITS = (1, 5)
+ROUNDS = (1, 2, 3)
+SEED = 18
+DEEPEST_EVALUE = 1000.0
+"""Largest E-value of the lists, in the complete database, so that they contain 10 false hits per query."""
+LIST_SIZE = 30_000
+INCLUSION = 0.001
+PART = 25
+"""Number of queries in a part of the sample."""
+BACKGROUND = "background_"
+"""Beginning of the names of the background's proteins."""
+
+Lists = list[dict[str, list[tuple[str, float]]]]
+"""For each round, the hits of each query: domain and E-value."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """Files of a measurement, and the labels of the domains.
+
+    Attributes
+    ----------
+    work : Path
+        Folder of the files: ``domains.fasta``, ``all.fasta`` (with the background), ``blast.*``, ``mmseqs*``.
+    letters : dict
+        The sequence of each domain.
+    sccs : dict
+        The class of each domain.
+    residues, sequences : tuple of int
+        Of the domains, and of the complete database.
+    """
+
+    work: Path
+    letters: dict[str, str]
+    sccs: dict[str, str]
+    residues: tuple[int, int]
+    sequences: tuple[int, int]
+
+    @property
+    def all_fasta(self) -> Path:
+        return self.work / "all.fasta"
+
+    def queries(self, names: list[str], path: Path) -> Path:
+        """Write a FASTA file of domains."""
+        path.write_text("".join(f">{name}\n{self.letters[name]}\n" for name in names))
+        return path
+
+
+def records(path: Path) -> Iterator[tuple[str, str]]:
+    """Header and sequence of each record of a FASTA file."""
+    header, letters = "", []
+    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as file:
+        for line in file:
+            if line.startswith(">"):
+                if header:
+                    yield header, "".join(letters)
+                header, letters = line[1:].strip(), []
+            else:
+                letters.append(line.strip())
+    if header:
+        yield header, "".join(letters)
+
+
+def prepare(domains: Path, background: Path | None, work: Path) -> Data:
+    """The data, whose files are written unless they are there."""
+    work.mkdir(parents=True, exist_ok=True)
+    letters, sccs = {}, {}
+    for header, sequence in records(domains):
+        name, label = header.split()[:2]
+        letters[name], sccs[name] = sequence, label
+    others = [] if background is None else [sequence for _, sequence in records(background)]
+    residues = sum(map(len, letters.values()))
+    data = Data(
+        work,
+        letters,
+        sccs,
+        (residues, residues + sum(map(len, others))),
+        (len(letters), len(letters) + len(others)),
+    )
+    if not data.all_fasta.exists():
+        data.queries(list(letters), work / "domains.fasta")
+        with open(work / "writing.fasta", "w") as file:
+            file.write((work / "domains.fasta").read_text())
+            file.writelines(f">{BACKGROUND}{number}\n{sequence}\n" for number, sequence in enumerate(others))
+        os.replace(work / "writing.fasta", data.all_fasta)
+    return data
+
+
+def call(*command: object) -> str:
+    """Standard output of a program."""
+    words = [str(word) for word in command]
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+
+# --- the tools: each returns the lists of some queries ---
+
+
+def psiblast(data: Data, names: list[str], folder: Path) -> Lists:
+    """PSI-BLAST, with its default composition-based statistics. Converged queries keep the list of the last round."""
+    if not (data.work / "blast.pdb").exists():
+        call("makeblastdb", "-in", data.all_fasta, "-dbtype", "prot", "-out", data.work / "blast")
+    query = data.queries(names, folder / "query.fasta")
+    text = call(
+        "psiblast", "-query", query, "-db", data.work / "blast", "-num_iterations", ROUNDS[-1], "-num_threads", 1,
+        "-inclusion_ethresh", INCLUSION, "-evalue", DEEPEST_EVALUE, "-max_target_seqs", LIST_SIZE,
+        "-outfmt", "7 qseqid sseqid evalue",
+    )  # fmt: skip
+    lists: Lists = [{name: [] for name in names} for _ in ROUNDS]
+    name, number = "", 0
+    for line in text.splitlines():
+        if line.startswith("# Iteration: "):
+            number = int(line.split(": ")[1])
+        elif line.startswith("# Query: "):
+            name = line.split(": ")[1].split()[0]
+            for later in lists[number - 1 :]:
+                later[name] = []
+        elif line and not line.startswith(("#", "Search has")):
+            for later in lists[number - 1 :]:
+                fields = line.split("\t")
+                later[name].append((fields[1], float(fields[2])))
+    return lists
+
+
+def jackhmmer(data: Data, names: list[str], folder: Path) -> Lists:
+    """jackhmmer's profiles of each round, and hmmsearch with wider filters on the domains."""
+    lists: Lists = [{} for _ in ROUNDS]
+    for name in names:
+        query = data.queries([name], folder / "query.fasta")
+        for old in folder.glob("profile-*.hmm"):
+            old.unlink()
+        call(
+            "jackhmmer", "-N", ROUNDS[-1], "--incE", INCLUSION, "--noali", "--cpu", 0,
+            "--chkhmm", folder / "profile", "-o", "/dev/null", query, data.all_fasta,
+        )  # fmt: skip
+        for number in ROUNDS:
+            profile = folder / f"profile-{number}.hmm"
+            if not profile.exists():  # converged in the round before
+                lists[number - 1][name] = lists[number - 2][name]
+                continue
+            table = folder / "table"
+            call(
+                "hmmsearch", "--F1", 0.3, "--F2", 0.1, "--F3", 0.02, "-E", DEEPEST_EVALUE, "-Z", data.sequences[1],
+                "--noali", "--cpu", 0, "-o", "/dev/null", "--tblout", table, profile, data.work / "domains.fasta",
+            )  # fmt: skip
+            rows = [line.split() for line in table.read_text().splitlines() if not line.startswith("#")]
+            lists[number - 1][name] = [(row[0], float(row[4])) for row in rows]
+    return lists
+
+
+def mmseqs(data: Data, names: list[str], folder: Path) -> Lists:
+    """MMseqs2 at its highest sensitivity."""
+    if not (data.work / "mmseqs.dbtype").exists():
+        call("mmseqs", "createdb", data.all_fasta, data.work / "mmseqs")
+    call("mmseqs", "createdb", data.queries(names, folder / "query.fasta"), folder / "query")
+    lists: Lists = []
+    for number in ROUNDS:
+        for old in folder.glob("result*"):
+            old.unlink()
+        shutil.rmtree(folder / "temporary", ignore_errors=True)
+        call(
+            "mmseqs", "search", folder / "query", data.work / "mmseqs", folder / "result", folder / "temporary",
+            "-s", 7.5, "--num-iterations", number, "-e", DEEPEST_EVALUE, "--e-profile", INCLUSION,
+            "--max-seqs", LIST_SIZE, "--threads", 1,
+        )  # fmt: skip
+        call("mmseqs", "convertalis", folder / "query", data.work / "mmseqs", folder / "result", folder / "table",
+             "--format-output", "query,target,evalue", "--threads", 1)  # fmt: skip
+        lists.append(_table((folder / "table").read_text(), names))
+    return lists
+
+
+def _table(text: str, names: list[str]) -> dict[str, list[tuple[str, float]]]:
+    """The lists of lines of query, subject and E-value, separated by tabulators."""
+    found: dict[str, list[tuple[str, float]]] = {name: [] for name in names}
+    for line in text.splitlines():
+        query, subject, evalue = line.split("\t")
+        found[query].append((subject, float(evalue)))
+    return found
+
+
+def ours(**changes: Any) -> Callable[[Data, list[str], Path], Lists]:
+    """swsearch on the CPU engine with one thread."""
+
+    def search(data: Data, names: list[str], folder: Path) -> Lists:
+        database = data.work / "swsearch.db"
+        if not database.exists():
+            swsearch.build_database(data.all_fasta, database)
+        query = data.queries(names, folder / "query.fasta")
+        lists: Lists = []
+        for number in ROUNDS:
+            rounds = {} if number == 1 else {"iterations": number, "inclusion_evalue": INCLUSION}
+            options = swsearch.SearchOptions(top=LIST_SIZE, evalue=DEEPEST_EVALUE, **rounds, **changes)
+            found: dict[str, list[tuple[str, float]]] = {name: [] for name in names}
+            for result in swsearch.search_database(query, database, options, engine="cpu", threads=1):
+                for hit in result.hits:
+                    found[hit.query_id].append((hit.subject_id, hit.evalue))
+            lists.append(found)
+        return lists
+
+    return search
+
+
+TOOLS: dict[str, Callable[[Data, list[str], Path], Lists]] = {
+    "psiblast": psiblast,
+    "jackhmmer": jackhmmer,
+    "mmseqs": mmseqs,
+    "swsearch": ours(),
+    "swsearch bias": ours(composition="bias"),
+}
+COUNTS_SEQUENCES = ("jackhmmer",)
+
+
+def versions() -> dict[str, str]:
+    """The versions of the programs that are installed."""
+    commands = {
+        "psiblast": (("psiblast", "-version"), r"psiblast: (\S+)"),
+        "jackhmmer": (("jackhmmer", "-h"), r"HMMER (\S+)"),
+        "mmseqs": (("mmseqs", "version"), r"(\S+)"),
+    }
+    found = {"swsearch": swsearch.__version__}
+    for tool, (command, pattern) in commands.items():
+        if shutil.which(command[0]):
+            printed = subprocess.run(command, capture_output=True, text=True, check=False)
+            match = re.search(pattern, printed.stdout + printed.stderr)
+            found[tool] = match[1].rstrip(":") if match else "unknown"
+    return found
+
+
+def commit() -> str:
+    """The commit of the checkout."""
+    return call("git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD").strip()
+
+
+def processor() -> str:
+    """The model of the CPU."""
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    match = re.search(r"model name\s*: (.+)", text)
+    return match[1] if match else platform.processor()
+
+
+# --- judgement ---
+
+
+def judge(data: Data, lists: Lists, share: float) -> list[dict[str, object]]:
+    """Errors, coverage and sensitivity of each round."""
+    members: dict[str, int] = {}
+    for label in data.sccs.values():
+        superfamily = label.rsplit(".", 1)[0]
+        members[superfamily] = members.get(superfamily, 0) + 1
+    judged: list[dict[str, object]] = []
+    for found in lists:
+        rows: list[tuple[float, bool, bool]] = []
+        before: list[list[float]] = []
+        n_true = 0
+        for query, hits in found.items():
+            superfamily = data.sccs[query].rsplit(".", 1)[0]
+            fold = superfamily.rsplit(".", 1)[0]
+            best: dict[str, float] = {}
+            for subject, evalue in hits:
+                if subject in data.sccs and subject != query:
+                    best[subject] = min(evalue * share, best.get(subject, np.inf))
+            listed = []
+            for subject, evalue in best.items():
+                true = data.sccs[subject].rsplit(".", 1)[0] == superfamily
+                false = data.sccs[subject].rsplit(".", 2)[0] != fold
+                listed.append((evalue, true, false))
+            listed.sort(key=lambda row: (row[0], row[1]))  # equal E-values: false hits first
+            partners = members[superfamily] - 1
+            n_true += partners
+            if partners:
+                errors = np.cumsum([row[2] for row in listed])
+                true_hits = np.array([row[1] for row in listed])
+                before.append([float(true_hits[errors < n].sum()) / partners for n in FALSE_HITS])
+            rows += listed
+        rows.sort(key=lambda row: (row[0], row[1]))
+        evalue, true, false = (np.array(column) for column in zip(*rows, strict=True))
+        errors, true_hits, n = np.cumsum(false), np.cumsum(true), len(found)
+        coverage = {
+            str(rate): round(float(true_hits[int(np.searchsorted(errors, rate * n, side="right")) - 1] / n_true), 4)
+            if errors[-1] >= rate * n
+            else None
+            for rate in ERROR_RATES
+        }
+        judged.append(
+            {
+                "errors": {str(x): round(float(false[evalue <= x].sum() / n), 4) for x in THRESHOLDS},
+                "coverage": coverage,
+                "sensitivity": dict(zip(("first", "fifth"), np.mean(before, axis=0).round(4).tolist(), strict=True)),
+            }
+        )
+    return judged
+
+
+def search_part(tool: str, data: Data, names: list[str], number: int) -> dict[str, Any]:
+    """The lists of a part of the sample, from ``--work`` or from a search."""
+    kept = data.work / f"{tool.replace(' ', '_')}-{number}.json"
+    if not kept.exists():
+        folder = data.work / f"run-{tool.replace(' ', '_')}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        began = _cpu_seconds()
+        lists = [
+            {query: [row for row in hits if row[0] in data.sccs] for query, hits in found.items()}
+            for found in TOOLS[tool](data, names, folder)
+        ]
+        kept.with_suffix(".new").write_text(json.dumps({"seconds": _cpu_seconds() - began, "lists": lists}))
+        os.replace(kept.with_suffix(".new"), kept)
+    part: dict[str, Any] = json.loads(kept.read_text())
+    return part
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and of the programs that it has called."""
+    called = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + called.ru_utime + called.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("domains", type=Path)
+    parser.add_argument("background", type=Path, nargs="?")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the files of the tools")
+    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--judge", action="store_true", help="search nothing; judge the parts that are finished")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "iterations.json")
+    options = parser.parse_args()
+    data = prepare(options.domains, options.background, options.work)
+    rng = np.random.default_rng(SEED)
+    sample = [list(data.sccs)[index] for index in rng.choice(len(data.sccs), options.queries, replace=False).tolist()]
+    parts = [sample[start : start + PART] for start in range(0, len(sample), PART)]
+    tools = options.tools.split(",")
+    finished = 0
+    for number, names in enumerate(parts):
+        if options.judge:
+            if not all((data.work / f"{tool.replace(' ', '_')}-{number}.json").exists() for tool in tools):
+                break
+        else:
+            for tool in tools:
+                seconds = search_part(tool, data, names, number)["seconds"]
+                print(f"part {number + 1} of {len(parts)}: {tool} {seconds:.0f} s of CPU time", flush=True)
+        finished = number + 1
+    rows: dict[str, object] = {}
+    for tool in tools:
+        held = [search_part(tool, data, parts[number], number) for number in range(finished)]
+        lists = [{q: hits for part in held for q, hits in part["lists"][r - 1].items()} for r in ROUNDS]
+        counted = data.sequences if tool in COUNTS_SEQUENCES else data.residues
+        rounds = judge(data, lists, counted[0] / counted[1])
+        rows[tool] = {
+            "rounds": dict(zip(map(str, ROUNDS), rounds, strict=True)),
+            "cpu_seconds": round(sum(part["seconds"] for part in held)),
+        }
+        print(tool, json.dumps(rows[tool]))
+    background = "" if options.background is None else f" and {options.background.name}"
+    result = {
+        "data": f"{options.domains.name}{background}: {data.sequences[0]:,} of {data.sequences[1]:,} sequences and "
+        f"{data.residues[0]:,} of {data.residues[1]:,} residues are of SCOPe40",
+        "queries": f"{sum(map(len, parts[:finished]))} domains, seed {SEED}",
+        "cpu": processor(),
+        "commit": commit(),
+        "versions": versions(),
+        "tools": rows,
+    }
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
