@@ -6,6 +6,7 @@ function             takes                                                   ret
 ``open_database``    the path of a packed database                           :class:`PackedDatabase`
 ``search_database``  a query file or sequences, the path of a database,      :class:`SearchResults`, an iterator
                      search options, optionally a store for the results      of :class:`QueryResult`
+``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
 ``align``            two sequences, mode and scoring                         :class:`PairAlignment`
 ``write_report``     results, format, output path                            nothing; it writes the file
 ===================  ======================================================  ==================================
@@ -29,21 +30,24 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from swsearch.closeable import Closeable
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.msa.row_filter import RowFilter
+from swsearch.msa.row_filter import EVERY_ROW, RowFilter
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
 from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
+from swsearch.report.anchored_rows import with_kept_rows
 from swsearch.report.fields import select_fields
 from swsearch.report.registry import check_fits, get_format
 from swsearch.report.separated import default_fields
 from swsearch.run import Run, survey
+from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
+from swsearch.search import defaults
 from swsearch.search.api import open_searcher
 from swsearch.search.given_queries import Query, given_queries
 from swsearch.search.options import SearchOptions
@@ -56,6 +60,11 @@ if TYPE_CHECKING:
     import pyarrow
 
     from swsearch.store.repository import HitStore
+
+FAMILY_OPTIONS: Final = SearchOptions(
+    top=defaults.FAMILY_TOP, evalue=defaults.FAMILY_EVALUE, iterations=defaults.FAMILY_ITERATIONS
+)
+"""The options of :func:`align_families`."""
 
 
 def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
@@ -234,6 +243,73 @@ def search_database(
         results = stack.enter_context(closing(run.results()))
         next(results)  # checks the arguments and starts the first queries
         return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all())
+
+
+def align_families(
+    queries: str | os.PathLike[str] | Query | Iterable[Query],
+    databases: Sequence[str | os.PathLike[str]],
+    options: SearchOptions = FAMILY_OPTIONS,
+    *,
+    rows: RowFilter = EVERY_ROW,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+) -> SearchResults:
+    r"""The hits of each query in several databases, as one deep multiple alignment; ``swsearch msa``.
+
+    The first database is searched with the options. Each further one is searched once, with the profile of the first
+    one's last round. The hits of a result are those whose rows differ from all rows before and pass the conditions;
+    :func:`write_report` writes them in the format ``a3m``.
+
+    Parameters
+    ----------
+    queries : path, query, or iterable of queries
+        As for :func:`search_database`, but no profiles.
+    databases : sequence of paths
+        At least one.
+    options : SearchOptions
+        By default those of ``swsearch msa``: three rounds, E-values of up to 0.1 and 10,000 subjects of each database.
+    rows : RowFilter
+        By default, no row is left out because it is similar to another one.
+    engine, threads, devices
+        As for :func:`search_database`.
+
+    Raises
+    ------
+    TypeError, InputError, DatabaseError, EngineUnavailable
+        As for :func:`search_database`; or the databases have different alphabets.
+
+    Examples
+    --------
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "one.fasta").write_text(">first\nMKVLAAGIVGLLLAQWERTY\n")
+    >>> _ = (folder / "two.fasta").write_text(">again\nMKVLAAGIVGLLLAQWERTY\n>other\nMKVLAAGWVGLLQWERTY\n")
+    >>> for name in ("one", "two"):
+    ...     _ = swsearch.build_database(folder / f"{name}.fasta", folder / f"{name}.db")
+    >>> found = swsearch.align_families([("mine", "MKVLAAGIVGLQWERTY")], [folder / "one.db", folder / "two.db"])
+    >>> swsearch.write_report(found, folder / "mine.a3m", "a3m")
+    >>> [line.split("\t")[0] for line in (folder / "mine.a3m").read_text().splitlines()]
+    ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
+    """
+    paths = [os.fspath(path) for path in databases]
+    with ExitStack() as stack:
+        searchers = open_searchers(paths, options, stack, engine=engine, threads=threads, devices=devices)
+        first = searchers[0]
+        if isinstance(queries, (str, os.PathLike)):
+            files = QueryFiles.of([queries], "fasta")
+            for searcher in searchers:
+                survey(files, searcher, skip_refused=False)
+            read = files.records(first.scheme, first.needs)
+            records = [record for record in read if isinstance(record, SequenceRecord)]
+        else:
+            records = [query.record(first.needs) for query in given_queries(_alone(queries))]
+            for record in records:
+                first.check(record)
+        alphabet = first.options.aligned_alphabet(first.database.alphabet)
+        alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
+        results = (with_kept_rows(distinct(found.query), rows, alphabet) for found in alignments)
+        return SearchResults(first.run_info("python"), None, results, stack.pop_all())
 
 
 def _alone(queries: Any) -> Any:

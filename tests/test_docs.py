@@ -44,7 +44,7 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
     assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
-@pytest.mark.parametrize("name", ["batch", "examples", "filters", "profiles", "store"])
+@pytest.mark.parametrize("name", ["alignments", "batch", "examples", "filters", "profiles", "store"])
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
@@ -78,6 +78,22 @@ def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):
     (workplace / "obg.fasta").write_text(f">{record}")
     assert main(["query", "obg.fasta", "proteins.db", "--evalue", "0.001", "--store", "none"]) == 0
     assert "Hits:     45 of 1,500 subjects have an E-value of at most 0.001" in capfd.readouterr().out
+
+
+def test_the_page_on_alignments_shows_what_is_printed(workplace, capfd):
+    """Source: the line about a query, and the numbers after it."""
+    page = (ROOT / "docs" / "reference" / "alignments.md").read_text()
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    record = (ROOT / "data" / "queries.fasta").read_text().split(">")[2]
+    (workplace / "obg.fasta").write_text(f">{record}")
+    capfd.readouterr()
+    assert main(["msa", "obg.fasta", "proteins.db", "--out", "alignments/"]) == 0
+    (shown,) = re.findall(r"^    (swsearch: .*)$", page, re.MULTILINE)
+    assert shown in capfd.readouterr().err.splitlines()
+    assert main(["msa", "obg.fasta", "proteins.db", "--out", "alignments/", "--iterations", "1"]) == 0
+    rows, neff = re.search(r"`--iterations 1`, the same query has (\d+) rows and Neff ([\d.]+\d)", page).groups()
+    assert re.search(rf": {rows} rows .* Neff {neff}, ", capfd.readouterr().err)
+    assert [path.name for path in (workplace / "alignments").iterdir()] == ["sp_B4RQP4_OBG_NEIG2.a3m"]
 
 
 def test_the_commands_of_translated_search_run(workplace, capfd):

@@ -1,5 +1,9 @@
 // Bindings of simd/msa: functions of alignments as arrays of codes, for swsearch/msa, which describes them.
 
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
 #include "common/python.hpp"
 #include "msa/effective_number.hpp"
 #include "msa/rows.hpp"
@@ -29,11 +33,12 @@ void select_rows(const Array& codes_array, const Array& order_array, int n_kinds
     const std::uint8_t kinds = checked_kinds(n_kinds);
     for (const std::uint32_t row : order) check_that(row < codes.length, "order has a number that is not a row");
     const nb::gil_scoped_release no_lock;
-    const msa::Rows rows(codes.data, codes.length, codes.columns, kinds);
-    for (const std::uint32_t row : order) {
-        if (rows[row].residues == 0 && row != order[0]) throw std::invalid_argument("a row of order has no residue");
+    const msa::Rows rows(codes.data, {order.begin(), order.end()}, codes.columns, kinds);
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        if (rows[i].residues == 0) throw std::invalid_argument("a row of order has no residue");
     }
-    msa::select(rows, order.data, order.length, {max_identity, min_identity, at_least}, taken.data);
+    const auto is_taken = msa::select(rows, codes.length, {max_identity, min_identity, at_least});
+    for (std::size_t i = 0; i < rows.size(); ++i) taken[order[i]] = is_taken[i];
 }
 
 double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
@@ -41,7 +46,9 @@ double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
     const std::uint8_t kinds = checked_kinds(n_kinds);
     check_threads(n_threads);
     const nb::gil_scoped_release no_lock;
-    return msa::effective_number({codes.data, codes.length, codes.columns, kinds}, n_threads);
+    std::vector<std::uint32_t> every(codes.length);
+    std::iota(every.begin(), every.end(), 0u);
+    return msa::effective_number({codes.data, every, codes.columns, kinds}, n_threads);
 }
 
 }  // namespace

@@ -25,17 +25,34 @@ struct ColumnCounts {
     void add(std::uint8_t code) { kinds += of_kind[code]++ == 0; }
 };
 
+// The codes of an alignment column by column, the order in which they are read here.
+class Columns {
+public:
+    explicit Columns(const Rows& rows) : n_rows_(rows.size()), codes_(rows.size() * rows.columns()) {
+        for (std::size_t k = 0; k < n_rows_; ++k) {
+            const std::uint8_t* const row = rows[k].codes;
+            for (std::size_t column = 0; column < rows.columns(); ++column) codes_[column * n_rows_ + k] = row[column];
+        }
+    }
+
+    const std::uint8_t* operator[](std::size_t column) const { return codes_.data() + column * n_rows_; }
+
+private:
+    std::size_t n_rows_;
+    std::vector<std::uint8_t> codes_;
+};
+
 // The position-based weights of the whole alignment; a short row weighs as much for a residue as a long one.
-Weights global_weights(const Rows& rows) {
+Weights global_weights(const Rows& rows, const Columns& columns) {
     Weights weights(rows.size(), 1e-6);
     for (std::size_t column = 0; column < rows.columns(); ++column) {
+        const std::uint8_t* const codes = columns[column];
         ColumnCounts counts;
         for (std::size_t k = 0; k < rows.size(); ++k) {
-            const std::uint8_t code = rows[k].codes[column];
-            if (code < Rows::kNoResidue) counts.add(code);
+            if (codes[k] < Rows::kNoResidue) counts.add(codes[k]);
         }
         for (std::size_t k = 0; k < rows.size(); ++k) {
-            const std::uint8_t code = rows[k].codes[column];
+            const std::uint8_t code = codes[k];
             if (code >= Rows::kNoResidue) continue;
             const double length = static_cast<double>(rows[k].residues) + kShortRow;
             weights[k] += 1.0 / (static_cast<double>(counts.of_kind[code] * counts.kinds) * length);
@@ -47,10 +64,10 @@ Weights global_weights(const Rows& rows) {
 }
 
 // The rows with a residue in a column.
-std::vector<std::uint32_t> subalignment(const Rows& rows, std::size_t column) {
+std::vector<std::uint32_t> subalignment(const std::uint8_t* column, std::size_t n_rows) {
     std::vector<std::uint32_t> members;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-        if (rows[k].codes[column] < Rows::kNoResidue) members.push_back(static_cast<std::uint32_t>(k));
+    for (std::size_t k = 0; k < n_rows; ++k) {
+        if (column[k] < Rows::kNoResidue) members.push_back(static_cast<std::uint32_t>(k));
     }
     return members;
 }
@@ -73,15 +90,16 @@ std::vector<std::uint32_t> reached_columns(const Rows& rows, const std::vector<s
 }
 
 // Neff of the subalignment of a column.
-double of_subalignment(const Rows& rows, const std::vector<std::uint32_t>& members, const Weights& global) {
-    std::vector<std::uint32_t> columns = reached_columns(rows, members);
+double of_subalignment(const Rows& rows, const Columns& all, const std::vector<std::uint32_t>& members,
+                       const Weights& global) {
+    const std::vector<std::uint32_t> columns = reached_columns(rows, members);
     Weights weights(members.size(), 1e-8);
     std::size_t n_columns = 0;
     for (const std::uint32_t column : columns) {
+        const std::uint8_t* const codes = all[column];
         ColumnCounts counts;
         for (const std::uint32_t k : members) {
-            const std::uint8_t code = rows[k].codes[column];
-            if (code < Rows::kNoResidue) counts.add(code);
+            if (codes[k] < Rows::kNoResidue) counts.add(codes[k]);
         }
         if (counts.kinds == 0) continue;
         ++n_columns;
@@ -90,7 +108,7 @@ double of_subalignment(const Rows& rows, const std::vector<std::uint32_t>& membe
             const double same = counts.of_kind[kind];
             if (same > 0) shares[kind] = 1.0 / (same * static_cast<double>(counts.kinds));
         }
-        for (std::size_t m = 0; m < members.size(); ++m) weights[m] += shares[rows[members[m]].codes[column]];
+        for (std::size_t m = 0; m < members.size(); ++m) weights[m] += shares[codes[members[m]]];
     }
     if (n_columns == 0) return 1.0;
     if (n_columns < kMinColumns) {
@@ -98,8 +116,9 @@ double of_subalignment(const Rows& rows, const std::vector<std::uint32_t>& membe
     }
     double entropy = 0.0;
     for (const std::uint32_t column : columns) {
+        const std::uint8_t* const codes = all[column];
         std::array<double, 256> shares{};
-        for (std::size_t m = 0; m < members.size(); ++m) shares[rows[members[m]].codes[column]] += weights[m];
+        for (std::size_t m = 0; m < members.size(); ++m) shares[codes[members[m]]] += weights[m];
         const double whole = std::accumulate(shares.begin(), shares.begin() + kKinds, 0.0);
         for (std::size_t kind = 0; kind < kKinds; ++kind) {
             const double share = whole > 0 ? shares[kind] / whole : 0.0;
@@ -113,14 +132,15 @@ double of_subalignment(const Rows& rows, const std::vector<std::uint32_t>& membe
 
 double effective_number(const Rows& rows, int n_threads) {
     if (rows.size() <= 1 || rows.columns() == 0) return 1.0;
-    const Weights global = global_weights(rows);
+    const Columns columns(rows);
+    const Weights global = global_weights(rows, columns);
     constexpr double kAsBefore = -1.0;
     std::vector<double> of_column(rows.columns(), kAsBefore);
     Observer observer;
     parallel_for(rows.columns(), n_threads, observer, [&](std::size_t column, std::size_t) {
-        const std::vector<std::uint32_t> members = subalignment(rows, column);
-        if (column == 0 ? members.empty() : members == subalignment(rows, column - 1)) return;
-        of_column[column] = members.empty() ? 1.0 : of_subalignment(rows, members, global);
+        const std::vector<std::uint32_t> members = subalignment(columns[column], rows.size());
+        if (column == 0 ? members.empty() : members == subalignment(columns[column - 1], rows.size())) return;
+        of_column[column] = members.empty() ? 1.0 : of_subalignment(rows, columns, members, global);
     });
     double before = 0.0, total = 0.0;
     for (const double found : of_column) total += before = found == kAsBefore ? before : found;

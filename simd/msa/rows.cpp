@@ -28,14 +28,15 @@ std::size_t sum(const Bytes& bytes) {
 
 }  // namespace
 
-Rows::Rows(const std::uint8_t* codes, std::size_t n_rows, std::size_t n_columns, std::uint8_t n_kinds)
-    : n_columns_(n_columns), codes_(n_rows * padded(n_columns), kNoResidue), rows_(n_rows) {
-    for (std::size_t i = 0; i < n_rows; ++i) {
+Rows::Rows(const std::uint8_t* codes, const std::vector<std::uint32_t>& order, std::size_t n_columns,
+           std::uint8_t n_kinds)
+    : n_columns_(n_columns), codes_(order.size() * padded(n_columns), kNoResidue), rows_(order.size()) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
         std::uint8_t* const row = codes_.data() + i * padded(n_columns);
         Row& known = rows_[i];
         known = {row, 0, 0, 0};
         for (std::size_t column = 0; column < n_columns; ++column) {
-            const std::uint8_t code = codes[i * n_columns + column];
+            const std::uint8_t code = codes[order[i] * n_columns + column];
             if (code >= n_kinds) continue;
             row[column] = code;
             if (known.residues++ == 0) known.first = column;

@@ -21,8 +21,9 @@ public:
     static constexpr std::uint8_t kNoResidue = 0x80;
     static constexpr std::size_t kBlock = 64;
 
-    // Codes of shape (n_rows, n_columns); those below n_kinds are residues.
-    Rows(const std::uint8_t* codes, std::size_t n_rows, std::size_t n_columns, std::uint8_t n_kinds);
+    // The rows order[0], order[1] … of codes of shape (…, n_columns); codes below n_kinds are residues.
+    Rows(const std::uint8_t* codes, const std::vector<std::uint32_t>& order, std::size_t n_columns,
+         std::uint8_t n_kinds);
 
     std::size_t size() const { return rows_.size(); }
     std::size_t columns() const { return n_columns_; }

@@ -45,16 +45,15 @@ void raise_to_window_maxima(const Counts& counts, Counts& maxima) {
 // A row that is offered.
 struct Candidate {
     std::uint32_t row;
-    std::uint32_t place;     // in the order
     std::size_t n_compared;  // rows that were taken, in the order in which they were, and are not too similar
 };
 
 // Whether no row that was taken before the candidate is too similar. A row that was not too similar at a lower limit is
 // not at a higher one, so each pair is compared once, and once more for each round in which it decides.
-bool passes(const Rows& rows, Candidate& candidate, const std::vector<Candidate>& taken, int limit) {
+bool passes(const Rows& rows, Candidate& candidate, const std::vector<std::uint32_t>& taken, int limit) {
     for (; candidate.n_compared < taken.size(); ++candidate.n_compared) {
-        const Candidate& other = taken[candidate.n_compared];
-        if (other.place < candidate.place && too_similar(rows[candidate.row], rows[other.row], limit)) return false;
+        const std::uint32_t other = taken[candidate.n_compared];
+        if (other < candidate.row && too_similar(rows[candidate.row], rows[other], limit)) return false;
     }
     return true;
 }
@@ -65,20 +64,18 @@ void count_columns(const Row& row, Counts& counts) {
 
 }  // namespace
 
-void select(const Rows& rows, const std::uint32_t* order, std::size_t n_offered, const Selection& selection,
-            std::uint8_t* taken) {
-    if (n_offered == 0) return;
+std::vector<std::uint8_t> select(const Rows& rows, std::size_t n_rows, const Selection& selection) {
+    std::vector<std::uint8_t> is_taken(rows.size(), 0);
+    if (rows.size() == 0) return is_taken;
     std::vector<Candidate> left;
-    left.reserve(n_offered);
-    for (std::size_t place = 1; place < n_offered; ++place) {
-        left.push_back({order[place], static_cast<std::uint32_t>(place), 0});
-    }
-    std::vector<Candidate> chosen{{order[0], 0, 0}};
-    taken[order[0]] = 1;
+    left.reserve(rows.size());
+    for (std::size_t row = 1; row < rows.size(); ++row) left.push_back({static_cast<std::uint32_t>(row), 0});
+    std::vector<std::uint32_t> taken{0};
+    is_taken[0] = 1;
     Counts counts(rows.columns(), 0), maxima(rows.columns(), 0);
-    count_columns(rows[order[0]], counts);
-    const bool to_depth = selection.at_least > 0 && selection.at_least < static_cast<std::int64_t>(rows.size());
-    const std::int64_t wanted = to_depth ? selection.at_least : static_cast<std::int64_t>(rows.size());
+    count_columns(rows[0], counts);
+    const bool to_depth = selection.at_least > 0 && selection.at_least < static_cast<std::int64_t>(n_rows);
+    const std::int64_t wanted = to_depth ? selection.at_least : static_cast<std::int64_t>(n_rows);
     const int lowest = to_depth ? std::min(selection.min_identity, selection.max_identity) : selection.max_identity;
     std::vector<int> limits(rows.columns(), lowest);
     std::int64_t lacking = wanted, step = 0;
@@ -97,18 +94,19 @@ void select(const Rows& rows, const std::uint32_t* order, std::size_t n_offered,
             const Row& row = rows[candidate.row];
             const int own = *std::max_element(limits.begin() + static_cast<std::ptrdiff_t>(row.first),
                                               limits.begin() + static_cast<std::ptrdiff_t>(row.last));
-            if (limit < 100 && !passes(rows, candidate, chosen, own)) {
+            if (limit < 100 && !passes(rows, candidate, taken, own)) {
                 rejected.push_back(candidate);
                 continue;
             }
-            chosen.push_back(candidate);
-            taken[candidate.row] = 1;
+            taken.push_back(candidate.row);
+            is_taken[candidate.row] = 1;
             if (limit < 100) count_columns(row, counts);
         }
         left.swap(rejected);
         const std::int64_t gained = lacking_before - lacking + 1;
         step = std::max<std::int64_t>(1, std::min(kMaxStep, lacking / gained * step / 2));
     }
+    return is_taken;
 }
 
 }  // namespace swsearch::msa

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "msa/rows.hpp"
 
@@ -20,9 +21,8 @@ struct Selection {
     std::int64_t at_least;  // rows of a window; 0 if there is no such condition
 };
 
-// Sets taken[order[i]] to 1 for the rows that are taken and leaves the others as they are. The first of the order is the
-// query, which is taken always.
-void select(const Rows& rows, const std::uint32_t* order, std::size_t n_offered, const Selection& selection,
-            std::uint8_t* taken);
+// The rows that are taken: 1 for each of them, in the order in which they are offered. The first is the query, which is
+// taken always; each of the others has a residue. The alignment has n_rows rows, of which some may not be offered.
+std::vector<std::uint8_t> select(const Rows& rows, std::size_t n_rows, const Selection& selection);
 
 }  // namespace swsearch::msa

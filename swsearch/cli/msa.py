@@ -44,8 +44,10 @@ class MsaRowArguments(RowArguments):
 class MsaSearchArguments:
     """The options of the searches of an alignment and of the machine. Each field is an option of the same name."""
 
-    evalue: options.Evalue = 0.1
-    top: options.Top = 10_000
+    iterations: options.Iterations = defaults.FAMILY_ITERATIONS
+    inclusion_evalue: options.InclusionEvalue = defaults.INCLUSION_EVALUE
+    evalue: options.Evalue = defaults.FAMILY_EVALUE
+    top: options.Top = defaults.FAMILY_TOP
     matrix: options.Matrix = None
     gap_open: options.GapOpen = None
     gap_extend: options.GapExtend = None
@@ -109,8 +111,9 @@ def msa(
 ) -> None:
     """Make a deep multiple alignment of each query, for structure prediction and families.
 
-    The hits of the databases follow each other, and no row is repeated. Alignments of many rows are reduced to diverse
-    ones, as on ColabFold's server. Nothing is stored.
+    The first database is searched in up to three rounds, each with a profile of the hits before. The last profile
+    searches the other databases, and their hits follow. No row is repeated. Alignments of many rows are reduced to
+    diverse ones, as on ColabFold's server. Nothing is stored.
 
     Example: swsearch msa query.fasta uniref.db environmental.db --out query.a3m
 
@@ -193,8 +196,9 @@ class _Finish:
         of_each = zip(self._names, alignment.n_subjects, strict=True)
         sources = ", ".join(f"{counted(n, 'subject')} in {name}" for name, n in of_each)
         neff = effective_number(codes, kinds, self._threads)
+        rounds = f"{counted(kept.n_rounds, 'round')}{', converged' if kept.converged else ''}"
         diversity = f"Neff {neff:.2f}, {mean_kinds(codes, kinds):.2f} different residues a column"
-        return f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}), {diversity}"
+        return f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}"
 
 
 def _split(files: list[str]) -> tuple[list[str], list[str]]:
@@ -224,24 +228,16 @@ def _opened(
     paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, and the queries, checked."""
-    from swsearch.run.deep_alignments import refuse_mixed_databases
+    from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
-    from swsearch.search.api import open_searcher
     from swsearch.search.query_file import QueryFiles
     from swsearch.sequences.record import SequenceRecord
 
     files = QueryFiles.of(paths, "fasta")
-    searchers = []
-    for database in databases:
-        opened = open_searcher(
-            database,
-            search.asked,
-            engine=search.engine,
-            threads=search.threads,
-            devices=options.device_list(search.devices),
-        )
-        searchers.append(stack.enter_context(opened))
-    refuse_mixed_databases(searchers)
+    devices = options.device_list(search.devices)
+    searchers = open_searchers(
+        databases, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
+    )
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
     records = files.records(searchers[0].scheme, searchers[0].needs)

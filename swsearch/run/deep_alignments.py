@@ -1,22 +1,32 @@
 """Deep alignments: the hits of a query in several databases, which are searched in turn, as one alignment.
 
-The hits of the databases follow each other. :func:`deep_alignments` gives the hits of all databases, and
+The first database is searched with the query, in several rounds if the options say so. Every further database, such as
+one of environmental sequences, is searched once with the profile of the last round, as ColabFold's server does. The
+hits of the databases follow each other. :func:`deep_alignments` gives the hits of all databases, and
 :func:`distinct` leaves out those that repeat a row, such as a sequence that two databases have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
+
+import numpy as np
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
+from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.report.anchored_rows import aligned_letters
+from swsearch.search.api import open_searcher
+from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.record import SequenceRecord
 
 QUERIES_AT_ONCE: Final = 16
@@ -39,9 +49,52 @@ class DeepAlignment:
     n_subjects: tuple[int, ...]
 
 
+def open_searchers(
+    databases: Sequence[str | os.PathLike[str]],
+    options: SearchOptions,
+    stack: ExitStack,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+) -> list[Searcher]:
+    """A searcher for each database, at least one; ``stack`` closes them.
+
+    The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
+    :func:`swsearch.search.api.open_searcher`.
+
+    Raises
+    ------
+    InputError
+        A database has another alphabet than the first.
+    """
+    searchers: list[Searcher] = []
+    for database in databases:
+        asked = options_of_further(options) if searchers else options
+        opened = open_searcher(database, asked, engine=engine, threads=threads, devices=devices)
+        searchers.append(stack.enter_context(opened))
+        first, last = searchers[0].database, searchers[-1].database
+        if last.alphabet is not first.alphabet:
+            problem = f"{last.path} is {last.alphabet.name}, {first.path} is {first.alphabet.name}"
+            raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
+    return searchers
+
+
+def options_of_further(options: SearchOptions) -> SearchOptions:
+    """The options for the databases after the first, which are searched once.
+
+    After several rounds, the query is a profile, which is neither masked nor corrected again.
+    """
+    if options.iterations == 1:
+        return options
+    plain = SearchOptions()
+    names = ("iterations", "inclusion_evalue", "mask", "mask_mode", "composition")
+    return replace(options, **{name: getattr(plain, name) for name in names})
+
+
 def deep_alignments(
     queries: Iterable[SequenceRecord], searchers: Sequence[Searcher], progress: Progress | None = None
-) -> Iterator[DeepAlignment]:
+) -> Generator[DeepAlignment, None, None]:
     """The hits of each query in all databases, in the order of the queries.
 
     Parameters
@@ -49,7 +102,7 @@ def deep_alignments(
     queries : iterable of SequenceRecord
         Checked by the searchers' ``check``.
     searchers : sequence of Searcher
-        One for each database, at least one.
+        Those of :func:`open_searchers`.
     progress : callable, optional
         Called with the number of cells completed since the last call.
     """
@@ -57,25 +110,10 @@ def deep_alignments(
     remaining = iter(queries)
     while batch := list(islice(remaining, QUERIES_AT_ONCE)):
         found = [list(first.search(batch, progress))]
-        found += [list(searcher.search(batch, progress)) for searcher in further]
+        profiles = [_profile(first, query, result) for query, result in zip(batch, found[0], strict=True)]
+        found += [list(searcher.search(profiles, progress)) for searcher in further]
         for results in zip(*found, strict=True):
             yield _joined(results)
-
-
-def refuse_mixed_databases(searchers: Sequence[Searcher]) -> None:
-    """Refuse databases of different alphabets.
-
-    Raises
-    ------
-    InputError
-        A database has another alphabet than the first.
-    """
-    first = searchers[0].database
-    for searcher in searchers[1:]:
-        other = searcher.database
-        if other.alphabet is not first.alphabet:
-            problem = f"{other.path} is {other.alphabet.name}, {first.path} is {first.alphabet.name}"
-            raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
 
 
 def distinct(query: QueryResult) -> QueryResult:
@@ -84,6 +122,18 @@ def distinct(query: QueryResult) -> QueryResult:
     for hit in query.hits:
         rows.setdefault(aligned_letters(query, hit), hit)
     return query if len(rows) == len(query.hits) else replace(query, hits=tuple(rows.values()))
+
+
+def _profile(first: Searcher, query: SequenceRecord, result: QueryResult) -> SequenceRecord:
+    """The query of the further databases: the profile of the last round, or the query itself if it had none."""
+    if first.options.iterations == 1:
+        return query
+    searched = first.as_searched(query)
+    if result.pssm is None:
+        return searched
+    codes = searched.codes & np.uint8(CODE_MASK)
+    scores = with_other_letters(result.pssm.scores.astype(np.int64), codes, first.scheme.matrix)
+    return PositionSpecificQuery(query.header, searched.codes, query.alphabet, scores)
 
 
 def _joined(results: Sequence[QueryResult]) -> DeepAlignment:

@@ -14,3 +14,7 @@ COMPOSITION: Final = "none"
 MAX_HSPS: Final = 1
 ITERATIONS: Final = 1
 INCLUSION_EVALUE: Final = 0.001
+FAMILY_ITERATIONS: Final = 3
+FAMILY_EVALUE: Final = 0.1
+FAMILY_TOP: Final = 10_000
+"""Of deep alignments: as on ColabFold's server."""

@@ -56,6 +56,7 @@ def matrix_parameters(matrix: SubstitutionMatrix) -> Ungapped | None:
     return ungapped_parameters(*_matrix_distribution(matrix))
 
 
+@lru_cache(maxsize=64)
 def matrix_lambda(matrix: SubstitutionMatrix) -> float | None:
     """λ of a matrix for letters with background frequencies, as in :func:`matrix_parameters`, or None.
 

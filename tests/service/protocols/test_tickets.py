@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from swsearch.errors import InputError
+from swsearch.msa.row_filter import RowFilter
 from swsearch.service.settings import Limits
 from swsearch.service.web.protocols import ticket_results, tickets
 from swsearch.service.web.protocols.registry import check_protocols
@@ -30,7 +31,10 @@ from tests.service.protocols.ticket_service import (
     ticket_service,
 )
 
-A3M = ("--evalue", "0.1", "--top", "3000", "--format", "a3m")
+A3M = (
+    "--evalue", "0.1", "--top", "10000", "--iterations", "3", "--format", "a3m",
+    "--msa-max-identity", "95", "--msa-diff", "3000", "--msa-filter-above", "1000",
+)  # fmt: skip
 ENVIRONMENTAL = "bfd.mgnify30.metaeuk30.smag30.a3m"
 
 
@@ -80,9 +84,26 @@ def test_modes_and_named_databases(service, url, tmp_path):
     assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "second.db", [ENGB, OBG], *A3M)
     assert set(found) == {"uniref.a3m", ENVIRONMENTAL}
     found = archive_of(url, "ticket/msa", q=fasta(ENGB), mode="nofilter", database="second.db")
-    options = ("--evalue", "0.1", "--top", "10000", "--format", "a3m")
+    options = ("--evalue", "0.1", "--top", "10000", "--iterations", "3", "--format", "a3m")
     assert found["uniref.a3m"] == local_report(service.settings, tmp_path, "second.db", [ENGB], *options)
     assert set(found) == {"uniref.a3m", "pdb70.m8"}
+
+
+def test_rows_are_reduced_unless_the_mode_says_nofilter(service, url, tmp_path, monkeypatch):
+    """Alignments of the test have too few rows to be reduced by the server's own conditions, so these are stricter."""
+    monkeypatch.setattr(ticket_results, "DIVERSE_ROWS", RowFilter(max_identity=60, diff=20))
+    options = [*A3M[:6], "--format", "a3m"]
+    kept = local_report(
+        service.settings, tmp_path, "second.db", [OBG], *options, "--msa-max-identity", "60", "--msa-diff", "20"
+    )
+    whole = local_report(service.settings, tmp_path, "second.db", [OBG], *options)
+    assert 20 <= kept.count(b"\n>") < whole.count(b"\n>") - 5
+    sent = {"q": fasta(OBG), "database": "second.db"}
+    assert archive_of(url, "ticket/msa", mode="all", **sent)["uniref.a3m"] == kept
+    assert archive_of(url, "ticket/msa", mode="nofilter", **sent)["uniref.a3m"] == whole
+    environment = archive_of(url, "ticket/msa", mode="env-nofilter-notemplates", **sent)
+    assert set(environment) == {"uniref.a3m", ENVIRONMENTAL}
+    assert environment["uniref.a3m"] == whole
 
 
 def test_the_same_submission_is_the_same_ticket(service, url):

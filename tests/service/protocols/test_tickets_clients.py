@@ -6,6 +6,8 @@ Expected values: `swsearch query` with the E-values and numbers of hits of ``doc
 import csv
 import io
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -15,7 +17,7 @@ colabfold = pytest.importorskip("colabfold.colabfold", reason="ColabFold is not 
 boltz = pytest.importorskip("boltz.data.msa.mmseqs2", reason="Boltz is not installed (scripts/install_clients.sh)")
 # Both clients leave the files that they read to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-MSA = ("--evalue", "0.1", "--top", "3000")
+MSA = ("--evalue", "0.1", "--top", "10000", "--iterations", "3")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +47,14 @@ def expected_rows(service, folder, database, sequences, place):
     return found
 
 
+def rows_of_hhsuite(a3m: str, folder) -> list[tuple[str, str]]:
+    """The rows that HH-suite reads and writes again."""
+    (folder / "read.a3m").write_text(a3m)
+    files = ["-i", folder / "read.a3m", "-o", folder / "written.a3m"]
+    subprocess.run(["hhfilter", *files, "-id", "100", "-v", "0"], check=True)
+    return rows((folder / "written.a3m").read_text())
+
+
 def test_colabfold_gets_the_hits_of_a_query_in_both_databases(service, tmp_path):
     """Several sequences, one of them twice, as for a homodimer with another chain."""
     found = colabfold.run_mmseqs2(
@@ -57,6 +67,7 @@ def test_colabfold_gets_the_hits_of_a_query_in_both_databases(service, tmp_path)
         ]
         assert rows(a3m) == [*wanted[0], *wanted[1]]
         assert min(map(len, wanted)) > 10
+        assert shutil.which("hhfilter") is None or rows_of_hhsuite(a3m, tmp_path) == rows(a3m)
         assert {len(re.sub("[a-z]", "", row)) for _, row in rows(a3m)} == {len((ENGB, OBG)[place])}
 
 
@@ -70,7 +81,18 @@ def test_colabfold_without_environment_and_without_templates_found(service, tmp_
 
 def paired_names(service, folder, database, chains, needed) -> set[tuple[str, ...]]:
     """The identifiers of one row of all chains, from the best hits of each organism in the tabular report."""
-    options = ("--evalue", "0.001", "--top", "10000", "--format", "tsv", "--fields", "qseqid sseqid ssciname")
+    options = (
+        "--evalue",
+        "0.001",
+        "--top",
+        "10000",
+        "--iterations",
+        "3",
+        "--format",
+        "tsv",
+        "--fields",
+        "qseqid sseqid ssciname",
+    )
     report = local_report(service.settings, folder, database, chains, *options).decode()
     best: list[dict[str, str]] = [{} for _ in chains]
     for hit in csv.DictReader(io.StringIO(report), delimiter="\t"):

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 from swsearch import __version__
 from swsearch.errors import InputError, Refused
+from swsearch.msa.row_filter import RowFilter
+from swsearch.search.defaults import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission
 from swsearch.service.web.state import Service
@@ -26,14 +28,12 @@ from swsearch.store.service_models import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.ticket_store import TicketStore
 from swsearch.words import shortened
 
-MSA_EVALUE: Final = 0.1
-MSA_TOP: Final = 3000
-MSA_TOP_UNFILTERED: Final = 10_000
 PAIR_EVALUE: Final = 0.001
-PAIR_TOP: Final = 10_000
 SEARCH_EVALUE: Final = 0.001
 SEARCH_TOP: Final = 300
-"""E-values and numbers of subjects: those of ColabFold's server, and of MMseqs2 for searches."""
+"""E-values and numbers of subjects: those of ColabFold's server for pairs, and of MMseqs2 for searches."""
+DIVERSE_ROWS: Final = RowFilter(max_identity=95, diff=3000, filter_above=1000)
+"""Rows that ColabFold's server keeps of an alignment, unless the mode says ``nofilter``."""
 
 PENDING, RUNS, COMPLETE, ERROR, UNKNOWN = "PENDING", "RUNNING", "COMPLETE", "ERROR", "UNKNOWN"
 
@@ -41,15 +41,20 @@ MSA: Final = "m"
 MSA_TEMPLATES: Final = "t"
 ENVIRONMENT: Final = "e"
 ENVIRONMENT_TEMPLATES: Final = "f"
+ALIGNMENTS: Final = MSA + MSA_TEMPLATES + ENVIRONMENT + ENVIRONMENT_TEMPLATES
+UNFILTERED: Final = ALIGNMENTS.upper()
 PAIR_GREEDY: Final = "g"
 PAIR_COMPLETE: Final = "c"
 SEARCH: Final = "s"
 TYPES: Final = {
-    MSA: "msa", MSA_TEMPLATES: "msa", ENVIRONMENT: "msa", ENVIRONMENT_TEMPLATES: "msa",
-    PAIR_GREEDY: "pair", PAIR_COMPLETE: "pair", SEARCH: "search",
-}  # fmt: skip
+    **dict.fromkeys(ALIGNMENTS + UNFILTERED, "msa"),
+    PAIR_GREEDY: "pair",
+    PAIR_COMPLETE: "pair",
+    SEARCH: "search",
+}
 """The kinds of tickets by their letter in the id, with MMseqs2-App's names of their types. For alignments, a kind says
-whether the archive has files for the environment and for templates; for pairs, how complete an organism must be."""
+whether the archive has files for the environment and for templates, and, as a capital letter, that it has all rows; for
+pairs, how complete an organism must be."""
 _COUNTS: Final = "0123456789"
 _ID: Final = re.compile(rf"([{''.join(TYPES)}])([1-9])([A-Za-z0-9_-]{{36}})")
 _MODES: Final = {
@@ -122,8 +127,9 @@ class Tickets:
         words = _words("ticket/msa", mode)
         chosen = self._proteins(databases, with_second="env" in words)
         kinds = (MSA, ENVIRONMENT) if "notemplates" in words else (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES)
-        top = MSA_TOP_UNFILTERED if "nofilter" in words else MSA_TOP
-        return self._submit(owner, kinds["env" in words], queries, chosen, MSA_EVALUE, top)
+        kind = kinds["env" in words]
+        kind = kind.upper() if "nofilter" in words else kind
+        return self._submit(owner, kind, queries, chosen, self._options(FAMILY_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
 
     def submit_pair(self, owner: str, queries: str, mode: str, databases: Sequence[str]) -> Ticket:
         """Submit searches for the paired alignments of the chains of a complex; errors are those of ``submit_msa``."""
@@ -132,7 +138,7 @@ class Tickets:
             raise InputError("mode names pairgreedy and paircomplete; choose one")
         chosen = self._proteins(databases, with_second="env" in words)
         kind = PAIR_COMPLETE if "paircomplete" in words else PAIR_GREEDY
-        return self._submit(owner, kind, queries, chosen, PAIR_EVALUE, PAIR_TOP)
+        return self._submit(owner, kind, queries, chosen, self._options(PAIR_EVALUE, FAMILY_TOP, FAMILY_ITERATIONS))
 
     def submit_search(self, owner: str, queries: str, mode: str, databases: Sequence[str], taxa: str = "") -> Ticket:
         """Submit searches of several databases; errors are those of ``submit_msa``."""
@@ -145,7 +151,7 @@ class Tickets:
             offered = ", ".join(self._service.databases.paths)
             raise InputError(f"give 1 to {MAX_DATABASES} fields database[]; the databases are {offered}")
         chosen = [self._service.databases.current(name) for name in names]
-        return self._submit(owner, SEARCH, queries, chosen, SEARCH_EVALUE, SEARCH_TOP)
+        return self._submit(owner, SEARCH, queries, chosen, self._options(SEARCH_EVALUE, SEARCH_TOP, iterations=1))
 
     def _proteins(self, names: Sequence[str], *, with_second: bool) -> list[OfferedDatabase]:
         """The databases of an alignment: those that are named, or the first protein databases that are offered."""
@@ -160,10 +166,17 @@ class Tickets:
             raise InputError("an alignment needs a database of proteins, and this server has none")
         return chosen[: 2 if with_second else 1]
 
+    def _options(self, evalue: float, top: int, iterations: int) -> dict[str, Any]:
+        return {"evalue": evalue, "top": min(top, self._service.settings.limits.top), "iterations": iterations}
+
     def _submit(
-        self, owner: str, kind: str, queries: str, databases: Sequence[OfferedDatabase], evalue: float, top: int
+        self,
+        owner: str,
+        kind: str,
+        queries: str,
+        databases: Sequence[OfferedDatabase],
+        options: dict[str, Any],
     ) -> Ticket:
-        options = {"evalue": evalue, "top": min(top, self._service.settings.limits.top)}
         searched = [(one.name, one.searched.digest) for one in databases]
         ticket = Ticket.of(kind + _COUNTS[len(databases)] + _digest(owner, kind, queries, searched, options))
         status = status_of(self.searches(owner, ticket))

@@ -22,16 +22,19 @@ from swsearch.report.anchored_rows import query_row
 from swsearch.report.fields import identifier
 from swsearch.report.numbers import percent
 from swsearch.report.pairing import organism_of, write_pairs
+from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
 from swsearch.report.rows import shown
 from swsearch.sequences.organism import header_organism
 from swsearch.service.logs import log
 from swsearch.service.web import models
 from swsearch.service.web.protocols.ticket_jobs import (
+    DIVERSE_ROWS,
     ENVIRONMENT,
     ENVIRONMENT_TEMPLATES,
     MSA_TEMPLATES,
     PAIR_COMPLETE,
+    UNFILTERED,
     Ticket,
 )
 from swsearch.service.web.state import Service
@@ -79,13 +82,15 @@ def _files(
     if ticket.type == "pair":
         yield PAIRS, lambda stream: _write_pairs(service, searches, stream, complete=ticket.kind == PAIR_COMPLETE)
     elif ticket.type == "msa":
-        yield UNIREF, lambda stream: _write_report(service, searches[0], "a3m", None, stream)
-        if ticket.kind in (ENVIRONMENT, ENVIRONMENT_TEMPLATES):
+        alignment = get_format("a3m", rows=None if ticket.kind in UNFILTERED else DIVERSE_ROWS)
+        kind = ticket.kind.lower()
+        yield UNIREF, lambda stream: _write_report(service, searches[0], alignment, stream)
+        if kind in (ENVIRONMENT, ENVIRONMENT_TEMPLATES):
             if len(searches) > 1:
-                yield ENVIRONMENTAL, lambda stream: _write_report(service, searches[1], "a3m", None, stream)
+                yield ENVIRONMENTAL, lambda stream: _write_report(service, searches[1], alignment, stream)
             else:
                 yield ENVIRONMENTAL, lambda stream: _write_queries(service, searches[0], stream)
-        if ticket.kind in (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES):
+        if kind in (MSA_TEMPLATES, ENVIRONMENT_TEMPLATES):
             yield TEMPLATES, lambda _stream: None  # there is no database of structures
     else:
         for search in searches:
@@ -93,13 +98,11 @@ def _files(
 
 
 def _m8_writer(service: Service, search: StoredSearch) -> Callable[[TextIO], None]:
-    return lambda stream: _write_report(service, search, "blast6", _M8_FIELDS, stream)
+    return lambda stream: _write_report(service, search, get_format("blast6", _M8_FIELDS), stream)
 
 
-def _write_report(
-    service: Service, search: StoredSearch, name: str, fields: Sequence[str] | None, stream: TextIO
-) -> None:
-    get_format(name, fields).write(service.run_info(_run(search)), service.downloads.queries(_run(search)), stream)
+def _write_report(service: Service, search: StoredSearch, report: ReportFormat, stream: TextIO) -> None:
+    report.write(service.run_info(_run(search)), service.downloads.queries(_run(search)), stream)
 
 
 def _write_queries(service: Service, search: StoredSearch, stream: TextIO) -> None:
