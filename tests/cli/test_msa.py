@@ -63,7 +63,9 @@ def test_further_databases_are_searched_with_the_last_profile(swsearch, queries,
     """No row twice: 30 subjects are in both databases, and some have the same letters in the same columns."""
     outcome = swsearch("msa", "obg.fasta", *databases, "--out", "obg.a3m")
     assert outcome.code == 0, outcome.err
-    ((first,),) = [list(package.search_database("obg.fasta", databases[0], ITERATED))]
+    assert swsearch("msa", "obg.fasta", *databases, "--out", "again.a3m", "--threads", "3", "-q").err == ""
+    assert (queries / "again.a3m").read_bytes() == (queries / "obg.a3m").read_bytes()
+    (first,) = package.search_database("obg.fasta", databases[0], ITERATED)
     assert first.n_rounds > 1
     write_pssm(queries / "obg.pssm", first.letters, first.pssm.scores.tolist())
     (second,) = package.search_database("obg.pssm", databases[1], SearchOptions(evalue=0.1, top=10_000))
