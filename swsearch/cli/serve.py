@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swsearch.cli import options
+from swsearch.cores import usable_cores
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ def serve(
     threads: options.Threads = None,
     devices: options.Devices = None,
     worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
+    web_processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Processes that answer requests; by default 1 on up to 4 cores, 4 on 16."),
+    ] = None,
     expiry_days: ExpiryDays = 30.0,
     give_up_after: GiveUpAfter = 3,
     limit: Annotated[
@@ -71,8 +76,9 @@ def serve(
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
+    from swsearch.service.children import worker_command
     from swsearch.service.databases import named_databases
-    from swsearch.service.server import is_loopback, worker_command
+    from swsearch.service.server import is_loopback, usual_web_processes
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import Limits, Settings
     from swsearch.service.web.protocols.registry import check_protocols
@@ -103,6 +109,7 @@ def serve(
         protocols=protocols,
         trusted_proxies=proxies,
         sso_header=sso_header,
+        web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
     run_server(settings, host, port, lambda url: print(url, flush=True))
 

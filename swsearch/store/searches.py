@@ -66,6 +66,9 @@ _WAITING: Final = (
     .where(SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
 )
+_IN_TURN: Final = select(func.pg_advisory_xact_lock(bindparam("key")))
+_SUBMISSION_LOCK: Final = 0x73775366
+"""Key of PostgreSQL's advisory lock of submissions: several web processes must not pass a limit together."""
 _SEEN_WORKERS: Final = select(WORKERS).where(WORKERS.c.seen_at >= bindparam("since")).order_by(WORKERS.c.id)
 
 
@@ -126,6 +129,8 @@ class SearchStore(HitStore):
     ) -> list[tuple[StoredSearch, bool] | Refused]:
         found: list[tuple[StoredSearch, bool] | Refused] = []
         with self._writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
             for new in submitted:
                 try:
                     found.append(self._submit(connection, new, limits, keep))

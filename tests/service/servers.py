@@ -81,7 +81,7 @@ class RunningServer:
         return self._end()
 
     def kill(self) -> None:
-        """Send SIGKILL to the web process and wait for its end."""
+        """Send SIGKILL to the process that was started, and wait for its end."""
         self.process.kill()
         self._end()
 
@@ -97,13 +97,23 @@ class RunningServer:
 
 def worker_pids(server: RunningServer) -> list[int]:
     """The worker processes of a server, by their parent."""
+    return [pid for pid, command in _children(server) if b"--hints" in command]
+
+
+def web_pids(server: RunningServer) -> list[int]:
+    """The web processes of a server that has several."""
+    return [pid for pid, command in _children(server) if b"swsearch.service.web.process" in command]
+
+
+def _children(server: RunningServer) -> list[tuple[int, bytes]]:
+    """Process ids and commands of a server's children, the oldest first."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[1]) == server.process.pid and fields[0] != "Z":
-                found.append(int(path.parent.name))
-    return found
+                found.append((int(fields[19]), int(path.parent.name), (path.parent / "cmdline").read_bytes()))
+    return [(pid, command) for _, pid, command in sorted(found)]
 
 
 def local_report(arguments: list[str], folder: Path) -> bytes:

@@ -168,7 +168,7 @@ class ServiceBackend:
     @contextmanager
     def downloading(self) -> Iterator[ResultViews]:
         """The store whose connections are for downloads."""
-        if not self._service.download_slots.acquire(blocking=False):
+        if not self._service.download_slots.acquire():
             most = self._service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
         try:
