@@ -95,6 +95,24 @@ def test_hits_come_in_pages_sorted_and_filtered_by_the_server(server, finished):
         assert client.hits(key, number, text="no such % subject")["total"] == 0
 
 
+def test_an_answer_has_the_first_hits_if_it_is_asked_for_them(server, finished):
+    client = server.client()
+    first = client.hits(finished["id"], 0, limit=3)
+    assert len(first["hits"]) == 3
+    found = client.wait(finished["id"], hits=3)
+    assert found == {**finished, "hits": first}
+    assert "hits" not in client.wait(finished["id"])
+    letters = first["query"]["letters"]
+    done = client.submit(f">one\n{letters}\n", "proteins.db", OPTIONS, wait=50, hits=3)
+    assert (done["state"], done["hits"]) == ("done", client.hits(done["id"], 0, limit=3))
+    assert [hit["cigar"] for hit in done["hits"]["hits"]] == [hit["cigar"] for hit in first["hits"]]
+    key = client.submit(">one\n" + "MKVLAAGIVGLLLAQWERTY" * 4000 + "\n", "proteins.db", {"top": 3})["id"]
+    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    client.cancel(key)
+    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    assert server.error(f"/api/v1/searches/{key}?hits=1001")[0] == 422
+
+
 def test_queries_are_listed(server, finished):
     page = server.client().queries(finished["id"], offset=2, limit=3)
     assert [query["number"] for query in page["queries"]] == [2, 3, 4]

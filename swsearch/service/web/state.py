@@ -273,6 +273,12 @@ class Service(Closeable):
         _, run_id = self.run_of(key, owner)
         return self.store.view(run_id, number, view)
 
+    def first_hits(self, search: StoredSearch, limit: int) -> HitPage | None:
+        """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
+        if search.run_id is None or not search.is_finished:
+            return None
+        return self.store.first_hits(search.run_id, limit)
+
     def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
         """The queries of a search that are done, without their hits."""
         _, run_id = self.run_of(key, owner)
