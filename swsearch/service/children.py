@@ -33,7 +33,10 @@ _MAX_UNREAD: Final = 1 << 20
 
 
 def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
-    """The command of a server's worker process; the store is in its environment, since a URL may have a password."""
+    """The command of a server's worker process.
+
+    The store is in its environment, since a URL may have a password.
+    """
     return (sys.executable, "-m", "swsearch", "worker", *databases, "--hints", *options)
 
 

@@ -77,6 +77,8 @@ class Settings:
         Header in which a trusted proxy names the owner of a request; empty if there is none.
     web_processes : int
         Number of processes that answer requests.
+    folder : Path or None
+        A folder whose databases are offered too, as long as they are in it.
     """
 
     databases: Mapping[str, Path]
@@ -89,3 +91,4 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     sso_header: str = ""
     web_processes: int = 1
+    folder: Path | None = None

@@ -79,7 +79,7 @@ class Service(Closeable):
 
     def __init__(self, settings: Settings, download_slots: Slots) -> None:
         self.settings = settings
-        self.databases = Databases(settings.databases)
+        self.databases = Databases(settings.databases, settings.folder)
         self.store = ServiceStore(settings.store, create=True)
         self.downloads = ServiceStore(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
