@@ -15,7 +15,7 @@ from swsearch.report.registry import formats
 from swsearch.service.client import Client, ServerError
 from swsearch.store.repository import HitStore
 from tests.service.conftest import DATA
-from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.service.servers import RunningServer, held_answer, local_report, worker_pids
 
 OPTIONS = {"top": 5, "evalue": 0.001}
 ARGUMENTS = ["--top", "5", "--evalue", "0.001", "--store", "none", "--quiet"]
@@ -197,7 +197,12 @@ def test_what_is_not_there_yet_is_said(databases, queries, tmp_path):
     assert (first["position"], second["position"]) == (1, 2)
     assert idle.error(f"/api/v1/searches/{first['id']}/report")[0] == 409
     client.cancel(first["id"])
-    assert idle.stop() == 0
+    # A request that is held is answered when the server stops.
+    assert held_answer(idle, queries, lambda: assert_stopped(idle)) == (201, "queued")
+
+
+def assert_stopped(server):
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize(

@@ -34,17 +34,23 @@ BACKLOG: Final = 2048
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it can be used."""
+    """A server that says when it can be used, and when it begins to stop."""
 
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None], on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = on_start
+        self._on_stop = on_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
         await super().startup(sockets)
         if self.started:
             self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let nobody wait any more, then stop: what is held longer than the grace would be answered with an error."""
+        self._on_stop()
+        await super().shutdown(sockets)
 
 
 class _SharedSocket(socket.socket):
@@ -80,7 +86,7 @@ def _server(app: FastAPI, on_start: Callable[[], None], accept: int) -> uvicorn.
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
     )
-    return _Server(config, on_start)
+    return _Server(config, on_start, app.state.hub.release)
 
 
 def _run(server: uvicorn.Server, listening: socket.socket) -> None:
