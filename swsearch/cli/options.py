@@ -151,6 +151,23 @@ BatchFormat = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+SavePssm = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the profile of each query's last round, as PSI-BLAST's checkpoint (ASN.1); a query file for "
+        "later searches.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+InPssm = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="File of profiles to search with, beside the query files or instead of them: checkpoints of --save-pssm "
+        "or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
+    ),
+]
 Resume = Annotated[
     str | None,
     typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -19,6 +20,7 @@ def report(
     format_name: options.Format = "table",
     fields: options.Fields = None,
     out: options.Out = None,
+    save_pssm: options.SavePssm = None,
     store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them.
@@ -26,12 +28,13 @@ def report(
     Example: swsearch report latest --format blast6
     """
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.output import say
+    from swsearch.cli.run import write_report
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
-    refuse_collisions({"--out": out or "-"}, stores=[store])
+    refuse_collisions({"--out": out or "-", "--save-pssm": save_pssm}, stores=[store])
     chosen = get_format(format_name, options.field_list(fields), rows.rows)
     with HitStore(store) as opened:
         stored = find_run(opened, run)
@@ -39,5 +42,11 @@ def report(
             so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
             missing = what_is_missing(stored)
             say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
-        with result_stream(out, binary=chosen.binary) as stream:
-            chosen.write(stored.info, opened.queries(stored.id), stream)
+        with ExitStack() as stack:
+            write = write_report(chosen, out, stack)
+            if save_pssm is not None:
+                from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
+
+                refuse_run_without_checkpoints(stored.info)
+                write = with_checkpoints(write, save_pssm, stack)
+            write(stored.info, opened.queries(stored.id))

@@ -50,9 +50,10 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     -------
     RunOutcome
     """
-    if len(files) < 2:
+    if len(files) < (1 if run.in_pssm else 2):
         raise typer.BadParameter("give at least one query file and the database")
     *paths, database = files
+    paths += _profile_files(run)
     _refuse_contradictions(paths, database, search, run)
     query_residues = _about_residues(paths)
     search.warm_up_gpus(database, query_residues)
@@ -93,7 +94,12 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 statistics = searcher.run_info("")
                 if statistics.lam is None:
                     say(f"no E-values: {statistics.statistics}")
-            write = None if report is None else _write_report(report, run.out, stack)
+            write = None if report is None else write_report(report, run.out, stack)
+            if run.save_pssm is not None:
+                from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
+
+                refuse_run_without_checkpoints(searcher.run_info(""))
+                write = with_checkpoints(write, run.save_pssm, stack)
             events = None if run.events is None else _event_stream(run.events, stack)
             # A bound may take the place of the scores of some cells.
             every_cell = search.no_bound or check is not None or searcher.engine.name == "reference"
@@ -151,6 +157,18 @@ def _about_residues(paths: list[str]) -> int:
     return n_bytes
 
 
+def _profile_files(run: RunArguments) -> list[str]:
+    """The files of ``--in-pssm``, which must be profiles that are known by their first line."""
+    from swsearch.pssm.read import detect_query_format
+
+    paths = [str(path) for path in run.in_pssm or []]
+    for path in paths:
+        if path != "-" and detect_query_format(path) == "fasta":
+            advice = "a FASTA file of aligned sequences is a query file, with --query-format aligned or a3m"
+            raise InputError(f"--in-pssm {path} is no checkpoint, PSSM, model or Stockholm file; {advice}")
+    return paths
+
+
 def _refuse_contradictions(paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> None:
     """Refuse options that exclude each other, and outputs that must not be written."""
     from swsearch.cli.collisions import refuse_collisions
@@ -160,8 +178,15 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
         raise InputError("--resume goes on with a stored run; name its store with --store")
     if run.plot is not None and run.resume is not None:
         raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
+    if run.plot is not None and search.iterations > 1:
+        raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
     printed = run.format_name != "none" or run.out is not None
-    outputs = {"--out": (run.out or "-") if printed else None, "--plot": run.plot, "--events": run.events}
+    outputs = {
+        "--out": (run.out or "-") if printed else None,
+        "--plot": run.plot,
+        "--save-pssm": run.save_pssm,
+        "--events": run.events,
+    }
     refuse_collisions(outputs, inputs=[*paths, *search.files], databases=[database], store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
 
@@ -182,7 +207,7 @@ def _report_format(run: RunArguments) -> ReportFormat | None:
     return get_format(name, options.field_list(run.fields), run.rows)
 
 
-def _write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:
+def write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:
     """A function that writes the report to ``out``; a file is complete when ``stack`` is closed."""
     from swsearch.cli.output import result_stream
 

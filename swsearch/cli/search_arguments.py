@@ -164,12 +164,14 @@ class RunArguments(RowArguments):
     """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
 
     query_format: options.QueryFormat = "auto"
+    in_pssm: options.InPssm = None
     resume: options.Resume = None
     shard: options.Shard = "1/1"
     format_name: options.Format = "table"
     fields: options.Fields = None
     out: options.Out = None
     plot: options.Plot = None
+    save_pssm: options.SavePssm = None
     events: options.Events = None
     explain: options.Explain = False
 

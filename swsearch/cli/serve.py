@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swsearch.cli import options
+from swsearch.cores import usable_cores
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
+    from swsearch.service.databases import Databases
     from swsearch.service.settings import Limits
 
 DatabasePaths = Annotated[
-    list[str], typer.Argument(metavar="DB…", help="Databases; each is offered under the last part of its path.")
+    list[str] | None,
+    typer.Argument(metavar="DB…", help="Databases; each is offered under the last part of its path."),
+]
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--databases", metavar="FOLDER", help="Offer the databases in this folder too, also those that come later."
+    ),
 ]
 ExpiryDays = Annotated[
     float, typer.Option(min=0, help="Days after which a finished search is deleted with its results; 0 keeps all.")
@@ -30,7 +39,8 @@ GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with
 
 
 def serve(
-    databases: DatabasePaths,
+    databases: DatabasePaths = None,
+    folder: Folder = None,
     store: options.KeptStore = options.DEFAULT_STORE,
     host: Annotated[
         str, typer.Option(help="Address to listen on; any but a loopback address needs tokens.")
@@ -40,6 +50,10 @@ def serve(
     threads: options.Threads = None,
     devices: options.Devices = None,
     worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
+    web_processes: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Processes that answer requests; by default 1 on up to 4 cores, 4 on 16."),
+    ] = None,
     expiry_days: ExpiryDays = 30.0,
     give_up_after: GiveUpAfter = 3,
     limit: Annotated[
@@ -68,18 +82,20 @@ def serve(
 
     Example: swsearch serve proteins.db genome.db --store hits.sqlite
 
+    Example: swsearch serve --databases /srv/databases
+
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
-    from swsearch.service.databases import named_databases
-    from swsearch.service.server import is_loopback, worker_command
+    from swsearch.service.children import worker_command
+    from swsearch.service.server import is_loopback, usual_web_processes
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import Limits, Settings
     from swsearch.service.web.protocols.registry import check_protocols
     from swsearch.service.web.proxies import check_proxies
     from swsearch.store.tokens import TokenStore
 
-    named = named_databases(databases)
+    offered = _offered(databases or [], folder)
     protocols = check_protocols(protocol or [])
     with TokenStore(store, create=True) as tokens:
         tokens_required = tokens.has_tokens()
@@ -93,22 +109,26 @@ def serve(
     asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
     asked += [] if threads is None else ["--threads", str(threads)]
     asked += [] if devices is None else ["--devices", devices]
+    asked += [] if folder is None else ["--databases", folder]
     settings = Settings(
-        databases=named,
+        databases=offered.always,
+        folder=offered.folder,
         store=store,
         tokens_required=tokens_required,
-        worker_command=worker_command(databases, asked) if worker else (),
+        worker_command=worker_command(databases or [], asked) if worker else (),
         expiry_days=expiry_days,
         limits=_limits(Limits(), limit or []),
         protocols=protocols,
         trusted_proxies=proxies,
         sso_header=sso_header,
+        web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
     run_server(settings, host, port, lambda url: print(url, flush=True))
 
 
 def worker(
-    databases: DatabasePaths,
+    databases: DatabasePaths = None,
+    folder: Folder = None,
     store: options.KeptStore = options.DEFAULT_STORE,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
@@ -125,12 +145,11 @@ def worker(
     Example: swsearch worker proteins.db --store postgresql://me@host/hits --devices 1
     """
     _require_service()
-    from swsearch.service.databases import Databases, named_databases
     from swsearch.service.residents import Residents
     from swsearch.service.worker import Worker
     from swsearch.store.leases import WorkStore
 
-    chosen = Databases(named_databases(databases))
+    chosen = _offered(databases or [], folder)
     keep = timedelta(days=expiry_days) if expiry_days else None
     with (
         WorkStore(store, create=True) as opened,
@@ -147,6 +166,15 @@ def worker(
         # Ctrl-C reaches both processes of a server; the server then ends the pipe.
         signal.signal(signal.SIGINT, signal.SIG_IGN if hints else stop)
         working.run()
+
+
+def _offered(databases: list[str], folder: str | None) -> Databases:
+    """The databases of a command."""
+    from swsearch.service.databases import Databases, database_folder, named_databases
+
+    if not databases and folder is None:
+        raise InputError("there is nothing to search; give databases, or a folder of them with --databases")
+    return Databases(named_databases(databases), None if folder is None else database_folder(folder))
 
 
 def _is_sso(header: str, proxies: tuple[str, ...]) -> bool:

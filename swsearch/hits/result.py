@@ -86,6 +86,11 @@ class QueryResult:
         return len(self.letters)
 
     @property
+    def is_iterated(self) -> bool:
+        """Whether this is the result of an iterated search, whose first round converges if it is the only one."""
+        return self.n_rounds > 1 or self.converged
+
+    @property
     def n_subjects(self) -> int:
         """Number of subjects among the hits."""
         return self.hits[-1].rank if self.hits else 0
@@ -229,6 +234,11 @@ class RunInfo:
     def genetic_code(self) -> int | None:
         """NCBI's number of the genetic code of the translation; None if neither side was translated."""
         return int(self.parameters.get("genetic_code") or STANDARD_CODE) if self.translates else None
+
+    @property
+    def iterations(self) -> int:
+        """Largest number of rounds of a query; 1 if the search was not iterated."""
+        return int(self.parameters.get("iterations") or 1)
 
     @property
     def query_alphabet(self) -> str:

@@ -41,9 +41,7 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
     """
     begin = _start_of(path)
     if begin.startswith(_BINARY_SEQUENCE):
-        advice = (
-            "NCBI's datatool converts a PSSM to text: datatool -m scoremat.asn -t PssmWithParameters -d FILE -p TEXT"
-        )
+        advice = "psiblast -out_pssm writes text, and NCBI's datatool and asntool convert binary files to it"
         raise InputError(f"{shown_name(path)} looks like binary ASN.1, which is not read; {advice}")
     if begin[1:4] == _BINARY_HMM:
         raise InputError(f"{shown_name(path)} is a binary file of HMMER; convert it to text: hmmconvert FILE > TEXT")

@@ -19,7 +19,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
 from swsearch.report.overview import key, overview
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
@@ -80,6 +80,8 @@ def _opening(run: RunInfo) -> Iterator[str]:
 def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
     name = f"q{query.number + 1}"
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{_text(query_line(run, query))}</h2>\n'
+    if (rounds := rounds_line(run, query)) is not None:
+        yield f"<p>Rounds: {_text(rounds)}</p>\n"
     yield f"<p>{_text(hits_line(run, query))}</p>\n"
     if query.hits:
         yield '<div class="results">\n'

@@ -47,19 +47,22 @@ def describe_run(run: RunInfo) -> dict[str, Any]:
 
 
 def describe_query(query: QueryResult) -> dict[str, Any]:
-    """A query without its hits."""
+    """A query without its hits; with its rounds, if the search was iterated."""
+    rounds = {"rounds": query.n_rounds, "converged": query.converged} if query.is_iterated else {}
     return {
         "number": query.number,
         "id": identifier(query.header),
         "header": query.header,
         "length": query.length,
         "n_passed": query.n_passed,
+        **rounds,
     }
 
 
 def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
-    """A hit and its alignment, as one object."""
+    """A hit and its alignment, as one object; of an iterated search, also the round of its subject, or null."""
     alignment = hit.alignment
+    rounds = {"round": hit.round or None} if query.is_iterated else {}
     return {
         "rank": hit.rank,
         "hsp": hit.hsp,
@@ -86,6 +89,7 @@ def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
         "gap_residues": alignment.gap_residues,
         "identity_percent": percent(alignment.identities, alignment.columns),
         "query_coverage_percent": percent(alignment.query_end - alignment.query_start, query.length),
+        **rounds,
     }
 
 

@@ -15,7 +15,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.rows import matrix_of, shown
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.genetic_code import CODON
 
@@ -36,6 +36,8 @@ class PairwiseReport:
             stream.write(f"Frames:   {frames_line(run)}\n")
         for query in queries:
             stream.write(f"\n\nQuery= {query_line(run, query)}\n")
+            if (rounds := rounds_line(run, query)) is not None:
+                stream.write(f"Rounds: {rounds}\n")
             stream.write(f"Hits: {hits_line(run, query)}\n")
             for hit in query.hits:
                 _write_hit(run, query, hit, stream)

@@ -64,6 +64,18 @@ def frames_line(run: RunInfo) -> str | None:
     return f"{what} translated in six frames{some}; genetic code {run.genetic_code}"
 
 
+def rounds_line(run: RunInfo, query: QueryResult) -> str | None:
+    """The number of rounds of an iterated search and how they ended; None if it was not iterated."""
+    if run.iterations == 1:
+        return None
+    limit = f"{run.parameters.get('inclusion_evalue'):g}"
+    if query.n_rounds == 1:
+        return f"1; converged, because no subject has an E-value of at most {limit}"
+    if query.converged:
+        return f"{query.n_rounds}; converged, because the last one found no new subject with E <= {limit}"
+    return f"{query.n_rounds}; not converged, the last one found new subjects with E <= {limit}"
+
+
 def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -> str:
     """The numbers of subjects that passed and that are shown, or the reason why there is none.
 

@@ -13,7 +13,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import FIELDS, identifier
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, scoring_line
+from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.text import cut, one_line
 from swsearch.sequences.record import split_header
 
@@ -41,6 +41,8 @@ class TableReport:
             stream.write(f"Scoring:  {scoring_line(run)}\n")
             if run.translates:
                 stream.write(f"Frames:   {frames_line(run)}\n")
+            if (rounds := rounds_line(run, query)) is not None:
+                stream.write(f"Rounds:   {rounds}\n")
             stream.write(f"Hits:     {hits_line(run, query)}\n")
             if query.hits:
                 stream.write("\n")
@@ -48,8 +50,10 @@ class TableReport:
 
 
 def number_titles(run: RunInfo) -> list[str]:
-    """Column titles of :func:`number_cells`."""
+    """Column titles of :func:`number_cells`; ``round`` is that in which a subject was included first."""
     titles = ["length", "score", "bits", "E-value", "ident", "cover", "query", "subject"]
+    if run.iterations > 1:
+        titles.append("round")
     if run.translates:
         return [*titles, "frames"]
     return [*titles, "strand"] if run.aligned_alphabet == "dna" else titles
@@ -68,6 +72,8 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
         f"{FIELDS['qstart'].value(run, query, hit)}-{FIELDS['qend'].value(run, query, hit)}",
         f"{FIELDS['sstart'].value(run, query, hit)}-{FIELDS['send'].value(run, query, hit)}",
     ]
+    if run.iterations > 1:
+        cells.append(str(hit.round or ""))
     if run.translates:
         return [*cells, str(FIELDS["frames"].value(run, query, hit))]
     return [*cells, hit.strand] if run.aligned_alphabet == "dna" else cells

@@ -101,6 +101,7 @@ class Client:
         alphabet: str | None = None,
         idempotency_key: str | None = None,
         wait: float = 0.0,
+        hits: int = 0,
     ) -> dict[str, Any]:
         """Submit a search; returns it, with its ``id``.
 
@@ -119,6 +120,9 @@ class Client:
         wait : float
             Longest time to wait for the end of the search, in seconds, up to 50; a search that takes longer is returned
             as it is then. This takes one request where :meth:`wait` takes a second one.
+        hits : int
+            If the search is done in that time, its ``hits`` are the page of so many hits of its first query, up to
+            1,000, as from :meth:`hits`; otherwise they are None. This saves a further request.
 
         Raises
         ------
@@ -128,7 +132,7 @@ class Client:
         body = {"queries": queries, "database": database, "options": dict(options or {}), "alphabet": alphabet}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Content-Type": "application/json"}
         encoded = json.dumps(body).encode()
-        path = f"/searches?wait={wait:g}" if wait else "/searches"
+        path = "/searches" + _asked(wait=wait, hits=hits)
         return _object(self._patiently(lambda: self._json("POST", path, encoded, headers)))
 
     def search(self, search_id: str) -> dict[str, Any]:
@@ -139,7 +143,9 @@ class Client:
         """Your newest searches."""
         return self._get_list(f"/searches?limit={limit}")
 
-    def wait(self, search_id: str, on_change: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+    def wait(
+        self, search_id: str, on_change: Callable[[dict[str, Any]], None] | None = None, *, hits: int = 0
+    ) -> dict[str, Any]:
         """Wait until a search is finished; returns it.
 
         Parameters
@@ -147,6 +153,8 @@ class Client:
         search_id : str
         on_change : callable, optional
             Called with the search, at most twice a second, while it is not finished.
+        hits : int
+            As in :meth:`submit`.
 
         Raises
         ------
@@ -154,7 +162,7 @@ class Client:
             There is no such search, or the server does not answer for the time of ``patience``.
         """
         hold = _HOLD_SECONDS if on_change is None else 0.5
-        path = f"/searches/{quote(search_id, safe='')}?wait={hold}"
+        path = f"/searches/{quote(search_id, safe='')}" + _asked(wait=hold, hits=hits)
         while True:
             found = self._get(path)
             if found["state"] not in ("queued", "running"):
@@ -329,6 +337,12 @@ class Client:
         except (ValueError, KeyError, TypeError):
             advice = "is it a server of swsearch?"
             return ServerError(answer.status, "error", f"{self.url} answers {answer.status} {answer.reason}; {advice}")
+
+
+def _asked(**values: float) -> str:
+    """The query of an address with the values that are not 0."""
+    given = {name: f"{value:g}" for name, value in values.items() if value}
+    return f"?{urlencode(given)}" if given else ""
 
 
 def _close_all(connections: list[http.client.HTTPConnection]) -> None:

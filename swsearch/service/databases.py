@@ -1,22 +1,28 @@
 """The databases of a service by name, and the generation that each has now.
 
 A database is offered under the last part of its path. A change of it (`swsearch db add`) is noticed by the next
-request, because each look compares the catalogue file with the one that was read.
+request, because each look compares the catalogue file with the one that was read. Databases of a folder come and go
+with the entries of the folder.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from swsearch.database.format import CATALOGUE
 from swsearch.database.reader import load_catalogue
 from swsearch.errors import DatabaseError, InputError, Refused
+from swsearch.service.logs import log
 from swsearch.store.search_records import SearchedDatabase
 
+LOOK_SECONDS: Final = 1.0
+"""Longest time after which a new database of the folder is listed; a search of it is accepted at once."""
 _Stamp = tuple[int, int, int]
 
 
@@ -65,16 +71,47 @@ def named_databases(paths: Sequence[str]) -> dict[str, Path]:
     return named
 
 
+def database_folder(given: str) -> Path:
+    """A folder whose databases are offered.
+
+    Raises
+    ------
+    InputError
+        It is no folder, or is itself a database.
+    """
+    folder = Path(given).absolute()
+    if not folder.is_dir():
+        raise InputError(f"--databases {given}: there is no such folder")
+    if (folder / CATALOGUE).exists():
+        raise InputError(f"--databases {given} is a database, not a folder of databases; give it without --databases")
+    return folder
+
+
 class Databases:
     """The databases of a service; threads may share it.
 
     Parameters
     ----------
     paths : mapping of str to Path
-        Databases by name.
+        Databases by name, which are always offered.
+    folder : Path, optional
+        A folder whose databases are offered too, as long as they are in it. One with a name that is taken already is
+        not.
+
+    Attributes
+    ----------
+    always : dict of str to Path
+    folder : Path or None
+    paths : dict of str to Path
+        The databases that are offered now. A look at the folder replaces the dict.
     """
 
-    def __init__(self, paths: Mapping[str, Path]) -> None:
+    def __init__(self, paths: Mapping[str, Path], folder: Path | None = None) -> None:
+        self.always = dict(paths)
+        self.folder = folder
+        self._looked = float("-inf")
+        self._seen = dict(paths)
+        """All databases that were ever offered, for messages about them."""
         self.paths = dict(paths)
         self._known: dict[str, tuple[_Stamp, OfferedDatabase]] = {}
         self._lock = threading.Lock()
@@ -89,9 +126,20 @@ class Databases:
         DatabaseError
             It cannot be read at the moment.
         """
-        if name not in self.paths:
-            raise Refused("unknown_database", f"there is no database {name!r}; choose {', '.join(self.paths)}")
-        path = self.paths[name]
+        self._look(LOOK_SECONDS)
+        try:
+            return self._current(name)
+        except (Refused, DatabaseError):
+            if not self._look(0.0):  # it may have come, or gone, since the last look
+                raise
+        return self._current(name)
+
+    def _current(self, name: str) -> OfferedDatabase:
+        paths = self.paths
+        if name not in paths:
+            advice = f"choose {', '.join(paths)}" if paths else "this server has none at the moment"
+            raise Refused("unknown_database", f"there is no database {name!r}; {advice}")
+        path = paths[name]
         with self._lock:
             try:
                 found = os.stat(path / CATALOGUE)
@@ -107,18 +155,52 @@ class Databases:
             return known[1]
 
     def all(self) -> list[OfferedDatabase]:
-        """All databases that can be read, in the order in which they were given."""
+        """All databases that can be read: in the order in which they were given, then those of the folder by name."""
+        self._look(LOOK_SECONDS)
         found = []
         for name in self.paths:
             try:
-                found.append(self.current(name))
-            except DatabaseError:
+                found.append(self._current(name))
+            except (DatabaseError, Refused):
                 continue
         return found
 
+    def _look(self, seconds: float) -> bool:
+        """Look at the folder, unless that was done within this time; returns whether it was done now."""
+        if self.folder is None:
+            return False
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked < seconds:
+                return False
+            self._looked = now
+            try:
+                entries = sorted(entry.name for entry in os.scandir(self.folder))
+            except OSError as error:
+                log("folder of databases cannot be read", "error", message=str(error.strerror))
+                return True
+            inside = {
+                name: self.folder / name
+                for name in entries
+                if _can_be_offered(name) and name not in self.always and (self.folder / name / CATALOGUE).is_file()
+            }
+            for name in self._known.keys() - inside.keys() - self.always.keys():
+                del self._known[name]
+            self._seen |= inside
+            self.paths = self.always | inside
+        return True
+
     def without_paths(self, message: str) -> str:
         """A message with the names of the databases in place of their paths."""
-        for name, path in self.paths.items():
+        for name, path in list(self._seen.items()):
             for shown in {str(path), os.path.realpath(path)}:
                 message = message.replace(shown, name)
+        if self.folder is not None:
+            for shown in {str(self.folder), os.path.realpath(self.folder)}:
+                message = message.replace(shown, "the folder of the databases")
         return message
+
+
+def _can_be_offered(name: str) -> bool:
+    """Whether an entry of the folder has a name for answers; databases that are being built begin with a point."""
+    return name.isprintable() and not name.startswith(".")

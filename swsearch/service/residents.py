@@ -25,6 +25,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import Databases
 from swsearch.service.fingerprints import fingerprint
+from swsearch.service.logs import log
 from swsearch.service.requests import options_of
 from swsearch.store.search_records import Batch, SearchedDatabase
 
@@ -80,9 +81,13 @@ class Residents(Closeable):
         return self
 
     def current(self) -> list[SearchedDatabase]:
-        """The generations that can be searched now; a database with a new generation is opened anew."""
+        """The generations that can be searched now; a new generation is opened, and what is gone is closed."""
         offered = [database.searched for database in self.databases.all()]
-        return [searched for searched in offered if self._opened(searched, self.databases.paths[searched.name])]
+        paths = self.databases.paths
+        for name in self._open.keys() - paths.keys():
+            log("database gone", database=name)
+            self._close(name)
+        return [one for one in offered if one.name in paths and self._opened(one, paths[one.name])]
 
     def _opened(self, searched: SearchedDatabase, path: Path) -> bool:
         known = self._open.get(searched.name)
@@ -93,11 +98,17 @@ class Residents(Closeable):
         except DatabaseError:  # it is being changed; the next look succeeds
             return False
         if known is not None:
-            for outdated in [key for key, searcher in self._searchers.items() if searcher.database is known]:
-                del self._searchers[outdated]
-            known.close()
+            self._close(searched.name)
+        log("database opened", database=searched.name, generation=searched.generation)
         self._open[searched.name] = database
         return True
+
+    def _close(self, name: str) -> None:
+        """Close a database and let go of its searchers."""
+        closed = self._open.pop(name)
+        for outdated in [key for key, searcher in self._searchers.items() if searcher.database is closed]:
+            del self._searchers[outdated]
+        closed.close()
 
     def searcher(self, batch: Batch) -> Searcher:
         """The searcher for a batch of one of the :meth:`current` generations.

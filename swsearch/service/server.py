@@ -1,35 +1,38 @@
-"""`swsearch serve`: the socket, the web process, and the order in which they end.
+"""`swsearch serve`: the socket, and one or several web processes that answer on it.
 
 On SIGTERM or Ctrl-C, the server takes no more connections, ends what it answers, lets the worker finish the queries
 that it has in hand, and exits with 0. What is queued stays in the store, and the next server goes on with it.
+
+One web process is this process itself, and starts the worker. Several are children of this process, like the worker
+(:mod:`swsearch.service.supervisor`).
 """
 
 from __future__ import annotations
 
 import errno
-import gc
 import ipaddress
-import logging
-import signal
 import socket
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import uvicorn
+from collections.abc import Callable
+from typing import Final
 
 from swsearch.errors import InputError
-from swsearch.service.logs import LogLines, log
+from swsearch.service.logs import log
 from swsearch.service.settings import Settings
-from swsearch.service.web.app import create_app
 
-GRACE_SECONDS: Final = 5
-"""Time that open connections have to end when the server stops."""
-KEEP_ALIVE_SECONDS: Final = 75
-"""Time for which an idle connection is kept; longer than the 60 seconds of usual proxies."""
+_FEW_CORES: Final = 4
+"""Number of cores up to which one web process is enough: the worker has the others."""
+_MOST: Final = 4
+_BACKLOG: Final = 2048
+"""Connections that may wait to be accepted."""
 
-MAX_HEAD_BYTES: Final = 1 << 20
-"""Longest head of a request; that of a GET with sequences in its address is long."""
+
+def usual_web_processes(n_cores: int) -> int:
+    """The number of web processes of a server on so many cores.
+
+    >>> [usual_web_processes(n) for n in (1, 2, 4, 8, 16, 128)]
+    [1, 1, 1, 2, 4, 4]
+    """
+    return 1 if n_cores <= _FEW_CORES else min(_MOST, n_cores // 4)
 
 
 def is_loopback(host: str) -> bool:
@@ -56,7 +59,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise InputError(f"port {port} of {host} is taken; choose another one with --port") from error
@@ -66,20 +69,6 @@ def bound_socket(host: str, port: int) -> socket.socket:
     # body of an answer waits 40 ms for the acknowledgement of the headers.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
-
-
-class _Server(uvicorn.Server):
-    """A server that says when it can be used."""
-
-    def __init__(self, config: uvicorn.Config, on_start: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_start = on_start
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_start()
 
 
 def serve(settings: Settings, host: str, port: int, announce: Callable[[str], None]) -> None:
@@ -105,41 +94,15 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
     with bound_socket(host, port) as listening:
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{listening.getsockname()[1]}"
-        logger = logging.getLogger("uvicorn.error")
-        logger.addHandler(LogLines(logging.WARNING))
-        logger.propagate = False
-        config = uvicorn.Config(
-            create_app(settings),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,  # the application trusts the proxies of its settings
-            lifespan="on",
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-        )
-        server = _Server(config, lambda: announce(url))
+        log("server started", url=url, databases=list(settings.databases), web_processes=settings.web_processes)
+        # Not before, since the framework takes a second to load, and the wrong address or port is told at once.
+        if settings.web_processes > 1:
+            from swsearch.service.supervisor import supervise
 
-        def stop(*_: Any) -> None:
-            server.should_exit = True
+            supervise(settings, listening, lambda: announce(url))
+        else:
+            from swsearch.service.web.app import create_app
+            from swsearch.service.web.process import serve as serve_web
 
-        # uvicorn has handlers of its own while it serves, and raises the signal again for these when it has ended.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
-        _collect_seldom()
-        log("server started", url=url, databases=list(settings.databases))
-        server.run(sockets=[listening])
+            serve_web(create_app(settings), listening, lambda: announce(url))
         log("server stopped")
-
-
-def _collect_seldom() -> None:
-    """Let Python look for garbage cycles seldom, and not among the modules: with 600 connections a look takes 0.2 s."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
-
-
-def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
-    """The command of a server's worker process; the store is in its environment, since a URL may have a password."""
-    return (sys.executable, "-m", "swsearch", "worker", *databases, "--hints", *options)

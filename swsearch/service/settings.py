@@ -75,6 +75,10 @@ class Settings:
         Addresses and networks of reverse proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` hold.
     sso_header : str
         Header in which a trusted proxy names the owner of a request; empty if there is none.
+    web_processes : int
+        Number of processes that answer requests.
+    folder : Path or None
+        A folder whose databases are offered too, as long as they are in it.
     """
 
     databases: Mapping[str, Path]
@@ -86,3 +90,5 @@ class Settings:
     protocols: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     sso_header: str = ""
+    web_processes: int = 1
+    folder: Path | None = None

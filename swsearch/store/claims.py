@@ -16,8 +16,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
 
 from swsearch.store.search_records import MEGACELL, ClaimedQuery
-from swsearch.store.searches import upsert
 from swsearch.store.service_models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
+from swsearch.store.submitted_groups import upsert
 
 MAX_QUERIES: Final = 4096
 """Largest number of queries of a batch."""

@@ -161,6 +161,12 @@ class ResultViews(HitStore):
         with self._reading_query(run_id, number) as (connection, row):
             return _read_page(connection, row, view)
 
+    def first_hits(self, run_id: int, limit: int) -> HitPage | None:
+        """The best hits of the first query of a run; None if the run does not have it."""
+        with reading(self._engine) as connection:
+            row = _query_row(connection, run_id, 0)
+            return None if row is None else _read_page(connection, row, HitView(limit=limit))
+
     def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
         """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
         with self._reading_query(run_id, number) as (connection, row):
@@ -212,11 +218,13 @@ def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | N
 
 def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
     """A page of the hits of ``query``, a row of the table of queries."""
-    n_subjects = connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
     if view.sort == "rank" and not view.descending and not view.keep:
         page = {"of": query.id, "skip": view.offset, "most": view.limit}
         hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
+        is_last = bool(hits) and view.offset + len(hits) == query.n_hits
+        n_subjects = hits[-1].rank if is_last else _n_subjects(connection, query)
         return HitPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
+    n_subjects = _n_subjects(connection, query)
     of_query = HITS.c.query_id == query.id
     kept = and_(of_query, *_conditions(view.keep, query))
     n_matching = query.n_hits
@@ -229,6 +237,11 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPag
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
     return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
+
+
+def _n_subjects(connection: Connection, query: Row[Any]) -> int:
+    """Number of subjects among the hits of ``query``."""
+    return connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
 
 
 def _read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:

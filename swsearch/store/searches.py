@@ -8,14 +8,11 @@ other.
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import Refused, SearchNotFound, StoreError
@@ -32,9 +29,6 @@ from swsearch.store.search_records import (
 )
 from swsearch.store.service_models import (
     CANCELLED,
-    DONE,
-    OWNERS,
-    QUEUED,
     SEARCH_QUERIES,
     SEARCHES,
     UNFINISHED,
@@ -42,30 +36,18 @@ from swsearch.store.service_models import (
     WORKERS,
 )
 from swsearch.store.session import reading
+from swsearch.store.submitted_groups import SubmittedGroup
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
-_SUBMITTED_BEFORE: Final = select(SEARCHES).where(
-    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("idempotency_key")
-)
-_INSERT_SEARCH: Final = insert(SEARCHES).returning(SEARCHES)
-_INSERT_QUERIES: Final = insert(SEARCH_QUERIES)
-_RUN_WITH_RESULTS: Final = (
-    select(SEARCHES.c.run_id)
-    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE, SEARCHES.c.n_failed == 0)
-    .where(SEARCHES.c.run_id.is_not(None))
-    .order_by(SEARCHES.c.id.desc())
-    .limit(1)
-)
-_MINE = (SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.state.in_(UNFINISHED))
-_MY_CELLS: Final = select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served)).where(*_MINE)
-_CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
-_ACTIVE: Final = select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)).distinct()
 _WAITING: Final = (
     select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
     .where(SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
 )
+_IN_TURN: Final = select(func.pg_advisory_xact_lock(bindparam("key")))
+_SUBMISSION_LOCK: Final = 0x73775366
+"""Key of PostgreSQL's advisory lock of submissions: several web processes must not pass a limit together."""
 _SEEN_WORKERS: Final = select(WORKERS).where(WORKERS.c.seen_at >= bindparam("since")).order_by(WORKERS.c.id)
 
 
@@ -126,76 +108,15 @@ class SearchStore(HitStore):
     ) -> list[tuple[StoredSearch, bool] | Refused]:
         found: list[tuple[StoredSearch, bool] | Refused] = []
         with self._writing() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
+            group = SubmittedGroup(connection, *limits, keep)
             for new in submitted:
                 try:
-                    found.append(self._submit(connection, new, limits, keep))
+                    found.append(group.add(new))
                 except Refused as refusal:
                     found.append(refusal)
-        return found
-
-    def _submit(
-        self, connection: Connection, new: NewSearch, limits: tuple[int | None, int | None], keep: timedelta | None
-    ) -> tuple[StoredSearch, bool]:
-        now = utc_now()
-        same = self._submitted_before(connection, new)
-        if same is not None:
-            return same, False
-        values = {
-            "key": secrets.token_urlsafe(16),
-            "owner": new.owner,
-            "database_name": new.database.name,
-            "database_digest": new.database.digest,
-            "database_generation": new.database.generation,
-            "options": json.dumps(dict(new.options)),
-            "fingerprint": new.fingerprint,
-            "content": new.content,
-            "asked_digest": new.asked_digest,
-            "idempotency_key": new.idempotency_key,
-            "created_at": now,
-            "n_queries": len(new.queries),
-            "n_failed": 0,
-            "cells": new.cells,
-        }
-        run_id = _run_with_results(connection, new.content)
-        if run_id is not None:
-            expires = None if keep is None else now + keep
-            known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
-            return _inserted(
-                connection,
-                {**values, **known, "served": 0, "started_at": now, "finished_at": now, "expires_at": expires},
-            ), True
-        mine: Any = connection.execute(_MY_CELLS, {"owner": new.owner}).one()
-        _check_limits(connection, new, now, int(mine[0] or 0), *limits)
-        _enter_queue(connection, new.owner)
-        served = int(mine[1] or 0)  # the counters of an owner's searches are lifted among each other, too
-        stored = _inserted(connection, {**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": served})
-        rows = [
-            {
-                "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
-                "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
-            }
-            for number, query in enumerate(new.queries)
-        ]  # fmt: skip
-        connection.execute(_INSERT_QUERIES, rows)
-        _count_usage(connection, new, now)
-        return stored, True
-
-    @staticmethod
-    def _submitted_before(connection: Connection, new: NewSearch) -> StoredSearch | None:
-        if new.idempotency_key is None:
-            return None
-        row = connection.execute(
-            _SUBMITTED_BEFORE, {"owner": new.owner, "idempotency_key": new.idempotency_key}
-        ).first()
-        if row is None:
-            return None
-        found = stored_search(row)
-        if (found.asked_digest, found.database.name, found.options) != (
-            new.asked_digest,
-            new.database.name,
-            json.loads(json.dumps(dict(new.options))),
-        ):
-            raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
+            group.finish()
         return found
 
     def search(self, key: str, owner: str | None = None) -> StoredSearch:
@@ -294,89 +215,3 @@ def store_time(connection: Connection) -> datetime:
         found: Any = connection.execute(select(func.clock_timestamp())).scalar_one()
         return found  # type: ignore[no-any-return]
     return utc_now()
-
-
-def _inserted(connection: Connection, values: dict[str, Any]) -> StoredSearch:
-    empty = {"run_id": None, "started_at": None, "finished_at": None, "expires_at": None, "reason": None}
-    return stored_search(connection.execute(_INSERT_SEARCH, {**empty, **values}).one())
-
-
-def _run_with_results(connection: Connection, content: str) -> int | None:
-    """The run of a search with the same content whose queries were all searched."""
-    run_id: int | None = connection.execute(_RUN_WITH_RESULTS, {"content": content}).scalar()
-    return run_id
-
-
-def _check_limits(
-    connection: Connection,
-    new: NewSearch,
-    now: datetime,
-    queued: int,
-    queued_cells: int | None,
-    daily_cells: int | None,
-) -> None:
-    if queued_cells is not None and queued + new.cells > queued_cells:
-        raise Refused(
-            "queue_full",
-            f"your unfinished searches have {queued:,} cells, and with this one's {new.cells:,} more "
-            f"than the {queued_cells:,} that an owner may have; wait until some are done, or send fewer queries",
-        )
-    if daily_cells is not None:
-        today = {"owner": new.owner, "day": now.date().isoformat()}
-        used = int(connection.execute(_CELLS_OF_DAY, today).scalar() or 0)
-        if used + new.cells > daily_cells:
-            raise Refused(
-                "daily_limit",
-                f"you have submitted {used:,} cells today, and with this search's {new.cells:,} more than the "
-                f"{daily_cells:,} of a day; the day ends at midnight UTC",
-            )
-
-
-def _enter_queue(connection: Connection, owner: str) -> None:
-    """Lift the counter of an owner who was idle.
-
-    As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
-    counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again.
-    """
-    owners = set(connection.execute(_ACTIVE).scalars())
-    if owner in owners:
-        return
-    if not owners:
-        connection.execute(delete(OWNERS))
-    counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(owners))
-    least = (connection.execute(counters).scalar() or 0) if owners else 0
-    found = connection.execute(select(OWNERS.c.served).where(OWNERS.c.owner == owner)).scalar()
-    if found is None:
-        row = upsert(connection, OWNERS).values(owner=owner, served=least)
-        connection.execute(row.on_conflict_do_nothing())
-    elif found < least:
-        connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
-
-
-def upsert(connection: Connection, table: Table) -> Any:
-    """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
-    return _insert(connection.dialect.name)(table)
-
-
-def _insert(dialect: str) -> Any:
-    if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql
-
-        return postgresql.insert
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite.insert
-
-
-@cache
-def _usage_statement(dialect: str) -> Any:
-    """Adds to the usage of an owner and a day, with a statement of its own for each kind of database."""
-    row = _insert(dialect)(USAGE)
-    sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
-    return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
-
-
-def _count_usage(connection: Connection, new: NewSearch, now: datetime) -> None:
-    added = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
-    values = {"owner": new.owner, "day": now.date().isoformat(), **added}
-    connection.execute(_usage_statement(connection.dialect.name), values)

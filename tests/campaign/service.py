@@ -1,8 +1,9 @@
 """kill -9 of the processes of a search service at random moments, under load.
 
 A client submits searches one after the other, each with another length of the list, and waits for them as a script
-does. Meanwhile the worker or the web process is killed; a web process is started again, as by systemd, and the worker
-is started by the server. In the end every accepted search is done, once, with the bytes of an undisturbed run.
+does. Meanwhile the worker or a web process is killed. The main process of a server is started again, as by systemd; the
+others are started by it. In every second trial the server has two web processes beside its main process. In the end
+every accepted search is done, once, with the bytes of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -24,7 +26,7 @@ from swsearch.store.session import reading
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.stores import Server, run_with_server
 from tests.campaign.trials import Trial, run_trials
-from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.service.servers import RunningServer, local_report, web_pids, worker_pids
 
 DATA = Path(__file__).parents[2] / "data"
 KILLS = 5
@@ -82,12 +84,15 @@ class Load(threading.Thread):
 
 def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
     """Return the trial: five times, a process of the service, or its PostgreSQL, is killed while somebody searches."""
-    victims = ("web process", "worker", "worker") if postgres is None else ("web process", "worker", "PostgreSQL")
 
     def trial(trial: Trial) -> None:
         database, lines = database_and_expected(trial.state_dir)
         target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
-        server = RunningServer(trial.folder, [database], *NEVER, store=target)
+        several = trial.number % 2 == 1
+        options = (*NEVER, "--web-processes", "2" if several else "1")
+        victims = ["main process", "worker", "worker" if postgres is None else "PostgreSQL"]
+        victims += ["one of two web processes"] * 2 * several
+        server = RunningServer(trial.folder, [database], *options, store=target)
         port = int(server.url.rpartition(":")[2])
         load = Load(server.url)
         try:
@@ -96,9 +101,15 @@ def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
                 trial.counts["kills with queries in hand"] += wait_for_a_moment(trial, target)
                 victim = trial.rng.choice(victims)
                 trial.counts[f"kills: {victim}"] += 1
-                if victim == "web process":
+                if victim == "main process":
+                    orphans = web_pids(server)
                     server.kill()
-                    server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
+                    for pid in orphans:  # as systemd does, and then their port is free
+                        with suppress(ProcessLookupError):
+                            os.kill(pid, signal.SIGKILL)
+                    server = RunningServer(trial.folder, [database], *options, port=port, store=target)
+                elif victim == "one of two web processes":
+                    os.kill(trial.rng.choice(web_pids(server)), signal.SIGKILL)
                 elif victim == "worker":
                     for pid in worker_pids(server):
                         os.kill(pid, signal.SIGKILL)
@@ -111,7 +122,7 @@ def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
         finally:
             code = server.stop()
         trial.check(code == 0, f"the server ended with {code}: {server.log[-3:]}")
-        trial.check(load.problem is None, f"the client: {load.problem!r}")
+        trial.check(load.problem is None, f"the client: {load.problem!r}; the server: {server.events('error')[-3:]}")
         judge(trial, load, lines, target)
         trial.counts["searches"] += len(load.accepted)
 

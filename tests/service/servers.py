@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -81,7 +83,7 @@ class RunningServer:
         return self._end()
 
     def kill(self) -> None:
-        """Send SIGKILL to the web process and wait for its end."""
+        """Send SIGKILL to the process that was started, and wait for its end."""
         self.process.kill()
         self._end()
 
@@ -97,13 +99,37 @@ class RunningServer:
 
 def worker_pids(server: RunningServer) -> list[int]:
     """The worker processes of a server, by their parent."""
+    return [pid for pid, command in _children(server) if b"--hints" in command]
+
+
+def web_pids(server: RunningServer) -> list[int]:
+    """The web processes of a server that has several."""
+    return [pid for pid, command in _children(server) if b"swsearch.service.web.process" in command]
+
+
+def _children(server: RunningServer) -> list[tuple[int, bytes]]:
+    """Process ids and commands of a server's children, the oldest first."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[1]) == server.process.pid and fields[0] != "Z":
-                found.append(int(path.parent.name))
-    return found
+                found.append((int(fields[19]), int(path.parent.name), (path.parent / "cmdline").read_bytes()))
+    return [(pid, command) for _, pid, command in sorted(found)]
+
+
+def held_answer(server: RunningServer, queries: str, stop: Callable[[], None]) -> tuple[int, str]:
+    """Status and state of the answer to a submission of few.db that is held while ``stop`` stops a server."""
+    answers: list[tuple[int, dict[str, str], bytes]] = []
+    body = {"queries": queries, "database": "few.db", "options": {"top": 9}}
+    held = threading.Thread(target=lambda: answers.append(server.request("/api/v1/searches?wait=50", body)))
+    held.start()
+    while held.is_alive() and not any(search["options"]["top"] == 9 for search in server.client().searches()):
+        time.sleep(0.02)  # from then on it is being answered
+    stop()
+    held.join()
+    status, _, content = answers[0]
+    return status, json.loads(content)["state"]
 
 
 def local_report(arguments: list[str], folder: Path) -> bytes:

@@ -7,7 +7,10 @@ import gzip
 import http.client
 import json
 import re
+import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from urllib.parse import urlencode, urlsplit
 
@@ -15,7 +18,9 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.service.client import ServerError
+from swsearch.service.settings import Limits
 from swsearch.service.web.buckets import Buckets
+from swsearch.service.web.shared import SharedMemory
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer
 
@@ -366,9 +371,16 @@ def test_guessing_ends_soon(guarded):
     assert {status for status, _, _ in clients} == {429}
 
 
-def test_failures_at_once_count_whole():
+@pytest.fixture
+def buckets_of():
+    """Makes buckets of a clock, in memory as the web processes share it."""
+    with SharedMemory() as memory:
+        yield lambda per_minute, clock: Buckets(per_minute, memory.requests(Limits())._table, clock)
+
+
+def test_failures_at_once_count_whole(buckets_of):
     now = [0.0]
-    buckets = Buckets(60, lambda: now[0])
+    buckets = buckets_of(60, lambda: now[0])
     for _ in range(100):
         buckets.charge("guesser")
     assert buckets.seconds("guesser") == pytest.approx(41.0)
@@ -379,9 +391,9 @@ def test_failures_at_once_count_whole():
     assert buckets.seconds("guesser") == 0.0
 
 
-def test_a_bucket_fills_evenly():
+def test_a_bucket_fills_evenly(buckets_of):
     now = [0.0]
-    buckets = Buckets(60, lambda: now[0])
+    buckets = buckets_of(60, lambda: now[0])
     assert [buckets.take("ann") for _ in range(60)] == [0.0] * 60
     assert buckets.take("ann") == pytest.approx(1.0)
     assert buckets.seconds("ann") == pytest.approx(1.0)
@@ -395,19 +407,53 @@ def test_a_bucket_fills_evenly():
     assert [buckets.take("ann") for _ in range(61)].count(0.0) == 60
 
 
-def test_buckets_of_many_addresses_are_forgotten():
-    """Those in use longest; what an attacker used last is kept."""
+def test_buckets_of_many_addresses_are_forgotten(buckets_of):
+    """Those in use longest; what an attacker used last is kept, and the table does not grow."""
     now = [0.0]
-    buckets = Buckets(1, lambda: now[0])
-    for number in range(10_001):
+    buckets = buckets_of(1, lambda: now[0])
+    n_bytes = len(buckets._table._memory.bytes)
+    for number in range(40_000):
         now[0] += 1e-6
-        buckets.take(str(number))
-    assert len(buckets._buckets) == 5000
-    assert buckets.take("10000") > 0
-    now[0] = 100.0
-    for number in range(20_000, 26_000):
-        buckets.take(str(number))
-    assert len(buckets._buckets) <= 10_000
+        assert buckets.take(str(number)) == 0.0
+    assert all(buckets.take(str(number)) > 0 for number in range(39_000, 40_000))
+    forgotten = sum(buckets.seconds(str(number)) == 0.0 for number in range(20_000))
+    assert 10_000 < forgotten <= 20_000
+    now[0] = 100.0  # all are full again, so a fresh one takes the place of any
+    for number in range(40_000, 50_000):
+        assert buckets.take(str(number)) == 0.0
+    assert buckets.take("49999") > 0
+    assert len(buckets._table._memory.bytes) == n_bytes
+
+
+def test_processes_share_limits():
+    """Another process uses the same memory: each bucket and slot is there once, and one that was killed gives back."""
+    program = """
+import os, sys
+from swsearch.service.settings import Limits
+from swsearch.service.web.shared import SharedMemory
+memory = SharedMemory(int(sys.argv[1]))
+limits = Limits(requests_per_minute=5, failures_per_minute=5, downloads=3)
+requests = memory.requests(limits)
+slots = memory.downloads(limits)
+print([requests.take("ann") == 0.0 for _ in range(3)], slots.acquire(), slots.acquire(), flush=True)
+sys.stdin.read(1)
+os.kill(os.getpid(), 9)
+"""
+    limits = Limits(requests_per_minute=5, failures_per_minute=5, downloads=3)
+    with SharedMemory() as memory:
+        command = [sys.executable, "-c", program, str(memory.descriptor)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, pass_fds=[memory.descriptor], **pipes) as other:
+            assert other.stdout.readline() == "[True, True, True] True True\n"
+            requests, failures, slots = memory.requests(limits), memory.failures(limits), memory.downloads(limits)
+            assert [requests.take("ann") == 0.0 for _ in range(3)] == [True, True, False]
+            assert failures.seconds("ann") == 0.0
+            assert [slots.acquire() for _ in range(2)] == [True, False]
+            other.stdin.write("x")
+        assert other.returncode == -signal.SIGKILL
+        assert [slots.acquire() for _ in range(3)] == [True, True, False]
+        slots.release(3)
+        assert slots.acquire()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from swsearch.report.registry import formats
 from swsearch.service.client import Client, ServerError
 from swsearch.store.repository import HitStore
 from tests.service.conftest import DATA
-from tests.service.servers import RunningServer, local_report, worker_pids
+from tests.service.servers import RunningServer, held_answer, local_report, worker_pids
 
 OPTIONS = {"top": 5, "evalue": 0.001}
 ARGUMENTS = ["--top", "5", "--evalue", "0.001", "--store", "none", "--quiet"]
@@ -93,6 +93,24 @@ def test_hits_come_in_pages_sorted_and_filtered_by_the_server(server, finished):
         word = query["hits"][0]["subject_id"].split("|")[-1].lower()
         assert query["hits"][0]["rank"] in [hit["rank"] for hit in client.hits(key, number, text=word)["hits"]]
         assert client.hits(key, number, text="no such % subject")["total"] == 0
+
+
+def test_an_answer_has_the_first_hits_if_it_is_asked_for_them(server, finished):
+    client = server.client()
+    first = client.hits(finished["id"], 0, limit=3)
+    assert len(first["hits"]) == 3
+    found = client.wait(finished["id"], hits=3)
+    assert found == {**finished, "hits": first}
+    assert "hits" not in client.wait(finished["id"])
+    letters = first["query"]["letters"]
+    done = client.submit(f">one\n{letters}\n", "proteins.db", OPTIONS, wait=50, hits=3)
+    assert (done["state"], done["hits"]) == ("done", client.hits(done["id"], 0, limit=3))
+    assert [hit["cigar"] for hit in done["hits"]["hits"]] == [hit["cigar"] for hit in first["hits"]]
+    key = client.submit(">one\n" + "MKVLAAGIVGLLLAQWERTY" * 4000 + "\n", "proteins.db", {"top": 3})["id"]
+    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    client.cancel(key)
+    assert json.loads(server.request(f"/api/v1/searches/{key}?hits=3")[2])["hits"] is None
+    assert server.error(f"/api/v1/searches/{key}?hits=1001")[0] == 422
 
 
 def test_queries_are_listed(server, finished):
@@ -179,7 +197,12 @@ def test_what_is_not_there_yet_is_said(databases, queries, tmp_path):
     assert (first["position"], second["position"]) == (1, 2)
     assert idle.error(f"/api/v1/searches/{first['id']}/report")[0] == 409
     client.cancel(first["id"])
-    assert idle.stop() == 0
+    # A request that is held is answered when the server stops.
+    assert held_answer(idle, queries, lambda: assert_stopped(idle)) == (201, "queued")
+
+
+def assert_stopped(server):
+    assert server.stop() == 0
 
 
 @pytest.mark.parametrize(

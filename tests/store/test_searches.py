@@ -360,6 +360,29 @@ def test_limits_are_named(searches, work):
     assert searches.counts() == {"queued": 2}
 
 
+def test_web_processes_do_not_pass_a_limit_together(searches, target):
+    """Each submission alone is within the limit, and the first of them uses all of it."""
+    n_stores = 4
+    begin = threading.Barrier(n_stores)
+    answers = []
+
+    def submit(number):
+        with SearchStore(target) as mine:
+            begin.wait()
+            for turn in range(5):
+                search = new_search(n_queries=2, content=f"{number}-{turn}")
+                (found,) = mine.submit_all([search], queued_cells=3 * MEGACELL)
+                answers.append(found.code if isinstance(found, Refused) else "accepted")
+
+    threads = [threading.Thread(target=submit, args=(number,)) for number in range(n_stores)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == ["accepted"] + ["queue_full"] * (5 * n_stores - 1)
+    assert len(searches.searches_of("ann")) == 1
+
+
 def test_expired_searches_leave_with_their_runs(searches, work):
     stored, _ = searches.submit(new_search())
     search_all(work, claim(work), keep=timedelta(days=-1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
@@ -25,6 +26,7 @@ from swsearch.service.web.hub import Hub
 from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, Download
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.store.result_views import SORTS, HitFilter, HitView
+from swsearch.store.search_records import StoredSearch
 
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
@@ -65,6 +67,9 @@ Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
 Wait = Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")]
+FirstHits = Annotated[
+    int, Query(ge=0, le=MAX_PAGE, description="With a finished search, send so many of the hits of its first query.")
+]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 
@@ -97,13 +102,14 @@ def describe_tokens(app: FastAPI) -> None:
 
 
 @router.post(
-    "/searches", status_code=201, response_model=models.Search,
-    responses={200: {"model": models.Search, "description": "The search was submitted before, with the same key."}},
+    "/searches", status_code=201, response_model=models.FoundSearch,
+    responses={200: {"model": models.FoundSearch, "description": "It was submitted before, with the same key."}},
 )  # fmt: skip
 async def submit(
     request: Request,
     body: models.SearchRequest,
     wait: Wait = 0,
+    hits: FirstHits = 0,
     idempotency_key: Annotated[
         str | None, Header(description="A second request with it gives the same search.")
     ] = None,
@@ -118,7 +124,7 @@ async def submit(
     status = None if stored.is_finished else await _finished(request, stored.key, wait)
     if status is None:
         status = await run_in_threadpool(service.status_of, stored)
-    return _written(status, 201 if is_new else 200, {"Location": location})
+    return await _written(service, status, hits, 201 if is_new else 200, {"Location": location})
 
 
 async def _finished(request: Request, key: str, wait: float) -> SearchStatus | None:
@@ -127,10 +133,25 @@ async def _finished(request: Request, key: str, wait: float) -> SearchStatus | N
     return await hub.finished(key, wait) if wait else None
 
 
-def _written(status: SearchStatus, code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+async def _written(
+    service: Service,
+    status: SearchStatus,
+    n_hits: int,
+    code: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
     """The answer with a status, written by the model itself: many clients repeat this request."""
     content = models.search_answer(status).model_dump_json()
+    if n_hits:
+        page = await run_in_threadpool(_first_hits, service, status.search, n_hits)
+        content = f'{content[:-1]},"hits":{page}}}'
     return Response(content, code, headers, media_type="application/json")
+
+
+def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> str:
+    """The best hits of a search as JSON."""
+    page = service.first_hits(search, n_hits)
+    return "null" if page is None else json.dumps(models.hit_page_answer(page, 0), separators=(",", ":"))
 
 
 @router.get("/searches", response_model=list[models.Search])
@@ -143,8 +164,8 @@ def searches(
     return [models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)]
 
 
-@router.get("/searches/{key}", response_model=models.Search)
-async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
+@router.get("/searches/{key}", response_model=models.FoundSearch)
+async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
     service, owner = service_of(request), owner_of(request)
     status = await run_in_threadpool(service.status, key, owner)
@@ -152,9 +173,9 @@ async def search(request: Request, key: Key, wait: Wait = 0) -> Response:
         watched = await run_in_threadpool(service.watched_key, key, owner)
         finished = await _finished(request, watched, wait)
         if finished is not None:
-            return _written(finished.under(key))
+            return await _written(service, finished.under(key), hits)
         status = await run_in_threadpool(service.status, key, owner)
-    return _written(status)
+    return await _written(service, status, hits)
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
@@ -263,12 +284,7 @@ def hits(
     page = service_of(request).hit_page(
         key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
     )
-    query = page.query
-    listed = [models.hit_answer(query, hit) for hit in query.hits]
-    # Already plain values: validating each hit again would take longer than reading it.
-    return JSONResponse(
-        {"query": models.query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed}
-    )
+    return JSONResponse(models.hit_page_answer(page, offset))
 
 
 @router.get(

@@ -2,7 +2,8 @@
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.web.state.Service`), ``hub`` (who waits for a change),
 ``identity`` (who sent a request), ``changed(key)`` (wakes the worker and everybody who waits for a search) and
-``settings``. ``request.state`` has ``owner`` and ``request_id``.
+``settings``. ``request.state`` has ``owner`` and ``request_id``. What the process exchanges with others goes through an
+:class:`~swsearch.service.web.exchange.Exchange`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from anyio import to_thread
@@ -25,6 +27,7 @@ from swsearch.service.logs import log
 from swsearch.service.settings import Settings
 from swsearch.service.web.answers import add_error_answers, error_answer
 from swsearch.service.web.api import describe_tokens, router
+from swsearch.service.web.exchange import Exchange, OwnWorker
 from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.identity import Identity
@@ -32,8 +35,8 @@ from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.web.protocols.registry import add_protocols
 from swsearch.service.web.proxies import TrustedProxies
+from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
-from swsearch.service.web.supervisor import Supervisor
 
 THREADS: Final = 4
 """Threads that use the store. With 40, the default, they spend more time on waiting for each other than on work: on 16
@@ -44,34 +47,57 @@ _EXPIRY_SECONDS: Final = 60.0
 """Time between two looks for expired searches."""
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings; its lifespan starts and stops the worker process.
+def create_app(
+    settings: Settings,
+    exchange: Exchange | None = None,
+    memory: SharedMemory | None = None,
+    metrics_folder: Path | None = None,
+    *,
+    deletes_expired: bool = True,
+) -> FastAPI:
+    """The application for these settings.
+
+    Parameters
+    ----------
+    settings : Settings
+    exchange : Exchange, optional
+        By default, that of the only web process of a server: its lifespan starts and stops the worker.
+    memory : SharedMemory, optional
+        What it shares with other web processes.
+    metrics_folder : Path, optional
+        Where it counts together with them.
+    deletes_expired : bool
+        Whether this process deletes searches that have expired.
 
     Raises
     ------
     StoreError
         The store cannot be opened.
     """
-    service = Service(settings)
-    metrics = Metrics(service)
+    shared = SharedMemory() if memory is None else memory
+    service = Service(settings, shared.downloads(settings.limits))
+    metrics = Metrics(service, metrics_folder)
     hub = Hub(service)
-    supervisor = Supervisor(settings.worker_command, hub.hint, metrics.restarts.inc)
+    others = OwnWorker(settings.worker_command, metrics.worker_restarts.inc) if exchange is None else exchange
+    others.on_change, others.on_valid = hub.hint, service.remember_valid
+    service.on_submit, service.on_valid = others.work, others.valid
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sys.setswitchinterval(SWITCH_SECONDS)
         hub.start()
-        if settings.worker_command:
-            supervisor.start()
-        expiry = asyncio.create_task(_delete_expired(service))
+        others.start()
+        expiry = asyncio.create_task(_delete_expired(service)) if deletes_expired else None
         try:
             yield
         finally:
-            expiry.cancel()
+            if expiry is not None:
+                expiry.cancel()
             await hub.stop()
-            await supervisor.stop()
+            await others.stop()
             service.close()
+            shared.close()
 
     app = FastAPI(
         title="swsearch",
@@ -87,15 +113,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.hub = hub
 
     def changed(key: str) -> None:
-        supervisor.hint()
-        with suppress(RuntimeError):
-            loop = supervisor.loop
-            if loop is not None:
-                loop.call_soon_threadsafe(hub.hint, [key])
+        others.work()
+        others.changed(key)
 
     app.state.changed = changed
-    service.on_submit = supervisor.hint
-    app.state.identity = Identity(service)
+    app.state.identity = Identity(service, shared)
     app.add_middleware(Guard, service=service, identity=app.state.identity, metrics=metrics)
     if settings.tokens_required:
         describe_tokens(app)
@@ -115,7 +137,7 @@ def create_app(settings: Settings) -> FastAPI:
     def readyz() -> JSONResponse:
         """The store can be read, and a worker is alive."""
         try:
-            is_ready = supervisor.is_ready if settings.worker_command else service.is_ready()
+            is_ready = others.is_worker_ready if settings.worker_command else service.is_ready()
             service.store.waiting()
         except SwSearchError:
             return error_answer(503, "store_unavailable", "the store cannot be read")

@@ -1,4 +1,4 @@
-"""Limits on requests per minute: :class:`Buckets`, token buckets in the memory of the web process.
+"""Limits on requests per minute: :class:`Buckets`, token buckets in a table.
 
 A bucket holds at most as many tokens as there may be requests in a minute, and fills evenly; a request takes one. So a
 burst of a minute's requests passes at once, and the rate after it is the limit. A bucket that is full again is the same
@@ -10,10 +10,24 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
-from typing import Final
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-_MOST: Final = 10_000
-"""Number of buckets above which full ones are forgotten."""
+Bucket = tuple[float, float]
+"""The level of a bucket, and the time of that level in seconds."""
+
+
+class Table(Protocol):
+    """Where buckets are kept."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A context in which nobody else uses the table."""
+
+    def get(self, name: str) -> Bucket | None:
+        """A bucket; None if it was never put, or is forgotten."""
+
+    def put(self, name: str, bucket: Bucket, is_full: Callable[[Bucket], bool]) -> None:
+        """Keep a bucket; those that are full may be forgotten, and the one that was put longest ago if none is."""
 
 
 class Buckets:
@@ -23,50 +37,48 @@ class Buckets:
     ----------
     per_minute : int
         Capacity of each bucket, and tokens that it gets in a minute.
+    table : Table
     clock : callable, optional
-        Seconds of a clock that never goes back.
+        Seconds of a clock that never goes back, and is the same for all who use the table.
     """
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_minute: int, table: Table, clock: Callable[[], float] = time.monotonic) -> None:
         self._capacity = float(per_minute)
         self._per_second = per_minute / 60
+        self._table = table
         self._clock = clock
-        self._buckets: dict[str, tuple[float, float]] = {}
 
     def seconds(self, name: str) -> float:
         """Time until the bucket has a token; 0 if it has one."""
-        return max(0.0, (1.0 - self._level(name, self._clock())) / self._per_second)
+        with self._table.turn():
+            return max(0.0, (1.0 - self._level(name, self._clock())) / self._per_second)
 
     def take(self, name: str) -> float:
         """Take a token and return 0; or take none, and return the time until there is one, in seconds."""
-        now = self._clock()
-        level = self._level(name, now)
-        if level < 1.0:
-            return (1.0 - level) / self._per_second
-        self._put(name, level - 1.0, now)
-        return 0.0
+        with self._table.turn():
+            now = self._clock()
+            level = self._level(name, now)
+            if level < 1.0:
+                return (1.0 - level) / self._per_second
+            self._put(name, level - 1.0, now)
+            return 0.0
 
     def charge(self, name: str) -> None:
         """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
-        now = self._clock()
-        self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
+        with self._table.turn():
+            now = self._clock()
+            self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
 
     def _put(self, name: str, level: float, now: float) -> None:
-        self._buckets[name] = (level, now)
-        if len(self._buckets) > _MOST:
-            self._forget(now)
+        self._table.put(name, (level, now), lambda bucket: self._filled(bucket, now) >= self._capacity)
 
     def _level(self, name: str, now: float) -> float:
-        level, seen = self._buckets.get(name, (self._capacity, now))
-        return min(self._capacity, level + (now - seen) * self._per_second)
+        return self._filled(self._table.get(name) or (self._capacity, now), now)
 
-    def _forget(self, now: float) -> None:
-        """Forget the buckets that are full; if nearly all are in use, those that were used longest ago."""
-        kept = {name: found for name, found in self._buckets.items() if self._level(name, now) < self._capacity}
-        if len(kept) > _MOST // 2:
-            newest = sorted(kept, key=lambda name: kept[name][1])[-(_MOST // 2) :]
-            kept = {name: kept[name] for name in newest}
-        self._buckets = kept
+    def _filled(self, bucket: Bucket, now: float) -> float:
+        """The level of a bucket now."""
+        level, seen = bucket
+        return min(self._capacity, level + (now - seen) * self._per_second)
 
 
 def network_of(address: str) -> str:

@@ -50,6 +50,7 @@ class Hub:
         self._hint = asyncio.Event()
         self._hinted: set[str] = set()
         self._looks_at_all = 0.0
+        self._is_released = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -63,6 +64,13 @@ class Hub:
             with suppress(asyncio.CancelledError):
                 await self._task
 
+    def release(self) -> None:
+        """Let nobody wait any more, because the server stops: streams end, and held requests are answered."""
+        self._is_released = True
+        for watchers in self._watched.values():
+            for watcher in watchers:
+                watcher.looked.set()
+
     def hint(self, keys: Iterable[str] | None = None) -> None:
         """Look now: these searches may have changed; without keys, any."""
         if keys is None:
@@ -73,6 +81,8 @@ class Hub:
 
     async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.
+
+        It also ends when the server stops.
 
         Raises
         ------
@@ -87,6 +97,8 @@ class Hub:
         try:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
+                    if self._is_released:
+                        return
                     watcher.looked.clear()
                     await watcher.looked.wait()
                 found = self._found[key]
@@ -96,7 +108,7 @@ class Hub:
                 watcher.looked.clear()
                 watcher.not_before = time.monotonic() + STREAM_SECONDS
                 yield found
-                if found.search.is_finished:
+                if found.search.is_finished or self._is_released:
                     return
                 await watcher.looked.wait()
         finally:

@@ -33,7 +33,8 @@ from starlette.types import Scope
 from swsearch.errors import SwSearchError
 from swsearch.service.settings import LOCAL_OWNER, NOBODY
 from swsearch.service.web.answers import Refusal, described
-from swsearch.service.web.buckets import Buckets, network_of
+from swsearch.service.web.buckets import network_of
+from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
 from swsearch.store.links import is_link_key
 from swsearch.store.tokens import is_owner_name
@@ -75,13 +76,14 @@ class Identity:
     Parameters
     ----------
     service : Service
+    memory : SharedMemory
+        What the web processes count together.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, memory: SharedMemory) -> None:
         self._service = service
-        limits = service.settings.limits
-        self._failures = Buckets(limits.failures_per_minute)
-        self._requests = Buckets(limits.requests_per_minute)
+        self._failures = memory.failures(service.settings.limits)
+        self._requests = memory.requests(service.settings.limits)
 
     async def sender(self, scope: Scope, headers: Headers) -> Sender:
         """Who sent a request.

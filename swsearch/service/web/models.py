@@ -12,6 +12,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.report.jsons import describe_hit, describe_query
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.web.state import SearchStatus
+from swsearch.store.result_views import HitPage as StoredPage
 
 Option = str | int | float | bool | None
 
@@ -90,6 +91,14 @@ class Search(BaseModel):
     run: int | None = Field(description="The run in the server's store, once a worker has begun.")
 
 
+class FoundSearch(Search):
+    """A search, and some of its hits if the request asked for them."""
+
+    hits: HitPage | None = Field(
+        default=None, description="The best hits of its first query; null while it is not finished."
+    )
+
+
 class Share(BaseModel):
     """A link that shows a search to everybody who has it."""
 
@@ -158,6 +167,13 @@ def database_answer(offered: OfferedDatabase) -> Database:
         n_subjects=offered.n_subjects,
         n_residues=offered.n_residues,
     )
+
+
+def hit_page_answer(page: StoredPage, offset: int) -> dict[str, Any]:
+    """A page of hits as the API shows it, in plain values: validating each hit again takes longer than reading it."""
+    query = page.query
+    listed = [hit_answer(query, hit) for hit in query.hits]
+    return {"query": query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed}
 
 
 def search_answer(status: SearchStatus) -> Search:

@@ -100,7 +100,7 @@ class Download:
         self._format: ReportFormat = get_format(report, fields) if isinstance(report, str) else report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
-        if not service.download_slots.acquire(blocking=False):
+        if not service.download_slots.acquire():
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
         self._blocks = _Blocks()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -22,18 +23,21 @@ from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
+from swsearch.service.web.shared import Slots
 from swsearch.service.web.submissions import Submissions
 from swsearch.store.links import LinkStore, StoredLink, is_link_key
 from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
 from swsearch.store.search_records import NewSearch, StoredSearch, UsageOfDay, Waiting
 from swsearch.store.searches import SearchStore
-from swsearch.store.tokens import TokenStore
+from swsearch.store.tokens import TokenStore, token_digest
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after the last heartbeat during which a worker counts as alive."""
 _FORECAST_SECONDS: Final = 0.25
 _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
+_MOST_TOKENS: Final = 1000
+"""Number of tokens that are remembered."""
 
 
 class ServiceStore(SearchStore, ResultViews, TokenStore, LinkStore):
@@ -58,29 +62,37 @@ class Service(Closeable):
     Parameters
     ----------
     settings : Settings
+    download_slots : Slots
 
     Attributes
     ----------
     settings : Settings
     databases : Databases
     store : ServiceStore
+    download_slots : Slots
+        One for each report that is written.
     on_submit : callable
         Called after searches were stored, to wake the worker; by any thread.
+    on_valid : callable
+        Called with the SHA-256 of a token that was found valid, when this process did not know it; by any thread.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, download_slots: Slots) -> None:
         self.settings = settings
-        self.databases = Databases(settings.databases)
+        self.databases = Databases(settings.databases, settings.folder)
         self.store = ServiceStore(settings.store, create=True)
         self.downloads = ServiceStore(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
-        self.download_slots = threading.BoundedSemaphore(settings.limits.downloads)
+        self.download_slots = download_slots
         self.on_submit: Callable[[], None] = lambda: None
+        self.on_valid: Callable[[str], None] = lambda digest: None
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
         """When the forecasts were made, of what, with which speed, and the forecasts."""
         self._owners: dict[str, tuple[float, str]] = {}
+        self._valid_elsewhere: OrderedDict[str, None] = OrderedDict()
+        """SHA-256 of tokens that other web processes found valid, the newest last."""
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -101,17 +113,28 @@ class Service(Closeable):
             return known[1]
         owner = self.store.owner_of(token)
         with self._lock:
-            if len(self._owners) > 1000:
+            if len(self._owners) > _MOST_TOKENS:
                 self._owners.clear()
             if owner is None:
                 self._owners.pop(token, None)
+                self._valid_elsewhere.pop(token_digest(token), None)
             else:
                 self._owners[token] = (now, owner)
+        if owner is not None and known is None:
+            self.on_valid(token_digest(token))
         return owner
 
     def was_valid(self, token: str) -> bool:
-        """Whether a token was valid when it was last looked up in this process."""
-        return token in self._owners
+        """Whether a token was valid when one of the web processes last looked it up."""
+        return token in self._owners or token_digest(token) in self._valid_elsewhere
+
+    def remember_valid(self, digest: str) -> None:
+        """Remember that another web process found the token with this SHA-256 valid."""
+        with self._lock:
+            self._valid_elsewhere[digest] = None
+            self._valid_elsewhere.move_to_end(digest)
+            if len(self._valid_elsewhere) > _MOST_TOKENS:
+                self._valid_elsewhere.popitem(last=False)
 
     # --- searches ---
 
@@ -249,6 +272,12 @@ class Service(Closeable):
             raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
         _, run_id = self.run_of(key, owner)
         return self.store.view(run_id, number, view)
+
+    def first_hits(self, search: StoredSearch, limit: int) -> HitPage | None:
+        """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
+        if search.run_id is None or not search.is_finished:
+            return None
+        return self.store.first_hits(search.run_id, limit)
 
     def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
         """The queries of a search that are done, without their hits."""

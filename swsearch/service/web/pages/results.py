@@ -17,7 +17,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
 from swsearch.report.overview import MAX_BARS, bar, bits_class, direction, key, overview
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, scoring_line
+from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, rounds_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 from swsearch.service.web.pages.figures import ListedOf
@@ -330,7 +330,9 @@ class HitsView:
     @property
     def hits_line(self) -> str:
         """How many subjects passed, and how many of them are stored."""
-        return hits_line(self.run.info, self.query, self.page.n_subjects)
+        hits = hits_line(self.run.info, self.query, self.page.n_subjects)
+        rounds = rounds_line(self.run.info, self.query)
+        return hits if rounds is None else f"{hits}. Rounds: {rounds}"
 
 
 def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:

@@ -168,7 +168,7 @@ class ServiceBackend:
     @contextmanager
     def downloading(self) -> Iterator[ResultViews]:
         """The store whose connections are for downloads."""
-        if not self._service.download_slots.acquire(blocking=False):
+        if not self._service.download_slots.acquire():
             most = self._service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
         try:
@@ -180,9 +180,10 @@ class ServiceBackend:
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched."""
         for one in self._service.offered():
-            if one.searched.digest == info.digest:
+            path = self._service.databases.paths.get(one.name)
+            if path is not None and one.searched.digest == info.digest:
                 try:
-                    database = PackedDatabase.open_content(self._service.databases.paths[one.name], info.digest)
+                    database = PackedDatabase.open_content(path, info.digest)
                 except DatabaseError:
                     continue
                 with database:

@@ -227,7 +227,7 @@ def _finished(request: Request, ticket: Ticket) -> list[StoredSearch]:
 async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredSearch]) -> Any:
     """The archive, made when one of the server's downloads may begin: a refusal would be taken for the archive."""
     deadline = time.monotonic() + _SLOT_SECONDS
-    while not service.download_slots.acquire(blocking=False):
+    while not service.download_slots.acquire():
         if time.monotonic() > deadline:
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")

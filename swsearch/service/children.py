@@ -1,0 +1,143 @@
+"""The child processes of a server: started with it, started again when they die, stopped with it.
+
+A server and each of its children are joined by pipes. Through them go lines of words, which save time or tell a state;
+nothing that must not be lost. The end of the server's pipe tells a child to finish what it has in hand, also if the
+server was killed, so that no child outlives it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from swsearch.service.logs import log
+
+READY: Final = "ready"
+"""The word of a child that can be used."""
+WORK: Final = "work"
+"""The word of a web process that has stored a search."""
+CHANGED: Final = "changed"
+"""The word before the keys of searches that have changed; without keys, any of them may have."""
+
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 10.0
+"""Seconds between the death of a child and the start of the next; doubled at each death before it has done anything."""
+_LINE_BYTES: Final = 1 << 20
+"""Longest line of a child; it may have the keys of all searches of a batch."""
+_MAX_UNREAD: Final = 1 << 20
+"""Bytes that a child may leave unread; further lines are not sent to it."""
+
+
+def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    """The command of a server's worker process.
+
+    The store is in its environment, since a URL may have a password.
+    """
+    return (sys.executable, "-m", "swsearch", "worker", *databases, "--hints", *options)
+
+
+class Child:
+    """Keeps one child process running; it belongs to one event loop.
+
+    Parameters
+    ----------
+    name : str
+        What the log calls it.
+    command : sequence of str
+    on_words : callable
+        Called with the words of each line of the process.
+    on_death : callable
+        Called when the process died; it is started again afterwards.
+    greeting : bytes
+        What each process reads first.
+    pass_fds : sequence of int
+        Descriptors that it inherits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        on_words: Callable[[list[str]], None],
+        on_death: Callable[[], None],
+        *,
+        greeting: bytes = b"",
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        self._name = name
+        self._command = command
+        self._on_words = on_words
+        self._on_death = on_death
+        self._greeting = greeting
+        self._pass_fds = tuple(pass_fds)
+        self._process: Process | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = False
+        self.is_ready = False
+        """Whether the process can be used."""
+
+    def start(self) -> None:
+        """Start the process in the background."""
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.create_task(self._run())
+
+    def tell(self, *words: str) -> None:
+        """Send a line; may be called from any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._write, (" ".join(words) + "\n").encode("ascii"))
+
+    def _write(self, line: bytes) -> None:
+        process = self._process
+        if process is not None and process.stdin is not None and process.returncode is None:
+            with suppress(OSError, RuntimeError):
+                if process.stdin.transport.get_write_buffer_size() < _MAX_UNREAD:
+                    process.stdin.write(line)
+
+    async def stop(self, seconds: float) -> None:
+        """Let the process finish what it has in hand, and wait for its end; after this time it is killed."""
+        self._stopping = True
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+        if self._task is None:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._task
+        except TimeoutError:
+            if process is not None and process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    async def _run(self) -> None:
+        pause = _FIRST_PAUSE
+        while not self._stopping:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES, pass_fds=self._pass_fds
+            )
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(self._greeting)
+            if self._stopping:
+                process.stdin.close()
+            async for line in process.stdout:
+                words = line.decode("ascii", "replace").split()
+                if words == [READY]:
+                    self.is_ready = True
+                else:
+                    pause = _FIRST_PAUSE
+                self._on_words(words)
+            code = await process.wait()
+            self.is_ready = False
+            if self._stopping:
+                return
+            log(f"{self._name} died", "error", code=code, restart_in_seconds=pause)
+            self._on_death()
+            await asyncio.sleep(pause)
+            pause = min(_LONGEST_PAUSE, pause * 2)

@@ -1,0 +1,233 @@
+"""Searches that are submitted together, in the transaction of the caller: :class:`SubmittedGroup`.
+
+While it writes, nobody else can, so what all searches of an owner need is read once, and the rows of their queries are
+written by one statement.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+
+from swsearch.errors import Refused
+from swsearch.store.records import utc_now
+from swsearch.store.search_records import NewSearch, StoredSearch, stored_search
+from swsearch.store.service_models import DONE, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED, USAGE
+
+_SUBMITTED_BEFORE: Final = select(SEARCHES).where(
+    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("idempotency_key")
+)
+_INSERT_SEARCH: Final = insert(SEARCHES).returning(SEARCHES)
+_INSERT_QUERIES: Final = insert(SEARCH_QUERIES)
+_RUN_WITH_RESULTS: Final = (
+    select(SEARCHES.c.run_id)
+    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE, SEARCHES.c.n_failed == 0)
+    .where(SEARCHES.c.run_id.is_not(None))
+    .order_by(SEARCHES.c.id.desc())
+    .limit(1)
+)
+_OF_OWNERS: Final = (
+    select(SEARCHES.c.owner, func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served))
+    .where(SEARCHES.c.state.in_(UNFINISHED))
+    .group_by(SEARCHES.c.owner)
+)
+_CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
+_COUNTER: Final = select(OWNERS.c.served).where(OWNERS.c.owner == bindparam("of"))
+
+
+@dataclass
+class _Unfinished:
+    """The unfinished searches of an owner: cells that are left, and the smallest of their counters."""
+
+    cells: int
+    served: int
+
+
+class SubmittedGroup:
+    """The searches of one transaction; :meth:`finish` comes after the last of them.
+
+    Parameters
+    ----------
+    connection : Connection
+    queued_cells, daily_cells : int or None
+        Limits on an owner, as in :meth:`swsearch.store.searches.SearchStore.submit`.
+    keep : timedelta or None
+        Time from the end of a search to its deletion.
+    """
+
+    def __init__(
+        self, connection: Connection, queued_cells: int | None, daily_cells: int | None, keep: timedelta | None
+    ) -> None:
+        self._connection = connection
+        self._queued_cells = queued_cells
+        self._daily_cells = daily_cells
+        self._keep = keep
+        self._now = utc_now()
+        self._today = self._now.date().isoformat()
+        self._owners: dict[str, _Unfinished] | None = None
+        self._used_today: dict[str, int] = {}
+        self._query_rows: list[dict[str, Any]] = []
+        self._n_searches: Counter[str] = Counter()
+        self._n_queries: Counter[str] = Counter()
+        self._cells: Counter[str] = Counter()
+
+    def add(self, new: NewSearch) -> tuple[StoredSearch, bool]:
+        """Store a search; returns it, and whether it is new.
+
+        Raises
+        ------
+        Refused
+            A limit is exceeded, or the idempotency key belongs to another search of the owner. Nothing was changed.
+        """
+        same = self._submitted_before(new)
+        if same is not None:
+            return same, False
+        values = {
+            "key": secrets.token_urlsafe(16),
+            "owner": new.owner,
+            "database_name": new.database.name,
+            "database_digest": new.database.digest,
+            "database_generation": new.database.generation,
+            "options": json.dumps(dict(new.options)),
+            "fingerprint": new.fingerprint,
+            "content": new.content,
+            "asked_digest": new.asked_digest,
+            "idempotency_key": new.idempotency_key,
+            "created_at": self._now,
+            "n_queries": len(new.queries),
+            "n_failed": 0,
+            "cells": new.cells,
+        }
+        run_id = self._connection.execute(_RUN_WITH_RESULTS, {"content": new.content}).scalar()
+        if run_id is not None:
+            expires = None if self._keep is None else self._now + self._keep
+            known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
+            times = {"started_at": self._now, "finished_at": self._now, "expires_at": expires}
+            return self._inserted({**values, **known, **times, "served": 0}), True
+        owners = self._unfinished()
+        mine = owners.get(new.owner)
+        self._check_limits(new, 0 if mine is None else mine.cells)
+        if mine is None:
+            self._enter_queue(new.owner, owners)
+            mine = owners[new.owner] = _Unfinished(0, 0)
+        # The counters of an owner's searches are lifted among each other, too.
+        stored = self._inserted({**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": mine.served})
+        mine.cells += new.cells
+        self._query_rows += [
+            {
+                "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
+                "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
+            }
+            for number, query in enumerate(new.queries)
+        ]  # fmt: skip
+        self._n_searches[new.owner] += 1
+        self._n_queries[new.owner] += len(new.queries)
+        self._cells[new.owner] += new.cells
+        return stored, True
+
+    def finish(self) -> None:
+        """Store the queries of all searches, and count them in the usage of their owners."""
+        if self._query_rows:
+            self._connection.execute(_INSERT_QUERIES, self._query_rows)
+        for owner, n_searches in sorted(self._n_searches.items()):
+            counts = {"n_searches": n_searches, "n_queries": self._n_queries[owner], "cells": self._cells[owner]}
+            values = {"owner": owner, "day": self._today, **counts}
+            self._connection.execute(_usage_statement(self._connection.dialect.name), values)
+
+    def _submitted_before(self, new: NewSearch) -> StoredSearch | None:
+        if new.idempotency_key is None:
+            return None
+        key = {"owner": new.owner, "idempotency_key": new.idempotency_key}
+        row = self._connection.execute(_SUBMITTED_BEFORE, key).first()
+        if row is None:
+            return None
+        found = stored_search(row)
+        if (found.asked_digest, found.database.name, found.options) != (
+            new.asked_digest,
+            new.database.name,
+            json.loads(json.dumps(dict(new.options))),
+        ):
+            raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
+        return found
+
+    def _inserted(self, values: dict[str, Any]) -> StoredSearch:
+        empty = {"run_id": None, "started_at": None, "finished_at": None, "expires_at": None, "reason": None}
+        return stored_search(self._connection.execute(_INSERT_SEARCH, {**empty, **values}).one())
+
+    def _unfinished(self) -> dict[str, _Unfinished]:
+        """The owners with unfinished searches."""
+        if self._owners is None:
+            found = self._connection.execute(_OF_OWNERS)
+            self._owners = {owner: _Unfinished(int(cells), served) for owner, cells, served in found}
+        return self._owners
+
+    def _check_limits(self, new: NewSearch, queued: int) -> None:
+        if self._queued_cells is not None and queued + new.cells > self._queued_cells:
+            raise Refused(
+                "queue_full",
+                f"your unfinished searches have {queued:,} cells, and with this one's {new.cells:,} more "
+                f"than the {self._queued_cells:,} that an owner may have; wait until some are done, or send fewer "
+                "queries",
+            )
+        if self._daily_cells is not None:
+            used = self._cells_today(new.owner)
+            if used + new.cells > self._daily_cells:
+                raise Refused(
+                    "daily_limit",
+                    f"you have submitted {used:,} cells today, and with this search's {new.cells:,} more than the "
+                    f"{self._daily_cells:,} of a day; the day ends at midnight UTC",
+                )
+
+    def _cells_today(self, owner: str) -> int:
+        """Cells that an owner has submitted today, those of this group included."""
+        if owner not in self._used_today:
+            today = {"owner": owner, "day": self._today}
+            self._used_today[owner] = int(self._connection.execute(_CELLS_OF_DAY, today).scalar() or 0)
+        return self._used_today[owner] + self._cells[owner]
+
+    def _enter_queue(self, owner: str, owners: dict[str, _Unfinished]) -> None:
+        """Lift the counter of an owner who was idle; ``owners`` are those who wait.
+
+        As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
+        counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again.
+        """
+        if not owners:
+            self._connection.execute(delete(OWNERS))
+        counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(list(owners)))
+        least = (self._connection.execute(counters).scalar() or 0) if owners else 0
+        found = self._connection.execute(_COUNTER, {"of": owner}).scalar()
+        if found is None:
+            row = upsert(self._connection, OWNERS).values(owner=owner, served=least)
+            self._connection.execute(row.on_conflict_do_nothing())
+        elif found < least:
+            self._connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
+
+
+def upsert(connection: Connection, table: Table) -> Any:
+    """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
+    return _insert(connection.dialect.name)(table)
+
+
+def _insert(dialect: str) -> Any:
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert
+
+
+@cache
+def _usage_statement(dialect: str) -> Any:
+    """Adds to the usage of an owner and a day, with a statement of its own for each kind of database."""
+    row = _insert(dialect)(USAGE)
+    sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
+    return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
