@@ -26,6 +26,8 @@ def on_bases(
     n_query_bases, n_subject_bases : int
         Lengths of the input sequences.
     """
+    if not query_frame and not subject_frame:
+        return alignment
     changes: dict[str, int | str] = {}
     if query_frame:
         start, end = alignment.query_start, alignment.query_end

@@ -55,6 +55,9 @@ _BLOCK_LETTERS: Final = 1 << 20
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
+_NO_INVERSE: Final = ("positions.bin or order.bin", "they are not the inverse of each other")
+
+
 class Segment:
     """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
 
@@ -113,12 +116,15 @@ class Segment:
         if stored.size and (
             int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], fasta_indices)
         ):
-            raise self._damaged("positions.bin or order.bin", "they are not the inverse of each other")
+            raise self._damaged(*_NO_INVERSE)
         return stored
 
     def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
         """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
-        stored = int(self.stored_at(np.array(fasta_index, dtype=np.uint32)))
+        self._check_layout()
+        stored = int(self.positions[fasta_index])  # as stored_at, without its arrays: a search asks for every hit
+        if stored >= self.entry.n_subjects or int(self.order[stored]) != fasta_index:
+            raise self._damaged(*_NO_INVERSE)
         return self.residues, int(self.starts[stored]), int(self.lengths[stored])
 
     def is_left(self) -> NDArray[np.bool_]:

@@ -552,6 +552,7 @@ class Searcher:
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
         subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
+        lengths = self.database.lengths(subjects).tolist()
         bits = self.significance.bits(scores)
         evalues = self.significance.evalues(subjects, scores, len(query))
         return tuple(
@@ -559,7 +560,7 @@ class Searcher:
                 rank=rank,
                 subject_index=subject,
                 subject_header=self.database.header(subject),
-                subject_length=self.database.length(subject),
+                subject_length=lengths[row],
                 score=one.score,
                 bits=None if bits is None else bits[row],
                 evalue=None if evalues is None else float(evalues[row]),

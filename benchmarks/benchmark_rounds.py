@@ -1,0 +1,168 @@
+"""How close iterated searches come to the rate of the engine: one query in a running process, and a batch of queries.
+
+    python benchmarks/benchmark_rounds.py QUERIES.fasta --batch MORE.fasta.gz --real PROTEINS.fasta.gz [--engine cuda]
+
+The database has ``--subjects`` synthetic proteins, those of ``--real``, and ``--relatives`` invented relatives of the
+query that is searched alone (the one of about 350 residues): fragments with 25 to 60 % of its residues, so that rounds
+have as many alignments as in a large family. ``one``: the median time of three rounds of this query, with alignments
+and profiles. ``batch``: three rounds of the queries of ``--batch``, and one round of them for comparison. The share is
+the time of the engine (kernels by events on the device, or calls of the CPU engine) divided by the time of the search.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmark_cuda import commit, read_fasta, synthetic
+from benchmark_search import write_fasta
+
+import swsearch
+from swsearch.cores import threads_to_use
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import read_queries
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+
+LENGTH = 350
+SEED = 18
+
+
+class TimedCpuEngine(CpuEngine):
+    """Measures the time of its calls."""
+
+    seconds = 0.0
+
+    def score(self, *arguments: Any, **values: Any) -> Any:
+        return self._timed(super().score, *arguments, **values)
+
+    def score_by_length(self, *arguments: Any, **values: Any) -> Any:
+        return self._timed(super().score_by_length, *arguments, **values)
+
+    def _timed(self, call: Any, *arguments: Any, **values: Any) -> Any:
+        outer, start = self.seconds, time.perf_counter()
+        found = call(*arguments, **values)
+        self.seconds = outer + time.perf_counter() - start  # of one call within the other, the outer one counts
+        return found
+
+
+def relatives(query: SequenceRecord, n: int) -> Iterator[str]:
+    """Fragments of mutated copies of a query."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(n):
+        member = query.codes & CODE_MASK
+        changed = rng.random(len(member)) > rng.uniform(0.25, 0.6)
+        member = np.where(changed, rng.integers(0, 20, len(member)), member).astype(np.uint8)
+        first = int(rng.integers(0, len(member) // 3))
+        yield PROTEIN.decode(member[first : int(rng.integers(2 * len(member) // 3, len(member) + 1))])
+
+
+def database(queries: str, one: SequenceRecord, options: argparse.Namespace) -> Path:
+    """The indexed database, which is built if it does not exist."""
+    path: Path = options.folder / f"rounds-{options.subjects}-{options.relatives}.db"
+    if not path.exists():
+        fasta, family = options.folder / "synthetic.fasta", options.folder / "relatives.fasta"
+        write_fasta(synthetic(options.subjects, read_fasta(queries), 1), fasta)
+        family.write_text("".join(f">r{n}\n{row}\n" for n, row in enumerate(relatives(one, options.relatives))))
+        swsearch.build_database([fasta, family, *([options.real] if options.real else [])], path)
+        fasta.unlink()
+    return path
+
+
+@contextmanager
+def opened_engine(name: str, threads: int) -> Iterator[tuple[ScoreEngine, dict[str, Any]]]:
+    """The engine and what the result says about it."""
+    if name == "cpu":
+        with TimedCpuEngine(threads) as engine:
+            yield engine, {"device": engine.name, "threads": threads}
+        return
+    from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+    from swsearch.engine.cuda.search.engine import CudaEngine
+
+    with CudaEngine(PyCudaDevice(0)) as engine:
+        yield engine, {"device": engine.facts.name, "driver": engine.facts.driver, "threads": threads}
+
+
+def engine_seconds(engine: Any) -> float:
+    return float(engine.seconds if isinstance(engine, TimedCpuEngine) else engine.timing.seconds)
+
+
+def measure(searcher: Searcher, records: Sequence[SequenceRecord], repeat: int) -> dict[str, Any]:
+    """The median search of ``repeat``, after one that is not counted."""
+    rows = []
+    for _ in range(repeat + 1):
+        before = engine_seconds(searcher.engine)
+        start = time.perf_counter()
+        results = list(searcher.search(records))
+        rows.append((time.perf_counter() - start, engine_seconds(searcher.engine) - before))
+    seconds, engine = sorted(rows[1:])[repeat // 2]
+    cells = sum(result.stats.cells for result in results)
+    return {
+        "queries": len(results),
+        "rounds": sum(result.n_rounds for result in results),
+        "hits": sum(len(result.hits) for result in results),
+        "included": sum(hit.round > 0 for result in results for hit in result.hits),
+        "cells": cells,
+        "seconds": seconds,
+        "engine_seconds": engine,
+        "gcups": cells / seconds / 1e9,
+        "share": engine / seconds,
+        "runs": [row[0] for row in rows],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries")
+    parser.add_argument("--batch", required=True, help="a file with queries of the batch")
+    parser.add_argument("--n-batch", type=int, default=500)
+    parser.add_argument("--real", type=Path, help="FASTA file of proteins that are added to the database")
+    parser.add_argument("--subjects", type=int, default=500_000)
+    parser.add_argument("--relatives", type=int, default=1000)
+    parser.add_argument("--engine", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp"))
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # short searches would use generic kernels
+
+    one = min(read_queries(options.queries, PROTEIN), key=lambda record: abs(len(record) - LENGTH))
+    many = read_queries(options.batch, PROTEIN)[: options.n_batch]
+    path = database(options.queries, one, options)
+    threads = threads_to_use(options.threads)
+    with PackedDatabase.open(path) as opened, opened_engine(options.engine, threads) as (engine, described):
+        report: dict[str, Any] = {
+            "benchmark": "iterated searches",
+            "command": " ".join(sys.argv),
+            "commit": options.commit or commit(),
+            **described,
+            "database": f"{opened.n_subjects:,} subjects, {opened.n_residues:,} residues",
+            "query": f"{len(one)} residues",
+        }
+        kinds = [("one", [one], 3, 2 * options.repeat - 1), ("one_listed", [one], 3, options.repeat)]
+        kinds += [("batch", many, 3, 1), ("one_round", many, 1, 1)]
+        for name, records, n_rounds, repeat in kinds:
+            top = options.relatives if name == "one_listed" else 25
+            searcher = Searcher(opened, engine, SearchOptions(iterations=n_rounds, top=top), threads=threads)
+            report[name] = measure(searcher, records, repeat)
+            print(name, json.dumps({key: value for key, value in report[name].items() if key != "runs"}), flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
