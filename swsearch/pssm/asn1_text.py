@@ -29,8 +29,8 @@ enumeration."""
 
 MAX_DEPTH: Final = 100
 """Largest number of blocks inside each other."""
-MAX_CHARACTERS: Final = 1 << 28
-"""Length of the longest value, in characters. It is bounded because a value is in memory."""
+MAX_CHARACTERS: Final = 1 << 27
+"""Length of the longest value, in characters; 50,000 positions of PSI-BLAST fit. A value is in memory as a whole."""
 _TOKEN: Final = re.compile(
     r"""\s+|([{},])|(-?[0-9]{1,18})(?![0-9A-Za-z_.])|([A-Za-z][A-Za-z0-9-]*)|"([^"]*(?:""[^"]*)*)"|'([^']*)'H|(::=)|(.)""",
     re.ASCII,
