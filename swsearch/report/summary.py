@@ -109,6 +109,10 @@ def filters_alignments(run: RunInfo) -> bool:
 
 
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
+    if run.iterations > 1 and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
+        which = "is the one that has" if shown == 1 else "are those that have"
+        kept = "it, adjusted for composition" + (", and pass the filters" if filters_alignments(run) else "")
+        return f"the {shown:,} shown {which} {kept}"
     if not filters_alignments(run):
         if shown >= query.n_passed:
             return "it is shown" if query.n_passed == 1 else "all are shown"

@@ -4,7 +4,9 @@
 round. :class:`swsearch.search.searcher.Searcher` makes one if its options ask for several iterations, and lends it the
 search of one round. The idea is that of PSI-BLAST (Altschul and others 1997); every round is exhaustive.
 
-A subject is *included* if its E-value is at most the inclusion E-value. The alignments of the included subjects are the
+A subject is *included* if its E-value is at most the inclusion E-value; from the second round on, E-values are adjusted
+for composition, so that a profile of a biased family does not meet all proteins of its bias
+(:mod:`swsearch.pssm.composition`). The alignments of the included subjects are the
 rows of a multiple alignment (:mod:`swsearch.pssm.rows`), of which the scores of the next round are estimated
 (:mod:`swsearch.pssm.estimation`). A search has *converged* when a round includes no subject that was not included
 before; a query whose first round includes nothing converges at once. A round includes :data:`MOST_INCLUDED` subjects at

@@ -32,6 +32,7 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import matrix_text
@@ -49,7 +50,7 @@ from swsearch.search.simulation import scheme_statistics
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.typing import Floats, LengthRange
+from swsearch.typing import Floats, LengthRange, SubjectIndex
 from swsearch.words import counted, shortened
 
 Observer = Callable[[int, RankedCandidates], None]
@@ -70,6 +71,8 @@ class _PreparedQuery:
     bound : TopKBound or None
     provisional_evalue : float or None
         The E-value cut with which it is scored first (:mod:`swsearch.search.provisional_cut`), if it has one.
+    adjustment : CompositionAdjustment or None
+        The adjustment of its E-values, if it has position-specific scores in an iterated search.
     """
 
     number: int
@@ -77,6 +80,7 @@ class _PreparedQuery:
     frames: list[QueryFrame]
     bound: TopKBound | None
     provisional_evalue: float | None
+    adjustment: CompositionAdjustment | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -356,13 +360,18 @@ class Searcher:
         # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
         # Further alignments of a subject may be those of a strand or a frame that scores less.
         is_simple = all(frame.screen is None for frame in frames)
+        adjustment = None
+        if self.options.iterations > 1:
+            adjustment = CompositionAdjustment.of(query, self.scheme.matrix, self.significance.statistics)
+        is_simple &= adjustment is None
         is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
         # The number of subjects that an iterated search needs is not known before they are ranked.
+        # Those of a profile are ranked again by their alignments.
         bound = None
-        if evalue is None and (is_simple or self.options.iterations == 1):
+        if evalue is None and adjustment is None and (is_simple or self.options.iterations == 1):
             bound = self.significance.top_k_bound(n_letters)
-        return _PreparedQuery(number, query, frames, bound, evalue)
+        return _PreparedQuery(number, query, frames, bound, evalue, adjustment)
 
     def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
         gathered = self._gathered(batch)
@@ -412,7 +421,7 @@ class Searcher:
             n_scores=len(prepared.profiles) * self.search_subjects.n_rows,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
-        hits = self._hits(query, ranked, found)
+        hits = self._hits(prepared, ranked, found)
         if prepared.provisional_evalue is None:
             n_passed += sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
         else:
@@ -495,7 +504,7 @@ class Searcher:
         if options.iterations > 1 and ordered.evalues is not None:
             n_included = int(np.searchsorted(ordered.evalues, options.inclusion_evalue, side="right"))
             top = max(top, min(n_included, MOST_INCLUDED))
-        if not options.alignment_filter:
+        if not options.alignment_filter and prepared.adjustment is None:
             ranking = cut(candidates, ordered, top, options.ties)
             alignments = self._align(prepared, compared, candidates, ranking.rows)
             return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
@@ -504,18 +513,33 @@ class Searcher:
         def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
             passing.update(self._passing(n_letters, self._align(prepared, compared, candidates, rows)))
             judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
-            scores = np.array([passing[subject][0].score for subject in judged.subject_index.tolist()], dtype=np.int32)
-            evalues = self.significance.evalues(judged.subject_index, scores, n_letters)
-            return replace(judged, score=scores), evalues
+            best = [passing[subject][0] for subject in judged.subject_index.tolist()]
+            scores = np.array([one.score for one in best], dtype=np.int32)
+            return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
 
         passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
         return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
+
+    def _evalues(
+        self,
+        prepared: _PreparedQuery,
+        subjects: SubjectIndex,
+        scores: NDArray[np.int32],
+        alignments: Sequence[SubjectAlignment],
+    ) -> Floats | None:
+        """The E-values of alignments, adjusted for composition if the query is a profile."""
+        evalues = self.significance.evalues(subjects, scores, len(prepared.query))
+        if evalues is None or prepared.adjustment is None:
+            return evalues
+        return prepared.adjustment.adjusted(evalues, scores, [one.alignment.subject_letters for one in alignments])
 
     def _passing(
         self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]
     ) -> dict[int, list[SubjectAlignment]]:
         """The alignments that pass the filter, for each subject that has such alignments."""
         alignment_filter = self.options.alignment_filter
+        if not alignment_filter:
+            return alignments
         passing = {}
         for subject, several in alignments.items():
             length = self.database.length(subject)
@@ -542,7 +566,7 @@ class Searcher:
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
     def _hits(
-        self, query: SequenceRecord, ranked: list[int], found: dict[int, list[SubjectAlignment]]
+        self, prepared: _PreparedQuery, ranked: list[int], found: dict[int, list[SubjectAlignment]]
     ) -> tuple[Hit, ...]:
         """The hits: the first alignment of each ranked subject, and its further ones that pass the E-value cut."""
         listed = [
@@ -554,7 +578,7 @@ class Searcher:
         subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
         lengths = self.database.lengths(subjects).tolist()
         bits = self.significance.bits(scores)
-        evalues = self.significance.evalues(subjects, scores, len(query))
+        evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
         return tuple(
             Hit(
                 rank=rank,
@@ -569,7 +593,7 @@ class Searcher:
                 hsp=hsp,
                 query_frame=one.query_frame,
                 subject_frame=one.subject_frame,
-                query_header=query.header,
+                query_header=prepared.query.header,
             )
             for row, (rank, subject, hsp, one) in enumerate(listed)
             if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue
