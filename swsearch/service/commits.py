@@ -1,7 +1,8 @@
 """Results are stored beside the search: :class:`Commits`, a thread of a worker.
 
 A store has one writer at a time, and the web process writes too. A worker that waited for its turn after each result
-would leave its engine idle. Results that come while the thread waits are stored in one transaction.
+would leave its engine idle. Results that come while the thread waits are stored in one transaction, which takes a third
+of the time; if more are about to come, the thread waits for a moment.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from swsearch.store.search_records import ClaimedQuery
 
 MAX_WAITING: Final = 32
 """Number of results that may wait; the search then waits for the store."""
+GROUP: Final = 8
+LINGER_SECONDS: Final = 0.01
+"""Number of results, and the longest time, for which the thread waits if more are about to come."""
 
 
 class Commits:
@@ -39,13 +43,14 @@ class Commits:
         self._changed = threading.Condition()
         self._waiting: list[Completed] = []
         self._is_storing = False
+        self._more_soon = False
         self._is_closed = False
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def put(self, query: ClaimedQuery, run_id: int, result: QueryResult) -> None:
-        """Let a result be stored.
+    def put(self, query: ClaimedQuery, run_id: int, result: QueryResult, *, more_soon: bool = False) -> None:
+        """Let a result be stored; ``more_soon`` says that others of its batch will follow.
 
         Raises
         ------
@@ -56,7 +61,9 @@ class Commits:
             self._changed.wait_for(lambda: self._error is not None or len(self._waiting) < MAX_WAITING)
             self._raise_error()
             self._waiting.append(Completed(query, run_id, result))
-            self._changed.notify_all()
+            self._more_soon = more_soon
+            if not more_soon or len(self._waiting) in (1, GROUP):
+                self._changed.notify_all()
 
     def flush(self) -> None:
         """Return when everything is stored.
@@ -67,6 +74,8 @@ class Commits:
             As :meth:`put`.
         """
         with self._changed:
+            self._more_soon = False
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._waiting and not self._is_storing)
             self._raise_error()
 
@@ -82,10 +91,15 @@ class Commits:
         if error is not None:
             raise error
 
+    def _is_group(self) -> bool:
+        return not self._more_soon or len(self._waiting) >= GROUP or self._is_closed
+
     def _run(self) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                if self._more_soon:
+                    self._changed.wait_for(self._is_group, LINGER_SECONDS)
                 if self._is_closed:
                     return
                 taken, self._waiting = self._waiting, []

@@ -358,10 +358,12 @@ class Worker:
             flight.start()
             assert flight.results is not None
             self._take_next(flight)
-            for query, result in zip(flight.queries, flight.results, strict=True):
+            for place, (query, result) in enumerate(zip(flight.queries, flight.results, strict=True), 1):
                 flight.check_abandoned()
                 self._to_store[query.search_id, query.number] = flight
-                self._commits.put(query, flight.runs[query.search_id], replace(result, number=query.number))
+                numbered = replace(result, number=query.number)
+                more_soon = place < len(flight.queries)
+                self._commits.put(query, flight.runs[query.search_id], numbered, more_soon=more_soon)
                 self._take_next(flight)
         except _Abandoned:
             log("batch abandoned", worker=self.name)

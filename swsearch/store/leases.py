@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import StoreError
@@ -23,8 +23,8 @@ from swsearch.store.claims import Query, candidates, charge, choose, claimed, co
 from swsearch.store.claims import lease as lease_queries
 from swsearch.store.models import QUERIES, RUNS
 from swsearch.store.records import asked_values, claim_values, run_values, utc_now
-from swsearch.store.repository import HitStore, insert_query
-from swsearch.store.search_ends import count_done, end_failed, fail, give_back, locked
+from swsearch.store.repository import HitStore, insert_queries, insert_query
+from swsearch.store.search_ends import count_all_done, count_done, end_failed, fail, give_back, locked
 from swsearch.store.search_records import (
     Batch,
     ClaimedQuery,
@@ -57,6 +57,11 @@ _LOCK_SEARCHES: Final = (
     .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
     .with_for_update()
+)
+_HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(
+    tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
+    SEARCH_QUERIES.c.state == LEASED,
+    SEARCH_QUERIES.c.lease_owner == bindparam("by"),
 )
 _CLAIM_RUNS: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
 _INSERT_RUNS: Final = insert(RUNS).returning(RUNS.c.id, sort_by_parameter_order=True)
@@ -207,6 +212,8 @@ class WorkStore(HitStore):
         order = sorted(range(len(completed)), key=lambda index: completed[index].query.search_id)
         try:
             with self._writing() as connection:
+                if connection.dialect.name == "sqlite":  # it has one writer, so nothing needs a lock of its own
+                    return _complete_together(connection, worker, completed, keep)
                 for index in order:
                     stored[index] = _complete(connection, worker, completed[index], keep)
         except StoreError as error:
@@ -357,16 +364,25 @@ class _LeaseLost(Exception):
     """Rolls the transaction of a result back."""
 
 
+def _complete_together(
+    connection: Connection, worker: str, completed: Sequence[Completed], keep: timedelta | None
+) -> list[bool]:
+    """Commit the results of those queries whose leases are held, with a statement for all of a kind."""
+    searches = sorted({each.query.search_id for each in completed})
+    rows = {row.id: row for row in connection.execute(_LOCK_SEARCHES, {"of": searches})}
+    these = [(each.query.search_id, each.query.number) for each in completed]
+    held = {(row.search_id, row.number) for row in connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})}
+    stored = [query in held and query[0] in rows for query in these]
+    kept = [each for each, is_stored in zip(completed, stored, strict=True) if is_stored]
+    if kept:
+        insert_queries(connection, [(each.run_id, each.result) for each in kept])
+        count_all_done(connection, [(rows[each.query.search_id], each.query) for each in kept], worker, keep)
+    return stored
+
+
 def _complete(connection: Connection, worker: str, completed: Completed, keep: timedelta | None) -> bool:
     """Commit the result of a query, or do nothing if its lease was lost."""
     query, run_id, result = completed.query, completed.run_id, completed.result
-    if connection.dialect.name == "sqlite":  # it has one writer, so nothing needs a lock of its own
-        row = locked(connection, query.search_id)
-        if row is None or not give_back(connection, worker, query, DONE):
-            return False
-        insert_query(connection, run_id, result)
-        count_done(connection, row, query, keep)
-        return True
     try:
         with connection.begin_nested():
             # The hits are written before anything is locked, because there may be many.

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Delete, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.closeable import Closeable
@@ -51,6 +51,10 @@ from swsearch.store.session import (
 )
 from swsearch.store.workers import Worker
 
+_DELETE_FAILURES: Final = delete(FAILURES).where(
+    FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
+)
+_INSERT_QUERIES: Final = insert(QUERIES).returning(QUERIES.c.id, sort_by_parameter_order=True)
 _LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
 
 LATEST: Final = "latest"
@@ -153,7 +157,7 @@ class HitStore(Closeable):
         """
         try:
             with self._writing() as connection:
-                connection.execute(_this_failure(run_id, failed.number))
+                connection.execute(_DELETE_FAILURES, {"run": run_id, "query": failed.number})
                 values = {"run_id": run_id, "number": failed.number, "reason": failed.reason}
                 connection.execute(insert(FAILURES), values)
         except StoreError as error:
@@ -368,11 +372,19 @@ class HitStore(Closeable):
 
 def insert_query(connection: Connection, run_id: int, result: QueryResult) -> None:
     """Insert a query with all its hits, in place of a failure of this query."""
-    connection.execute(_this_failure(run_id, result.number))
-    values = {"run_id": run_id, **query_values(result)}
-    query_id = int(connection.execute(insert(QUERIES).returning(QUERIES.c.id), values).scalar_one())
-    if result.hits:
-        insert_rows(connection, HITS, [hit_values(query_id, hit) for hit in result.hits])
+    insert_queries(connection, [(run_id, result)])
+
+
+def insert_queries(connection: Connection, results: Sequence[tuple[int, QueryResult]]) -> None:
+    """Insert queries with all their hits, each with its run, in place of failures of these queries."""
+    connection.execute(_DELETE_FAILURES, [{"run": run_id, "query": result.number} for run_id, result in results])
+    values = [{"run_id": run_id, **query_values(result)} for run_id, result in results]
+    ids = connection.execute(_INSERT_QUERIES, values).scalars()
+    hits = [
+        hit_values(query_id, hit) for query_id, (_, result) in zip(ids, results, strict=True) for hit in result.hits
+    ]
+    if hits:
+        insert_rows(connection, HITS, hits)
 
 
 def _at_work(run: StoredRun) -> str:
@@ -382,10 +394,6 @@ def _at_work(run: StoredRun) -> str:
     if run.worker.is_here:
         return f"{run.worker} is at work on it"
     return f"it was left to {run.worker}, which cannot be seen from here and may be at work on it"
-
-
-def _this_failure(run_id: int, number: int) -> Delete:
-    return delete(FAILURES).where((FAILURES.c.run_id == run_id) & (FAILURES.c.number == number))
 
 
 def _select_runs() -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -49,6 +51,37 @@ def count_done(connection: Connection, row: Any, query: ClaimedQuery, keep: time
     """Count a query whose result is stored; ``row`` is that of its search."""
     done = {"n_done": row.n_done + 1, "cells_done": row.cells_done + query.cells}
     _count(connection, row, row.n_done + 1, row.n_failed, done, keep)
+
+
+def count_all_done(
+    connection: Connection, done: Sequence[tuple[Any, ClaimedQuery]], worker: str, keep: timedelta | None
+) -> None:
+    """Count queries whose results are stored and whose leases a worker holds; each comes with the row of its search.
+
+    The same as :func:`give_back` and :func:`count_done` for each of them, with a statement for all of a kind. It is for
+    SQLite, whose writer is alone.
+    """
+    rows = {row.id: row for row, _ in done}
+    n_new = Counter(row.id for row, _ in done)
+    cells = Counter[int]()
+    for row, query in done:
+        cells[row.id] += query.cells
+    is_end = {id: row.n_done + n_new[id] + row.n_failed == row.n_queries for id, row in rows.items()}
+    now = utc_now()
+    ended = {"state": DONE, "reason": None, "finished_at": now, "expires_at": None if keep is None else now + keep}
+    counts = {
+        id: {"n_done": row.n_done + n_new[id], "cells_done": row.cells_done + cells[id]} for id, row in rows.items()
+    }
+    if going_on := [id for id in rows if not is_end[id]]:
+        connection.execute(_CHANGE, [{"of": id, **counts[id]} for id in going_on])
+        given = [query for row, query in done if not is_end[row.id]]
+        leases = [{"of": query.search_id, "query": query.number} for query in given]
+        connection.execute(_GIVE_BACK, [{**lease, "worker": worker, "new_state": DONE} for lease in leases])
+    if at_end := [id for id in rows if is_end[id]]:
+        connection.execute(_CHANGE, [{"of": id, **ended, **counts[id]} for id in at_end])
+        connection.execute(_DELETE_QUERIES, [{"of": id} for id in at_end])
+        runs = [{"of": rows[id].run_id, "state": FINISHED, "finished_at": now} for id in at_end]
+        connection.execute(_CHANGE_RUN, runs)
 
 
 def fail(connection: Connection, row: Any, failed: FailedQuery, cells: int, keep: timedelta | None) -> None:

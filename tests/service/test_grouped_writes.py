@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from swsearch.errors import Refused, StoreError
-from swsearch.service.commits import MAX_WAITING, Commits
+from swsearch.service.commits import GROUP, MAX_WAITING, Commits
 from swsearch.service.web.submissions import Submissions
 
 
@@ -51,6 +51,20 @@ def test_results_that_wait_are_stored_together(store, commits):
     commits.flush()
     assert store.groups == [["first"], [1, 2, 3]]
     assert commits.stored == ["q0", "q1", "q2", "q3"]
+
+
+def test_results_that_follow_each_other_soon_are_stored_together(store, commits, monkeypatch):
+    monkeypatch.setattr("swsearch.service.commits.LINGER_SECONDS", 60)
+    store.may_go_on.release(10)
+    for number in range(GROUP):
+        commits.put("q", 1, number, more_soon=True)
+    assert store.began.acquire(timeout=30), "a full group does not wait"
+    commits.put("q", 1, "last but one", more_soon=True)
+    commits.put("q", 1, "last")
+    assert store.began.acquire(timeout=30), "nothing follows, so nothing is waited for"
+    commits.put("q", 1, "of an abandoned batch", more_soon=True)
+    commits.flush()
+    assert store.groups == [list(range(GROUP)), ["last but one", "last"], ["of an abandoned batch"]]
 
 
 def test_a_search_waits_for_a_slow_store(store, commits):

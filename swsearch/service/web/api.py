@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -141,17 +140,18 @@ async def _written(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The answer with a status, written by the model itself: many clients repeat this request."""
-    content = models.search_answer(status).model_dump_json()
+    content = models.search_answer(status).model_dump_json().encode()
     if n_hits:
-        page = await run_in_threadpool(_first_hits, service, status.search, n_hits)
-        content = f'{content[:-1]},"hits":{page}}}'
+        content = (
+            content[:-1] + b',"hits":' + await run_in_threadpool(_first_hits, service, status.search, n_hits) + b"}"
+        )
     return Response(content, code, headers, media_type="application/json")
 
 
-def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> str:
+def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
     """The best hits of a search as JSON."""
     page = service.first_hits(search, n_hits)
-    return "null" if page is None else json.dumps(models.hit_page_answer(page, 0), separators=(",", ":"))
+    return b"null" if page is None else models.hit_page_json(page, 0)
 
 
 @router.get("/searches", response_model=list[models.Search])
@@ -278,13 +278,13 @@ def hits(
     min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
     min_identity: Annotated[float | None, Query(ge=0, le=100)] = None,
     min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
-) -> JSONResponse:
+) -> Response:
     """One page of the hits of a query, sorted and filtered by the server."""
     keep = HitFilter(text, None, max_evalue, min_bits, min_identity, min_query_coverage)
     page = service_of(request).hit_page(
         key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
     )
-    return JSONResponse(models.hit_page_answer(page, offset))
+    return Response(models.hit_page_json(page, offset), media_type="application/json")
 
 
 @router.get(

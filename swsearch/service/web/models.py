@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
@@ -169,11 +170,11 @@ def database_answer(offered: OfferedDatabase) -> Database:
     )
 
 
-def hit_page_answer(page: StoredPage, offset: int) -> dict[str, Any]:
-    """A page of hits as the API shows it, in plain values: validating each hit again takes longer than reading it."""
+def hit_page_json(page: StoredPage, offset: int) -> bytes:
+    """A page of hits as the API shows it, in JSON: validating each hit again would take longer than reading it."""
     query = page.query
     listed = [hit_answer(query, hit) for hit in query.hits]
-    return {"query": query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed}
+    return to_json({"query": query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed})
 
 
 def search_answer(status: SearchStatus) -> Search:
