@@ -26,6 +26,7 @@ from benchmark_cuda import commit, read_fasta, synthetic
 from benchmark_search import write_fasta
 
 import swsearch
+from swsearch.cli.search_arguments import SWITCH_SECONDS
 from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
@@ -139,6 +140,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     os.environ.setdefault("SWSEARCH_KERNELS", "compiled")  # short searches would use generic kernels
+    if options.engine == "cuda":
+        sys.setswitchinterval(SWITCH_SECONDS)  # as the commands do
 
     one = min(read_queries(options.queries, PROTEIN), key=lambda record: abs(len(record) - LENGTH))
     many = read_queries(options.batch, PROTEIN)[: options.n_batch]

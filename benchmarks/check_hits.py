@@ -70,6 +70,9 @@ PROTEIN_OPTIONS: Final[list[dict[str, Any]]] = [
     {"matrix": "PAM250", "gap_open": 14, "gap_extend": 2},
     {"matrix": "BLOSUM62", "gap_open": 8, "gap_extend": 2},
     {"dbsize": 10**9},
+    {"iterations": 3},
+    {"iterations": 4, "inclusion_evalue": 0.1, "top": 200, "composition": "bias"},
+    {"iterations": 2, "evalue": math.inf, "top": 5, "mask": "tantan"},
 ]
 DNA_OPTIONS: Final[list[dict[str, Any]]] = [
     {},

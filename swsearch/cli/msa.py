@@ -91,7 +91,7 @@ def msa(
         str,
         typer.Option(
             help="The queries are the chains of a complex: its rows are pairs of hits from one organism (OX=), which "
-            "has hits for all chains (complete) or at least two (greedy); then the hits of each chain. [none]",
+            "has hits for all chains (complete) or at least two (greedy); then the hits of each chain.",
             rich_help_panel=options.OUTPUT,
         ),
     ] = PAIRINGS[0],

@@ -128,7 +128,7 @@ MsaMaxIdentity = Annotated[
 MsaDiff = Annotated[
     int,
     typer.Option(
-        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff). [no]",
+        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff); 0: keep them.",
         rich_help_panel=ROWS,
     ),
 ]

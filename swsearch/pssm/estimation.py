@@ -131,7 +131,9 @@ def _log_odds(frequencies: Floats, observations: Floats, matrix: SubstitutionMat
     """ln(Q / p), shape (n_columns, 20)."""
     p = background(PROTEIN)
     odds = exp(lam * matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS].astype(np.float64))
-    expected = sum_in_order(frequencies[:, :, None] * odds[None, :, :], axis=1)
+    expected: Floats = frequencies[:, :1] * odds[0]
+    for letter in range(1, N_AMINO_ACIDS):  # in order, and without an array of 400 products per column
+        expected = expected + frequencies[:, letter : letter + 1] * odds[letter]
     pseudocounts, n = _pseudocounts(frequencies, observations)
     ratios = (n[:, None] * frequencies / p + pseudocounts[:, None] * expected) / (n + pseudocounts)[:, None]
     return log(ratios)

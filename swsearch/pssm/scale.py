@@ -8,6 +8,7 @@ composition of natural proteins.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -89,13 +90,18 @@ def _rounded(scores: Floats) -> NDArray[np.int64]:
     return np.clip(np.rint(scores), MIN_SCORE, MAX_SCORE).astype(np.int64)
 
 
+@lru_cache(maxsize=16)
+def _odds_of_scores(lam: float) -> Floats:
+    """exp(λ s) of all scores."""
+    return exp(lam * np.arange(MIN_SCORE, MAX_SCORE + 1, dtype=np.float64))
+
+
 def _mean_odds(scores: NDArray[np.int64], lam: float) -> float:
     """Mean of exp(λ s) over all positions and letters of natural composition; 1 if λ is that of the scores."""
     width = MAX_SCORE - MIN_SCORE + 1
     places = scores - MIN_SCORE + width * np.arange(N_AMINO_ACIDS)
     counts = np.bincount(places.ravel(), minlength=width * N_AMINO_ACIDS).reshape(N_AMINO_ACIDS, width)
-    odds = exp(lam * np.arange(MIN_SCORE, MAX_SCORE + 1, dtype=np.float64))
-    of_letters = sum_in_order(counts * odds, axis=1)
+    of_letters = sum_in_order(counts * _odds_of_scores(lam), axis=1)
     return float(sum_in_order(of_letters * background(PROTEIN))) / len(scores)
 
 

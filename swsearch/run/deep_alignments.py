@@ -17,13 +17,16 @@ from typing import Final
 
 import numpy as np
 
+from swsearch.cores import threads_to_use
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
+from swsearch.engine.registry import open_engine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.report.anchored_rows import aligned_letters
-from swsearch.search.api import open_searcher
+from swsearch.search.api import USUAL_RESIDUES
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK
@@ -58,7 +61,7 @@ def open_searchers(
     threads: int | None = None,
     devices: Sequence[int] | None = None,
 ) -> list[Searcher]:
-    """A searcher for each database, at least one; ``stack`` closes them.
+    """A searcher for each database, at least one, with one engine; ``stack`` closes them.
 
     The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
     :func:`swsearch.search.api.open_searcher`.
@@ -68,16 +71,20 @@ def open_searchers(
     InputError
         A database has another alphabet than the first.
     """
-    searchers: list[Searcher] = []
-    for database in databases:
-        asked = options_of_further(options) if searchers else options
-        opened = open_searcher(database, asked, engine=engine, threads=threads, devices=devices)
-        searchers.append(stack.enter_context(opened))
-        first, last = searchers[0].database, searchers[-1].database
-        if last.alphabet is not first.alphabet:
-            problem = f"{last.path} is {last.alphabet.name}, {first.path} is {first.alphabet.name}"
+    opened = [stack.enter_context(PackedDatabase.open(database)) for database in databases]
+    for other in opened[1:]:
+        if other.alphabet is not opened[0].alphabet:
+            problem = f"{other.path} is {other.alphabet.name}, {opened[0].path} is {opened[0].alphabet.name}"
             raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
-    return searchers
+    options.scheme(options.aligned_alphabet(opened[0].alphabet))  # refuses wrong options before a GPU is started
+    cells = sum(database.n_residues for database in opened) * USUAL_RESIDUES
+    scorer, why = open_engine(engine, threads, devices, cells)
+    stack.enter_context(scorer)
+    all_options = [options, *[options_of_further(options)] * (len(opened) - 1)]
+    return [
+        Searcher(database, scorer, asked, threads=threads_to_use(threads), engine_choice=why)
+        for database, asked in zip(opened, all_options, strict=True)
+    ]
 
 
 def options_of_further(options: SearchOptions) -> SearchOptions:

@@ -12,6 +12,7 @@ import pytest
 
 import swsearch as package
 from swsearch.report.anchored_rows import aligned_letters
+from swsearch.run import deep_alignments
 from swsearch.search.options import SearchOptions
 from tests.cli.conftest import DATA
 
@@ -110,6 +111,24 @@ def test_a_folder_has_a_file_for_each_query(swsearch, queries, databases):
     files = {path.name: path.read_text() for path in (queries / "new").iterdir()}
     assert set(files) == {"a_b.afasta", "unnamed.afasta", "A_B~2.afasta"}
     assert "\0".join(files[name] for name in ("a_b.afasta", "unnamed.afasta", "A_B~2.afasta")) == whole
+
+
+def test_an_interrupt_leaves_the_files_that_are_complete(swsearch, queries, databases, monkeypatch):
+    """The second alignment is interrupted when its hits are there; of a single file nothing is left."""
+
+    def interrupted(query):
+        if query.number == 1:
+            raise KeyboardInterrupt
+        return query
+
+    monkeypatch.setattr(deep_alignments, "distinct", interrupted)
+    arguments = ("msa", "both.fasta", databases[0], "--iterations", "1", "--quiet", "--out")
+    assert swsearch(*arguments, "new/").code == 130
+    (complete,) = (queries / "new").iterdir()
+    assert complete.name == f"{ENGB.split(maxsplit=1)[0][1:].replace('|', '_')}.a3m"
+    assert len(rows_of(complete.read_text())) > 10
+    assert swsearch(*arguments, "one.a3m").code == 130
+    assert {path.name for path in queries.iterdir()} == {"obg.fasta", "both.fasta", "new"}
 
 
 def test_rows_are_reduced_as_hhfilter_reduces_them(swsearch, queries, databases, tmp_path):
