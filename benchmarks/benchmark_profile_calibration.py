@@ -1,12 +1,14 @@
 """Numbers of chance hits of profiles and of plain queries in random databases, by E-value.
 
-    python benchmarks/benchmark_profile_calibration.py scop40.fasta.gz background.fasta.gz [--queries 30]
+    python benchmarks/benchmark_profile_calibration.py scop40.fasta.gz background.fasta.gz [--queries 24]
 
 Domains of four lengths are searched in the domains and the background proteins with ``--iterations 3``. The profiles of
 the last rounds are those of real families: only domains whose profile was made of at least ten sequences are used. Each
 profile, and the domain itself without a profile, is then searched in two databases without homologues: random residues
-of natural composition, and the background proteins with their residues shuffled; both without and with the correction
-of ``--composition bias``.
+of natural composition, and the background proteins with their residues shuffled; without and with the correction of
+``--composition bias``. For comparison, the E-values of profiles are also corrected for the composition of each subject,
+as PSI-BLAST's are: the score of a hit is multiplied by the ratio of λ of the profile for that composition to λ of the
+matrix, if the ratio is below 1.
 
 Writes ``benchmarks/results/profile-calibration.json``: the mean number of hits per query with an E-value up to 0.01,
 0.1, 1 and 10, which equals the E-value if E-values are calibrated, and the number of hits of the query with the most.
@@ -26,6 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import swsearch
 from swsearch.database.partition import Partition
@@ -41,7 +44,7 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
-from swsearch.statistics.ungapped import matrix_lambda
+from swsearch.statistics.ungapped import find_lambda, matrix_lambda, score_distribution
 from swsearch.typing import Codes
 
 THRESHOLDS = (0.01, 0.1, 1.0, 10.0)
@@ -90,8 +93,17 @@ def random_databases(proteins: list[SequenceRecord]) -> dict[str, list[Codes]]:
     }
 
 
-def count(profiles: list[QueryProfile], lengths: list[int], subjects: list[Codes]) -> dict[str, object]:
-    """Mean and largest numbers of hits of the profiles."""
+def lambda_ratio(scores: NDArray[np.int64], subject: Codes, lam: float) -> float:
+    """λ of a profile for the composition of a subject, relative to λ of the matrix; at most 1, 0 if there is none."""
+    composition = np.bincount(subject, minlength=scores.shape[1]) / subject.size
+    positions = np.full(len(scores), 1.0 / len(scores))
+    return min(1.0, (find_lambda(*score_distribution(scores, positions, composition)) or 0.0) / lam)
+
+
+def count(
+    profiles: list[QueryProfile], lengths: list[int], subjects: list[Codes], lam: float | None = None
+) -> dict[str, object]:
+    """Mean and largest numbers of hits of the profiles, corrected for the subjects' compositions if λ is given."""
     statistics = find_statistics(SCHEME)
     assert isinstance(statistics, Statistics)
     partition = Partition.pack(subjects)
@@ -103,11 +115,15 @@ def count(profiles: list[QueryProfile], lengths: list[int], subjects: list[Codes
             floor = statistics.min_score(max(THRESHOLDS), length, distinct, residues)
             (block,) = engine.score([profile], partition, [floor])
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
+            if lam is not None:
+                table = profile.table[:, : len(background(PROTEIN))].astype(np.int64)
+                ratios = np.array([lambda_ratio(table, subjects[index], lam) for index in block.subject_index.tolist()])
+                evalue = evalue * np.exp(statistics.lam * block.score * (1.0 - ratios))
             counts.append([int(np.count_nonzero(evalue <= threshold)) for threshold in THRESHOLDS])
-    table = np.array(counts)
+    numbers = np.array(counts)
     return {
-        "hits": dict(zip(map(str, THRESHOLDS), table.mean(axis=0).round(3).tolist(), strict=True)),
-        "most": dict(zip(map(str, THRESHOLDS), table.max(axis=0).tolist(), strict=True)),
+        "hits": dict(zip(map(str, THRESHOLDS), numbers.mean(axis=0).round(3).tolist(), strict=True)),
+        "most": dict(zip(map(str, THRESHOLDS), numbers.max(axis=0).tolist(), strict=True)),
     }
 
 
@@ -115,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domains", type=Path)
     parser.add_argument("background", type=Path)
-    parser.add_argument("--queries", type=int, default=30, help="for each length")
+    parser.add_argument("--queries", type=int, default=24, help="for each length")
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "profile-calibration.json")
     options = parser.parse_args()
@@ -141,6 +157,7 @@ def main() -> None:
                 "plain, bias": count(corrected, lengths, subjects),
                 "profiles": count(profiles, lengths, subjects),
                 "profiles, bias": count(unbiased, lengths, subjects),
+                "profiles, subjects' composition": count(profiles, lengths, subjects, lam),
                 "lambda of the profiles": {
                     "mean": round(float(np.mean(scales)), 4),
                     "sd": round(float(np.std(scales)), 4),
