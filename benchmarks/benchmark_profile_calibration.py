@@ -6,9 +6,8 @@ Domains of four lengths are searched in the domains and the background proteins 
 the last rounds are those of real families: only domains whose profile was made of at least ten sequences are used. Each
 profile, and the domain itself without a profile, is then searched in two databases without homologues: random residues
 of natural composition, and the background proteins with their residues shuffled; without and with the correction of
-``--composition bias``. For comparison, the E-values of profiles are also corrected for the composition of each subject,
-as PSI-BLAST's are: the score of a hit is multiplied by the ratio of λ of the profile for that composition to λ of the
-matrix, if the ratio is below 1.
+``--composition bias``, and with the E-values of iterated searches, which are adjusted for the composition of the
+aligned part of each subject (``swsearch/pssm/composition.py``).
 
 Writes ``benchmarks/results/profile-calibration.json``: the mean number of hits per query with an E-value up to 0.01,
 0.1, 1 and 10, which equals the E-value if E-values are calibrated, and the number of hits of the query with the most.
@@ -28,11 +27,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import swsearch
+from swsearch.alignment.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.pssm.scale import query_lambda
 from swsearch.query.composition import corrected_profile, corrected_scores
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
@@ -44,8 +44,8 @@ from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import find_statistics
-from swsearch.statistics.ungapped import find_lambda, matrix_lambda, score_distribution
-from swsearch.typing import Codes
+from swsearch.statistics.ungapped import matrix_lambda
+from swsearch.typing import Codes, Scores
 
 THRESHOLDS = (0.01, 0.1, 1.0, 10.0)
 LENGTHS = {60: (55, 66), 120: (110, 131), 250: (230, 271), 500: (430, 571)}
@@ -93,17 +93,32 @@ def random_databases(proteins: list[SequenceRecord]) -> dict[str, list[Codes]]:
     }
 
 
-def lambda_ratio(scores: NDArray[np.int64], subject: Codes, lam: float) -> float:
-    """λ of a profile for the composition of a subject, relative to λ of the matrix; at most 1, 0 if there is none."""
-    composition = np.bincount(subject, minlength=scores.shape[1]) / subject.size
-    positions = np.full(len(scores), 1.0 / len(scores))
-    return min(1.0, (find_lambda(*score_distribution(scores, positions, composition)) or 0.0) / lam)
+def aligned_parts(profile: PositionSpecificQuery, subjects: list[Codes], scores: Scores) -> list[str]:
+    """The aligned parts of subjects, whose alignments have these scores."""
+    partition = Partition.pack(subjects)
+    order = partition.subject_index.astype(np.intp)
+    found = align_several(
+        profile.codes,
+        profile.profile(SCHEME.gap),
+        PROTEIN,
+        residues=partition.residues,
+        starts=partition.starts,
+        lengths=partition.lengths,
+        scores=scores[order],
+    )
+    letters = [""] * len(subjects)
+    for index, ((_, alignment),) in zip(order.tolist(), found, strict=True):
+        letters[index] = alignment.subject_letters
+    return letters
 
 
 def count(
-    profiles: list[QueryProfile], lengths: list[int], subjects: list[Codes], lam: float | None = None
+    profiles: list[QueryProfile],
+    lengths: list[int],
+    subjects: list[Codes],
+    adjust: list[PositionSpecificQuery] | None = None,
 ) -> dict[str, object]:
-    """Mean and largest numbers of hits of the profiles, corrected for the subjects' compositions if λ is given."""
+    """Mean and largest numbers of hits of the profiles, adjusted as in iterated searches if ``adjust`` has them."""
     statistics = find_statistics(SCHEME)
     assert isinstance(statistics, Statistics)
     partition = Partition.pack(subjects)
@@ -111,14 +126,15 @@ def count(
     distinct, residues = np.unique(sizes), int(sizes.sum())
     counts: list[list[int]] = []
     with CpuEngine(max(1, (os.cpu_count() or 2) // 2)) as engine:
-        for profile, length in zip(profiles, lengths, strict=True):
+        for number, (profile, length) in enumerate(zip(profiles, lengths, strict=True)):
             floor = statistics.min_score(max(THRESHOLDS), length, distinct, residues)
             (block,) = engine.score([profile], partition, [floor])
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
-            if lam is not None:
-                table = profile.table[:, : len(background(PROTEIN))].astype(np.int64)
-                ratios = np.array([lambda_ratio(table, subjects[index], lam) for index in block.subject_index.tolist()])
-                evalue = evalue * np.exp(statistics.lam * block.score * (1.0 - ratios))
+            if adjust is not None and len(block):
+                hit = [subjects[index] for index in block.subject_index.tolist()]
+                adjustment = CompositionAdjustment.of(adjust[number], SCHEME.matrix, statistics)
+                assert adjustment is not None
+                evalue = adjustment.adjusted(evalue, block.score, aligned_parts(adjust[number], hit, block.score))
             counts.append([int(np.count_nonzero(evalue <= threshold)) for threshold in THRESHOLDS])
     numbers = np.array(counts)
     return {
@@ -157,7 +173,7 @@ def main() -> None:
                 "plain, bias": count(corrected, lengths, subjects),
                 "profiles": count(profiles, lengths, subjects),
                 "profiles, bias": count(unbiased, lengths, subjects),
-                "profiles, subjects' composition": count(profiles, lengths, subjects, lam),
+                "profiles, adjusted": count(profiles, lengths, subjects, [profile for _, profile in pairs]),
                 "lambda of the profiles": {
                     "mean": round(float(np.mean(scales)), 4),
                     "sd": round(float(np.std(scales)), 4),
