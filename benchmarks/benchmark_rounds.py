@@ -4,9 +4,10 @@
 
 The database has ``--subjects`` synthetic proteins, those of ``--real``, and ``--relatives`` invented relatives of the
 query that is searched alone (the one of about 350 residues): fragments with 25 to 60 % of its residues, so that rounds
-have as many alignments as in a large family. ``one``: the median time of three rounds of this query, with alignments
-and profiles. ``batch``: three rounds of the queries of ``--batch``, and one round of them for comparison. The share is
-the time of the engine (kernels by events on the device, or calls of the CPU engine) divided by the time of the search.
+have as many alignments as in a large family. ``one``: the median time of three rounds of this query in a running
+process, with alignments and profiles. ``batch``: ``swsearch batch`` with the queries of ``--batch`` and three rounds,
+between its first and last event, and with one round for comparison. The share is the time of the engine (kernels by
+events on the device, or calls of the CPU engine, for the same queries in this process) divided by the time of the search.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -124,6 +126,23 @@ def measure(searcher: Searcher, records: Sequence[SequenceRecord], repeat: int) 
     }
 
 
+def time_command(path: Path, queries: Path, n_rounds: int, options: argparse.Namespace) -> dict[str, Any]:
+    """``swsearch batch`` with a new store, between its first and last event; the median of three runs after another."""
+    events, store = options.folder / "events.jsonl", options.folder / "rounds.sqlite"
+    command = [sys.executable, "-P", "-m", "swsearch", "batch", str(queries), str(path), "--events", str(events)]
+    command += ["--engine", options.engine, "--store", str(store), "--quiet", "--iterations", str(n_rounds)]
+    if options.threads is not None:
+        command += ["--threads", str(options.threads)]
+    rows = []
+    for _ in range(options.runs + 1):
+        for old in [events, *options.folder.glob("rounds.sqlite*")]:
+            old.unlink(missing_ok=True)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times = [json.loads(line)["seconds"] for line in events.read_text(encoding="utf-8").splitlines()]
+        rows.append(times[-1] - times[0])
+    return {"command_seconds": sorted(rows[1:])[options.runs // 2], "command_runs": rows}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
@@ -135,6 +154,7 @@ def main() -> None:
     parser.add_argument("--engine", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3, help="runs of a command")
     parser.add_argument("--folder", type=Path, default=Path("/tmp"))
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
@@ -162,7 +182,14 @@ def main() -> None:
             top = options.relatives if name == "one_listed" else 25
             searcher = Searcher(opened, engine, SearchOptions(iterations=n_rounds, top=top), threads=threads)
             report[name] = measure(searcher, records, repeat)
-            print(name, json.dumps({key: value for key, value in report[name].items() if key != "runs"}), flush=True)
+    queries = options.folder / "rounds.fasta"
+    queries.write_text("".join(f">{record.header}\n{record.letters}\n" for record in many))
+    for name, n_rounds in (("batch", 3), ("one_round", 1)):  # the engine of this process is closed
+        report[name] |= time_command(path, queries, n_rounds, options)
+        report[name]["share"] = report[name]["engine_seconds"] / report[name]["command_seconds"]
+        report[name]["gcups"] = report[name]["cells"] / report[name]["command_seconds"] / 1e9
+    for name in ("one", "one_listed", "batch", "one_round"):
+        print(name, json.dumps(report[name]), flush=True)
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=2) + "\n")
 

@@ -40,6 +40,8 @@ from swsearch.typing import Floats, ScoreTable
 PSEUDOCOUNTS: Final = 40.0
 """Number of residues of natural composition that are added to those of the aligned part."""
 SMALLEST_RATIO: Final = 0.5
+_LARGEST_EXPONENT: Final = 700.0
+"""exp of it is finite, so an E-value of 0 stays 0."""
 _STEPS: Final = 10
 """Steps of Newton's method, which converges quadratically from above, since the sum is a convex function of λ'."""
 
@@ -125,6 +127,5 @@ class CompositionAdjustment:
             The aligned parts of the subjects.
         """
         lost = self._gapped * raw_scores.astype(np.float64) * (1.0 - self.ratios(aligned))
-        with np.errstate(over="ignore"):
-            adjusted: Floats = evalues * exp(lost)
+        adjusted: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
         return adjusted

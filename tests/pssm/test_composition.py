@@ -86,6 +86,12 @@ def test_evalues_grow_by_the_lost_score_and_never_shrink():
     assert adjustment.adjusted(np.empty(0), np.empty(0, dtype=np.int32), []).shape == (0,)
 
 
+def test_an_evalue_of_zero_stays_zero():
+    """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
+    adjustment = CompositionAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
+    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), ["L" * 4000]).tolist() == [0.0]
+
+
 def test_hits_do_not_depend_on_the_others():
     rng = np.random.default_rng(5)
     adjustment = CompositionAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
