@@ -11,9 +11,11 @@ bool write_row(const AlignedPart& part, std::size_t n_columns, std::uint8_t* row
     std::fill_n(row, n_columns, kOutside);
     if (part.query_start < 0) return false;
     std::size_t column = static_cast<std::size_t>(part.query_start), letter = 0, count = 0;
+    bool is_complete = true;  // whether the last count has a sign
     for (std::size_t i = 0; i < part.cigar_length; ++i) {
         const char sign = part.cigar[i];
-        if (sign >= '0' && sign <= '9') {
+        is_complete = sign < '0' || sign > '9';
+        if (!is_complete) {
             count = count * 10 + static_cast<std::size_t>(sign - '0');
             if (count > UINT32_MAX) return false;
             continue;
@@ -31,7 +33,7 @@ bool write_row(const AlignedPart& part, std::size_t n_columns, std::uint8_t* row
         letter += in_subject ? count : 0;
         count = 0;
     }
-    return count == 0 && letter == part.n_letters;
+    return is_complete && letter == part.n_letters;
 }
 
 namespace {

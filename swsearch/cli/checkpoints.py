@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def with_checkpoints(write: WriteReport | None, path: Path, stack: ExitStack) -> WriteReport:
-    """A function that writes a report, if ``write`` is given, and the profile of each query to a file.
+    """A function that writes a report, if ``write`` is given, and the profile of each query to a file, or to stdout.
 
     The file is complete when ``stack`` is closed. A query that was searched without a profile has the scores of the
     matrix in it.
     """
-    from swsearch.output_files import text_file
+    from swsearch.cli.output import result_stream
 
-    stream = stack.enter_context(text_file(path, "--save-pssm"))
+    stream = stack.enter_context(result_stream(path, option="--save-pssm"))
 
     def write_both(run: RunInfo, results: Iterable[QueryResult]) -> None:
         saved = _saved(run, results, stream)
@@ -32,6 +32,18 @@ def with_checkpoints(write: WriteReport | None, path: Path, stack: ExitStack) ->
             pass
 
     return write_both
+
+
+def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool = True) -> None:
+    """Refuse to write profiles and a report to stdout; ``printed`` tells whether there is a report.
+
+    Raises
+    ------
+    InputError
+        Both would be written to stdout.
+    """
+    if printed and str(path) == "-" and (out is None or str(out) == "-"):
+        raise InputError("--save-pssm -: the report is written to stdout, too; give --out FILE, or another --save-pssm")
 
 
 def refuse_run_without_checkpoints(run: RunInfo) -> None:

@@ -94,12 +94,12 @@ def open_closed_streams() -> None:
 
 
 @contextmanager
-def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO]:
+def result_stream(path: Path | None, *, binary: bool = False, option: str = "--out") -> Iterator[TextIO]:
     r"""A text stream for results: stdout if ``path`` is None or ``-``, else a file that one rename makes visible.
 
     Text is UTF-8 with ``\n`` line ends, and header bytes that are not UTF-8 are written as they were read. ``binary``
     results are written to the stream's ``buffer``; text is compressed if the name of the file has a compression suffix.
-    If the block raises, no new file remains and an existing one is unchanged.
+    If the block raises, no new file remains and an existing one is unchanged. Messages name ``option``.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def result_stream(path: Path | None, *, binary: bool = False) -> Iterator[TextIO
         return
     if binary:
         refuse_compressed(path, "--out", "these results are binary and compressed in themselves")
-    with text_file(path, "--out") as stream:
+    with text_file(path, option) as stream:
         yield stream
 
 

@@ -27,6 +27,7 @@ def report(
 
     Example: swsearch report latest --format blast6
     """
+    from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.cli.run import write_report
@@ -34,6 +35,7 @@ def report(
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
+    refuse_shared_stdout(save_pssm, out)
     refuse_collisions({"--out": out or "-", "--save-pssm": save_pssm}, stores=[store])
     chosen = get_format(format_name, options.field_list(fields), rows.rows)
     with HitStore(store) as opened:

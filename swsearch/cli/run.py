@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from swsearch.hits.share import AskedQueries
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, WriteReport
+    from swsearch.search.query_file import QueryFiles
     from swsearch.search.score_check import ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.store.repository import HitStore
@@ -53,7 +54,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     if len(files) < (1 if run.in_pssm else 2):
         raise typer.BadParameter("give at least one query file and the database")
     *paths, database = files
-    paths += _profile_files(run)
+    paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
     query_residues = _about_residues(paths)
     search.warm_up_gpus(database, query_residues)
@@ -76,6 +77,8 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
             searcher = stack.enter_context(search.open_searcher(database, query_residues))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
+            if run.in_pssm:
+                _refuse_sequences(queries)
             force_alphabet = search.alphabet is not None
             found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
             if run.explain:
@@ -157,20 +160,21 @@ def _about_residues(paths: list[str]) -> int:
     return n_bytes
 
 
-def _profile_files(run: RunArguments) -> list[str]:
-    """The files of ``--in-pssm``, which must be profiles that are known by their first line."""
-    from swsearch.pssm.read import detect_query_format
+def _refuse_sequences(queries: QueryFiles) -> None:
+    """Refuse files of ``--in-pssm`` that are not profiles; a file that cannot be read has its own message."""
+    from swsearch.sequences.lines import text_lines
+    from swsearch.sequences.source import shown_name
 
-    paths = [str(path) for path in run.in_pssm or []]
-    for path in paths:
-        if path != "-" and detect_query_format(path) == "fasta":
+    for path, form in zip(queries.paths, queries.formats, strict=True):
+        if form == "fasta":
+            next(text_lines(path, shown_name(path)), None)
             advice = "a FASTA file of aligned sequences is a query file, with --query-format aligned or a3m"
-            raise InputError(f"--in-pssm {path} is no checkpoint, PSSM, model or Stockholm file; {advice}")
-    return paths
+            raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
 def _refuse_contradictions(paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> None:
     """Refuse options that exclude each other, and outputs that must not be written."""
+    from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.output_files import refuse_compressed
 
@@ -181,6 +185,7 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
     if run.plot is not None and search.iterations > 1:
         raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
     printed = run.format_name != "none" or run.out is not None
+    refuse_shared_stdout(run.save_pssm, run.out, printed=printed)
     outputs = {
         "--out": (run.out or "-") if printed else None,
         "--plot": run.plot,

@@ -197,7 +197,9 @@ class IteratedSearch:
         query.n_rounds += 1
         query.stats = _together(query.stats, result.stats)
         limit = self.options.inclusion_evalue
-        included = [hit for hit in result.hits if hit.evalue is not None and hit.evalue <= limit]
+        included = [
+            hit for hit in result.hits if hit.rank <= MOST_INCLUDED and hit.evalue is not None and hit.evalue <= limit
+        ]
         new = {hit.subject_index for hit in included if hit.hsp == 1} - query.entered.keys()
         query.entered.update(dict.fromkeys(sorted(new), query.n_rounds))
         if new and query.n_rounds < self.options.iterations:

@@ -41,6 +41,7 @@ READERS = {
     "query FASTA": ("q.fa", "query {} p.db --store none --format tsv"),
     "query FASTQ": ("q.fq", "query {} d.db --store none --format tsv --evalue inf"),
     "query PSSM": ("q.pssm", "query {} p.db --store none --format tsv --fields score,cigar"),
+    "query --in-pssm": ("q.pssm", "query p.db --store none --format tsv --fields score,cigar --in-pssm {}"),
     "query Stockholm": ("q.sto", "query {} p.db --store none --format tsv --fields qseqid,score,cigar"),
     "query aligned FASTA": ("q.afa", "query {} p.db --store none --query-format aligned --format tsv --fields score"),
     "batch FASTA": ("q.fa", "batch {} p.db --store b.sqlite"),

@@ -47,8 +47,8 @@ def test_rows_have_the_columns_of_the_query():
 
 @pytest.mark.parametrize(
     "broken",
-    [hit("MK", "3=", 0), hit("MKV", "2=", 0), hit("MKV", "3=", 6), hit("MKV", "3", 0), hit("MKV", "3M", 0),
-     hit("MKV", "99999999999999999999=", 0), hit("MKV", "3=", -1), hit("MKV", "3=", 9)],
+    [hit("MK", "3=", 0), hit("MKV", "2=", 0), hit("MKV", "3=", 6), hit("MKV", "3", 0), hit("MKV", "3=0", 0),
+     hit("MKV", "3M", 0), hit("MKV", "99999999999999999999=", 0), hit("MKV", "3=", -1), hit("MKV", "3=", 9)],
 )  # fmt: skip
 def test_an_alignment_that_does_not_fit_is_refused(broken):
     with pytest.raises(InputError, match="the alignment with s does not fit its letters"):

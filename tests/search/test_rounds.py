@@ -181,6 +181,17 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
         )  # fmt: skip
 
 
+def test_a_round_includes_the_best_subjects_however_long_the_list_is(folder, monkeypatch):
+    """With a limit of 3 subjects a round, which both lists exceed in their length or by the inclusion E-value."""
+    for module in ("rounds", "searcher"):
+        monkeypatch.setattr(f"swsearch.search.{module}.MOST_INCLUDED", 3)
+    long, short = (search(folder, top=top, iterations=2) for top in (1000, 2))
+    assert [result.pssm for result in long] == [result.pssm for result in short]
+    assert all(list(part.hits) == list(whole.hits[:2]) for whole, part in zip(long, short, strict=True))
+    assert sum(hit.round == 1 for hit in long[0].hits) == 3
+    assert len(names(long[0])) > 6
+
+
 @pytest.mark.parametrize("top", [2, 1000])
 def test_a_search_without_a_cut_has_the_same_rounds(folder, top):
     usual = search(folder, top=1000, iterations=3)

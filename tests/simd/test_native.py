@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
 FEWER_STEPS = ["-Og"]
-"""For the scalar kernels, and all of pairs, under the sanitizers: with -O1 a file takes a minute, with -Og a sixth."""
+"""For the scalar kernels, all of pairs, and alignments under sanitizers: with -O1 a kernel takes a minute to compile,
+and with -Og a sixth of that."""
 KERNELS = {
     "x86_64": {
         "scalar": ("scalar", []),
@@ -41,6 +42,8 @@ SOURCES = {
     "align": [*COMMON, "align/path", "align/query", "align/forward_pass"],
     "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
     "pack": ["pack/gather"],
+    "pssm": ["common/parallel_for", "pssm/rows", "pssm/columns"],
+    "msa": ["common/parallel_for", "msa/rows", "msa/selection", "msa/effective_number"],
 }
 MESSAGES = {"score": "all scores agree\n", "align": "all paths agree\n", "pair": "all pairs agree\n"}
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -113,6 +116,15 @@ def run(*command: object) -> str:
 def test_kernels_stay_in_their_arrays_and_agree(tmp_path, part, n_cases):
     program = build(tmp_path, f"{part}_harness.cpp", part, ADDRESS)
     assert run(program, n_cases) == MESSAGES[part]
+
+
+@needs_gcc
+@pytest.mark.parametrize(("part", "n_inputs"), [("pssm", 400), ("msa", 100)])
+def test_functions_of_alignments_stay_in_their_arrays(tmp_path, part, n_inputs):
+    """The fuzz targets, whose expected values are plain loops, with the inputs of one seed."""
+    flags = [*ADDRESS, *FEWER_STEPS]
+    program = build(tmp_path, f"fuzz_{part}.cpp", part, flags, driver="random_driver.cpp")
+    assert run(program, n_inputs, 1) == f"{n_inputs} inputs\n"
 
 
 @needs_x86

@@ -30,8 +30,12 @@ BUILDS: Final = {
     ("align", "address"): ADDRESS,
     ("pair", "address"): ADDRESS,
     ("pack", "address"): ADDRESS,
+    ("pssm", "address"): ADDRESS,
+    ("msa", "address"): ADDRESS,
     ("score", "thread"): THREAD,
     ("pair", "thread"): THREAD,
+    ("pssm", "thread"): THREAD,
+    ("msa", "thread"): THREAD,
 }
 REGRESSIONS: Final = Path(__file__).parent / "regressions"
 
