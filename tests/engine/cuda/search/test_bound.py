@@ -111,7 +111,7 @@ def kernel_results(
     return found
 
 
-def expected_results(query: int, profile: QueryProfile, partition: Partition, plan: InterTaskPlan) -> NDArray[np.int64]:
+def expected_results(query: int, profile: QueryProfile, partition: Partition, plan: InterTaskPlan) -> NDArray[np.int32]:
     """Return the bound of each subject in plain NumPy, for the strips that the query has in the plan."""
     strips = [strip for strip in plan.strips if query in plan.queries(strip)]
     lanes = np.concatenate([
@@ -121,16 +121,18 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
     table = np.vstack([profile.table, np.full((1, N_CODES), PAD_SCORE)]).astype(np.int32)
     rows = np.full(len(lanes) * plan.band, len(profile.table))
     rows[: min(profile.length, len(rows))] = profile.rows[: len(rows)]
-    found = []
-    for start, length in zip(partition.starts.tolist(), partition.lengths.tolist(), strict=True):
-        codes = partition.residues[start : start + length] & CODE_MASK
-        codes = np.concatenate([codes, np.full(PADDING, PAD_CODE, np.uint8)])
-        gap = [np.array([cost], np.int32) for cost in (profile.gap.open, profile.gap.extend)]
-        e = bounds(Pairs(table[rows][:, codes, None], *gap), plan.band).e[:, : len(codes), 0]
-        # A lane computes a column one step later than the lane above, and looks at E after every fourth step.
-        seen = (np.arange(len(codes))[None, :] + lanes[:, None]) % COLUMNS_PER_LOOK == COLUMNS_PER_LOOK - 1
-        found.append(int(np.where(seen, e, 0).max()))
-    return np.array(found)
+    # One array holds all subjects, padded on the right: a column depends only on those to its left.
+    lengths = [int(length) + PADDING for length in partition.lengths]
+    codes = np.full((max(lengths), len(lengths)), PAD_CODE, np.uint8)
+    for subject, (start, length) in enumerate(zip(partition.starts.tolist(), partition.lengths.tolist(), strict=True)):
+        codes[:length, subject] = partition.residues[start : start + length] & CODE_MASK
+    gap = [np.full(len(lengths), cost, np.int32) for cost in (profile.gap.open, profile.gap.extend)]
+    e = bounds(Pairs(table[rows][:, codes], *gap), plan.band).e
+    # A lane computes a column one step later than the lane above, and looks at E after every fourth step.
+    columns = np.arange(e.shape[1])
+    seen = (columns[None, :] + lanes[:, None]) % COLUMNS_PER_LOOK == COLUMNS_PER_LOOK - 1
+    inside = columns[:, None] < np.array(lengths)
+    return np.where(seen[:, :, None] & inside, e, 0).max(axis=(0, 1))
 
 
 @pytest.mark.parametrize(("number", "is_open"), [(4, False), (5, True), (9, True), (10, False)])
