@@ -7,7 +7,7 @@ query that is searched alone (the one of about 350 residues): fragments with 25 
 have as many alignments as in a large family. ``one``: the median time of three rounds of this query in a running
 process, with alignments and profiles. ``batch``: ``swsearch batch`` with the queries of ``--batch`` and three rounds,
 between its first and last event, and with one round for comparison. The share is the time of the engine (kernels by
-events on the device, or calls of the CPU engine, for the same queries in this process) divided by the time of the search.
+events on the device, or calls of the CPU engine, for the same queries in this process) divided by that of the search.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def relatives(query: SequenceRecord, n: int) -> Iterator[str]:
     """Fragments of mutated copies of a query."""
     rng = np.random.default_rng(SEED)
     for _ in range(n):
-        member = query.codes & CODE_MASK
+        member = (query.codes & CODE_MASK).astype(np.uint8)
         changed = rng.random(len(member)) > rng.uniform(0.25, 0.6)
-        member = np.where(changed, rng.integers(0, 20, len(member)), member).astype(np.uint8)
+        member = np.where(changed, rng.integers(0, 20, len(member), dtype=np.uint8), member)
         first = int(rng.integers(0, len(member) // 3))
         yield PROTEIN.decode(member[first : int(rng.integers(2 * len(member) // 3, len(member) + 1))])
 
