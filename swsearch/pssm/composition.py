@@ -100,7 +100,10 @@ class CompositionAdjustment:
             slope = sum_in_order(terms * self._values, axis=1)
             step = np.where((excess > 0.0) & (slope > 0.0), excess / np.where(slope > 0.0, slope, 1.0), 0.0)
             # Without a positive slope above the solution, the mean score is positive, and there is no solution.
-            lam = np.where((excess > 0.0) & (slope <= 0.0), lowest, np.maximum(lam - step, lowest))
+            nearer = np.where((excess > 0.0) & (slope <= 0.0), lowest, np.maximum(lam - step, lowest))
+            if np.array_equal(nearer, lam):  # further steps would change nothing either
+                break
+            lam = nearer
         ratios: Floats = lam / self._lam
         return ratios
 
