@@ -284,7 +284,9 @@ class SearchOptions:
         )
         if self.iterations > 1:
             if alphabet is not PROTEIN:
-                raise InputError(f"--iterations {self.iterations}: only searches with proteins can be iterated")
+                raise InputError(
+                    f"--iterations {self.iterations}: only searches with proteins can be iterated; say --iterations 1"
+                )
             if matrix_lambda(matrix) is None:
                 raise ScoringError(
                     f"--iterations {self.iterations}: matrix {matrix.name} scores random residues 0 or more on "

@@ -346,6 +346,6 @@ def test_a_search_with_dna_cannot_be_iterated(tmp_path):
     with (
         PackedDatabase.open(tmp_path / "s.db") as database,
         CpuEngine(1) as engine,
-        pytest.raises(InputError, match="only searches with proteins can be iterated"),
+        pytest.raises(InputError, match="only searches with proteins can be iterated; say --iterations 1"),
     ):
         Searcher(database, engine, SearchOptions(iterations=2))
