@@ -40,18 +40,18 @@ class Pssm:
         return base64.b64encode(zlib.compress(np.ascontiguousarray(self.scores).tobytes())).decode("ascii")
 
     @classmethod
-    def from_text(cls, text: str) -> Self:
-        """The inverse of :meth:`as_text`.
+    def from_text(cls, text: str, length: int) -> Self:
+        """The inverse of :meth:`as_text`, for a query of ``length`` positions.
 
         Raises
         ------
         ValueError
-            The text is damaged.
+            The text is damaged, or the PSSM is that of a query of another length.
         """
         try:
             values = zlib.decompress(base64.b64decode(text, validate=True))
         except zlib.error as error:
             raise ValueError(f"the scores of a PSSM are damaged: {error}") from error
-        if not values or len(values) % N_AMINO_ACIDS:
-            raise ValueError(f"the scores of a PSSM are damaged: {len(values)} values")
+        if len(values) != length * N_AMINO_ACIDS:
+            raise ValueError(f"the scores of a PSSM are damaged: {len(values)} values for {length} positions")
         return cls(np.frombuffer(values, dtype=np.int8).reshape(-1, N_AMINO_ACIDS))

@@ -216,7 +216,7 @@ class SearchOptions:
         if not 1 <= self.iterations <= _MOST_ITERATIONS:
             raise InputError(f"--iterations {self.iterations}: choose a whole number, 1 to {_MOST_ITERATIONS}")
         if not 0 < self.inclusion_evalue < math.inf:
-            raise InputError(f"--inclusion-evalue {self.inclusion_evalue}: choose a number above 0")
+            raise InputError(f"--inclusion-evalue {self.inclusion_evalue}: choose a number above 0, and not inf")
         if self.iterations == 1:
             if self.inclusion_evalue != defaults.INCLUSION_EVALUE:
                 raise InputError(
@@ -284,7 +284,9 @@ class SearchOptions:
         )
         if self.iterations > 1:
             if alphabet is not PROTEIN:
-                raise InputError(f"--iterations {self.iterations}: only searches with proteins can be iterated")
+                raise InputError(
+                    f"--iterations {self.iterations}: only searches with proteins can be iterated; say --iterations 1"
+                )
             if matrix_lambda(matrix) is None:
                 raise ScoringError(
                     f"--iterations {self.iterations}: matrix {matrix.name} scores random residues 0 or more on "

@@ -216,7 +216,7 @@ def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
     checked(row, QUERIES)
     stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
     try:
-        pssm = None if row.pssm is None else Pssm.from_text(row.pssm)
+        pssm = None if row.pssm is None else Pssm.from_text(row.pssm, len(row.letters))
     except ValueError as error:
         raise ValueError(f"table queries, column pssm: {error}") from error
     return QueryResult(

@@ -5,9 +5,11 @@ The expected words are written by hand.
 
 import sqlite3
 
+import numpy as np
 import pytest
 
 from swsearch.errors import StoreError
+from swsearch.hits.pssm import Pssm
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_query
 
@@ -20,6 +22,8 @@ VALUES = [
     ("queries", "n_passed", "many"),
     ("queries", "letters", b"\xff"),
     ("queries", "score_seconds", "fast"),
+    ("queries", "pssm", "ARN"),
+    ("queries", "pssm", Pssm(np.zeros((7, 20), dtype=np.int8)).as_text()),
     ("hits", "query_start", -1),
     ("hits", "cigar", b"5="),
     ("hits", "query_frame", "x"),
