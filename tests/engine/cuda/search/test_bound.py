@@ -6,6 +6,7 @@ Expected values: the definition in NumPy (``bound_reference.py``), and the score
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -33,6 +34,7 @@ from swsearch.engine.cuda.search.tuning import TunedTile, available_bands, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import PAD_SCORE, match_mismatch, named_matrix
@@ -255,21 +257,42 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
 # --- Searches ---
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Queries with the reference engine's scores of all subjects."""
+
+    profiles: Sequence[QueryProfile]
+    partition: Partition
+    scores: Sequence[ScoreBlock]
+
+    @classmethod
+    def of(cls, profiles: Sequence[QueryProfile], partition: Partition) -> Scored:
+        return cls(profiles, partition, ReferenceEngine().score(profiles, partition))
+
+    def at_least(self, floor: int) -> list[ScoreBlock]:
+        """Return the scores from a floor on."""
+        return [block.at_least(floor) for block in self.scores]
+
+
+@pytest.fixture(scope="module")
+def scored_proteins() -> Scored:
+    """A short query, one of a strip, and two of several."""
+    queries, partition = protein_case(5, (7, 62, 300, 310))
+    return Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
+
+
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize(("architecture", "pairs"), [(90, True), (90, False), (86, False), (75, False)])
 def test_hits_with_a_bound_are_those_of_the_reference(
-    emulated: MakeDevice, band: int, architecture: int, pairs: bool
+    emulated: MakeDevice, scored_proteins: Scored, band: int, architecture: int, pairs: bool
 ) -> None:
-    """Floors from few subjects to all; a short query, one of a strip, and two of several."""
-    queries, partition = protein_case(5, (7, 62, 300, 310))
-    profiles = profiles_of(queries, default_scheme(PROTEIN))
-    reference = ReferenceEngine()
-    best = int(reference.score(profiles[2:3], partition)[0].score.max())
+    """Floors from few subjects to all."""
+    profiles, partition = scored_proteins.profiles, scored_proteins.partition
+    best = int(scored_proteins.scores[2].score.max())
     device = emulated(architecture=architecture)
     with CudaEngine(device, pairs=pairs, band_rows=band) as engine:
         for floor in (16, 40, best, best + 1, 5000):
-            floors = [floor] * len(profiles)
-            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+            assert_same(engine.score(profiles, partition, [floor] * len(profiles)), scored_proteins.at_least(floor))
     inter_task = [dict(spec.constants) for spec in device.launched if spec.entry == "inter_task"]
     assert {constants["BAND"] for constants in inter_task if constants["DEFERRED"] == "1"} == {str(band)}
 
@@ -283,12 +306,10 @@ def test_both_strands_of_dna_share_words_of_a_bound(emulated: MakeDevice, band: 
     subjects = [random_codes(rng, length, 16) for length in (3, 40, 64, 65, 200)]
     subjects += [np.concatenate([random_codes(rng, 30, 4), reverse_complement(query)[10:70]]), query, query[20:50]]
     partition = Partition.pack(subjects)
-    profiles = profiles_of([query, reverse_complement(query)], default_scheme(DNA))
-    reference = ReferenceEngine()
+    scored = Scored.of(profiles_of([query, reverse_complement(query)], default_scheme(DNA)), partition)
     with CudaEngine(emulated(), band_rows=band) as engine:
         for floor in (24, 50):
-            floors = [floor] * 2
-            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+            assert_same(engine.score(scored.profiles, partition, [floor] * 2), scored.at_least(floor))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -297,11 +318,10 @@ def test_scores_beyond_the_type_are_found_by_a_bound(emulated: MakeDevice) -> No
     rng = np.random.default_rng(4)
     query = random_codes(rng, 270, 4)
     partition = Partition.pack([query[:14], query[:17], query[100:140], query, random_codes(rng, 50, 4)])
-    profiles = profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))
-    reference = ReferenceEngine()
+    scored = Scored.of(profiles_of([query], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))), partition)
     with CudaEngine(emulated(), band_rows=4) as engine:
         for floor in (1000, 1900, 2047, 2048, 2100, 32_000):
-            assert_same(engine.score(profiles, partition, [floor]), reference.score(profiles, partition, [floor]))
+            assert_same(engine.score(scored.profiles, partition, [floor]), scored.at_least(floor))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -310,11 +330,10 @@ def test_a_bound_of_position_specific_scores(emulated: MakeDevice) -> None:
     (query,), partition = protein_case(6, (90,))
     profiles = [random_profile(rng, 90, 90, GapPenalty(11, 1), -9, 7)]
     profiles += profiles_of([query], default_scheme(PROTEIN))
-    reference = ReferenceEngine()
+    scored = Scored.of(profiles, partition)
     with CudaEngine(emulated(), band_rows=5) as engine:
         for floor in (20, 40):
-            floors = [floor] * 2
-            assert_same(engine.score(profiles, partition, floors), reference.score(profiles, partition, floors))
+            assert_same(engine.score(profiles, partition, [floor] * 2), scored.at_least(floor))
 
 
 @pytest.mark.usefixtures("kernels")
@@ -325,13 +344,11 @@ def test_a_sample_decides_whether_the_bound_is_used(emulated: MakeDevice, n_quer
     rng = np.random.default_rng(11)
     queries = [random_codes(rng, 60 + number) for number in range(n_queries)]
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
-    profiles = profiles_of(queries, default_scheme(PROTEIN))
-    reference = ReferenceEngine()
+    scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
     with CudaEngine(emulated(shuffle=shuffle), thresholds=Thresholds(bound_subjects=1)) as engine:
         for floor, is_bounded in ((45, True), (27, False), (45, True)):
-            floors = [floor] * n_queries
-            found = engine.score(profiles, partition, floors)
-            assert_same(found, reference.score(profiles, partition, floors))
+            found = engine.score(scored.profiles, partition, [floor] * n_queries)
+            assert_same(found, scored.at_least(floor))
             assert [block.n_bounded > 250 for block in found] == [is_bounded] * n_queries
             assert [block.n_bounded > 0 for block in found] == [is_bounded] * n_queries
 
@@ -365,13 +382,12 @@ def test_long_subjects_alone_need_no_bound(emulated: MakeDevice) -> None:
 def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: MakeDevice) -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(30, 90, 300)])
-    profiles = profiles_of([random_codes(rng, length) for length in (70, 75)], default_scheme(PROTEIN))
-    reference = ReferenceEngine()
+    queries = [random_codes(rng, length) for length in (70, 75)]
+    scored = Scored.of(profiles_of(queries, default_scheme(PROTEIN)), partition)
     with CudaEngine(emulated(), chunk_bytes(partition) // 3, thresholds=Thresholds(bound_subjects=1)) as engine:
         for floor in (30, 45):
-            floors = [floor] * 2
-            found = engine.score(profiles, partition, floors)
-            assert_same(found, reference.score(profiles, partition, floors))
+            found = engine.score(scored.profiles, partition, [floor] * 2)
+            assert_same(found, scored.at_least(floor))
         assert all(250 < block.n_bounded <= len(partition) for block in found)
 
 
