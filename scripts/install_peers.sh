@@ -2,7 +2,7 @@
 # Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp and
 # hhfilter (oracles), hmmbuild (models), samtools (reader of SAM reports), the PostgreSQL server (the second database
 # system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast (a client of the BLAST URL API), and the
-# browser chromium with a font (pages of the service and HTML reports; a download of over 100 MB).
+# headless shell of the browser chromium with a font (pages of the service and HTML reports; a download of about 100 MB).
 # Tests whose program is missing are skipped with a message.
 set -eu
 missing=
@@ -14,7 +14,8 @@ command -v samtools >/dev/null 2>&1 || missing="$missing samtools"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"
 perl -MBio::Tools::Run::RemoteBlast -e 1 2>/dev/null || missing="$missing libbio-tools-run-remoteblast-perl"
-command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
+command -v chromium-headless-shell >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 ||
+    missing="$missing chromium-headless-shell fonts-dejavu-core"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then

@@ -5,19 +5,18 @@ a folder, screenshots are kept there.
 """
 
 import os
-import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.patience import LIMIT_SECONDS
+from tests.report.browser import needs_browser
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-headless-shell")
 LIMIT = 1000 * LIMIT_SECONDS
 
 NEEDS = [
-    pytest.mark.skipif(PROGRAM is None, reason="no browser (Debian package chromium)"),
+    needs_browser,
     pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright is not installed (extra test)"),
 ]
 

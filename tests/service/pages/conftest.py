@@ -27,7 +27,8 @@ from swsearch.service.web.app import create_app
 from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from tests.patience import LIMIT_SECONDS
-from tests.service.pages.browsers import LIMIT, PROGRAM
+from tests.report.browser import PROGRAM
+from tests.service.pages.browsers import LIMIT
 
 DATA = Path(__file__).parents[3] / "data"
 HOSTILE = (
