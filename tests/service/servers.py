@@ -17,21 +17,38 @@ from urllib.request import Request, urlopen
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
+from tests.forking.processes import Fork, ForkServer
 
 
 class RunningServer:
-    """A server with its worker, and the log of both."""
+    """A server with its worker, and the log of both.
+
+    With ``forks``, the main process is a fork that has loaded its modules; its children are new interpreters. A server
+    of several web processes needs an interpreter of its own, because the metrics' library asks the environment when it
+    is loaded whether to share its numbers.
+    """
 
     def __init__(
-        self, folder: Path, databases: list[Path], *arguments: str, port: int = 0, store: str | None = None
+        self,
+        folder: Path,
+        databases: list[Path],
+        *arguments: str,
+        port: int = 0,
+        store: str | None = None,
+        forks: ForkServer | None = None,
     ) -> None:
         self.folder = folder
         self.store = store or str(folder / "hits.sqlite")
-        command = [sys.executable, "-m", "swsearch", "serve", *map(str, databases), "--port", str(port)]
+        command = ["-m", "swsearch", "serve", *map(str, databases), "--port", str(port)]
         command += ["--engine", "cpu", "--threads", "1", "--store", self.store, *arguments]
-        self.process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        self.process: subprocess.Popen[str] | Fork
+        if forks is None:
+            self.process = subprocess.Popen(
+                [sys.executable, *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe, text=True
+            )
+        else:
+            self.process = forks.popen(command, cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe)
         self.log: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

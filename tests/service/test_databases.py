@@ -19,11 +19,11 @@ PATIENCE = 120
 
 
 @pytest.fixture
-def served(tmp_path):
+def served(tmp_path, fork_server):
     """A server of an empty folder, and the folder."""
     folder = tmp_path / "offered"
     folder.mkdir()
-    running = RunningServer(tmp_path, [], "--databases", str(folder))
+    running = RunningServer(tmp_path, [], "--databases", str(folder), forks=fork_server)
     yield running, folder
     assert running.stop() == 0
     assert running.events("text") == [], "something else than JSON was logged"

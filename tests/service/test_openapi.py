@@ -30,11 +30,13 @@ positive_data_acceptance.enabled = false
 
 
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="schemathesis is not installed (extra test)")
-def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries):
+def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries, fork_server):
     with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
         token = store.add_token("ann")[1]
     # The checks send hundreds of tokens that are not valid.
-    running = RunningServer(tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000")
+    running = RunningServer(
+        tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000", forks=fork_server
+    )
     try:
         client = running.client(token)
         key = client.wait(client.submit(queries, "proteins.db", {"top": 2})["id"])["id"]
