@@ -15,12 +15,12 @@ VALUES = {
     "dbsize": "1000000", "mask": "seg,lower", "mask_mode": "hard", "composition": "bias", "min_score": "20",
     "min_bits": "30.5", "min_identity": "25", "min_query_coverage": "50", "min_subject_coverage": "10",
     "min_alignment_length": "12", "min_length": "5", "max_length": "900", "id_pattern": "^sp", "taxid": "9606,10090",
-    "alphabet": "dna",
+    "alphabet": "dna", "iterations": "3", "inclusion_evalue": "0.01",
 }  # fmt: skip
 PARSED = {**VALUES, "top": 7, "evalue": 1e-5, "genetic_code": 11, "max_hsps": 3, "match": 1, "mismatch": -2,
           "gap_open": 0, "gap_extend": 2, "dbsize": 10**6, "min_score": 20, "min_bits": 30.5, "min_identity": 25.0,
           "min_query_coverage": 50.0, "min_subject_coverage": 10.0, "min_alignment_length": 12, "min_length": 5,
-          "max_length": 900}  # fmt: skip
+          "max_length": 900, "iterations": 3, "inclusion_evalue": 0.01}  # fmt: skip
 
 
 def test_every_option_of_a_search_is_offered_or_names_a_file():
@@ -48,7 +48,7 @@ def test_an_untouched_form_submits_no_option():
 def test_values_are_read_as_their_types():
     """By hand: :data:`PARSED`. ``match`` excludes ``matrix``, and so on, so each is given alone."""
     assert set(VALUES) == set(NAMES)
-    together = {"mask_mode": ["mask"], "genetic_code": ["translate"]}
+    together = {"mask_mode": ["mask"], "genetic_code": ["translate"], "inclusion_evalue": ["iterations"]}
     for name, text in VALUES.items():
         given = {other: VALUES[other] for other in [name, *together.get(name, [])]}
         form = SearchForm(values=given)
