@@ -155,7 +155,8 @@ def test_a_profile_is_searched_stored_and_reported_again(swsearch, protein_db, t
 
 
 def test_a_query_format_that_does_not_exist_or_fit_is_one_line(swsearch, protein_db):
-    assert "choose auto, fasta, pssm" in swsearch("query", QUERIES, protein_db, "--query-format", "hmm").error
+    assert "choose auto, fasta, pssm" in swsearch("query", QUERIES, protein_db, "--query-format", "clustal").error
+    assert "line 1: expected 'HMMER3/f'" in swsearch("query", QUERIES, protein_db, "--query-format", "hmm").error
     assert "the first sequence has" in swsearch("query", QUERIES, protein_db, "--query-format", "aligned").error
 
 
