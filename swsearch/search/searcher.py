@@ -285,8 +285,6 @@ class Searcher:
                 lines += self.engine.explain(gathered.requests(partition), partition)
         return lines
 
-    # --- the steps ---
-
     def search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
     ) -> Generator[QueryResult, None, None]:
