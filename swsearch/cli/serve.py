@@ -105,7 +105,6 @@ def serve(
     if not is_loopback(host) and not tokens_required:
         advice = f"`swsearch tokens add NAME --store {shown}` makes one"
         raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
-    os.environ[options.STORE_VARIABLE] = store
     asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
     asked += [] if threads is None else ["--threads", str(threads)]
     asked += [] if devices is None else ["--devices", devices]
@@ -123,7 +122,16 @@ def serve(
         sso_header=sso_header,
         web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
-    run_server(settings, host, port, lambda url: print(url, flush=True))
+    # Workers and web processes inherit the store; it may have a password, which a command line would show.
+    before = os.environ.get(options.STORE_VARIABLE)
+    os.environ[options.STORE_VARIABLE] = store
+    try:
+        run_server(settings, host, port, lambda url: print(url, flush=True))
+    finally:
+        if before is None:
+            del os.environ[options.STORE_VARIABLE]
+        else:
+            os.environ[options.STORE_VARIABLE] = before
 
 
 def worker(
