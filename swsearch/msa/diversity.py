@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from swsearch import _native
-from swsearch.msa.row_filter import N_AMINO_ACIDS
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.typing import Codes
 
 

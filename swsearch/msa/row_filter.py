@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.errors import InputError
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.typing import Codes
 
-N_AMINO_ACIDS: Final = 20
 LOWEST_LIMIT: Final = 20
 """Percent identity with which a diverse selection begins."""
 _MOST: Final = 2**31 - 1

@@ -15,8 +15,9 @@ import numpy as np
 
 from swsearch.hits.cigar import GAP, gapped
 from swsearch.hits.hit import Hit
+from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.hits.result import QueryResult
-from swsearch.msa.row_filter import N_AMINO_ACIDS, RowFilter
+from swsearch.msa.row_filter import RowFilter
 from swsearch.report.fields import identifier
 from swsearch.report.rows import shown
 from swsearch.report.text import one_line

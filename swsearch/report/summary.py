@@ -110,8 +110,11 @@ def filters_alignments(run: RunInfo) -> bool:
 
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
     if run.iterations > 1 and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
+        verb = "pass" if shown > 1 else "passes"
+        kept = "it, adjusted for composition" + (f", and {verb} the filters" if filters_alignments(run) else "")
+        if not shown:
+            return f"none has {kept}"
         which = "is the one that has" if shown == 1 else "are those that have"
-        kept = "it, adjusted for composition" + (", and pass the filters" if filters_alignments(run) else "")
         return f"the {shown:,} shown {which} {kept}"
     if not filters_alignments(run):
         if shown >= query.n_passed:

@@ -54,7 +54,7 @@ def test_ratios_are_those_of_the_formula():
     aligned += [
         "LLLVVLILLVLLFFLLIVLLLLVVLILLVLLFFLLIVLLAVLIL",
         "L" * 500,
-        "XXXXBZ",
+        "XBXZXX",
         "",
         "llllvvvlliifl",
         "WWWWCCCC",

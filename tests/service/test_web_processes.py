@@ -214,7 +214,9 @@ def test_a_server_whose_web_processes_cannot_start_says_so(tmp_path, databases, 
 
     monkeypatch.setattr("swsearch.service.supervisor._COMMAND", (sys.executable, "-c", "raise SystemExit(3)"))
     arguments = ["--web-processes", "2", "--no-worker", "--port", "0", "--store", str(tmp_path / "hits.sqlite")]
+    environment = dict(os.environ)
     assert main(["serve", str(databases / "few.db"), *arguments]) == 1
     printed = capfd.readouterr().err
     assert '"event": "web process died"' in printed
     assert printed.splitlines()[-1].endswith("a web process ended while it started; the log says why")
+    assert dict(os.environ) == environment  # the store of this server is not that of later commands
