@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
+from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
@@ -41,10 +43,6 @@ from swsearch.typing import Scores
 PROFILES_PER_DEVICE: Final = 8
 """Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
 work."""
-
-
-class _Stopped(Exception):
-    """Raised by the progress callback in a device's thread when the search is cancelled."""
 
 
 @dataclass(frozen=True)
@@ -88,72 +86,113 @@ class _EndsRequest:
     answer: Future[Ends | None]
 
 
+class _DeviceCall(ScoreCall):
+    """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue."""
+
+    def __init__(self, scoring: DeviceScoring, number: int, work: _Work) -> None:
+        super().__init__(work.requests, work.partition)
+        self._scoring = scoring
+        self._number = number
+        self._indices = work.indices
+        self.is_prepared = threading.Event()
+        self.has_ended = threading.Event()
+        self.error: BaseException | None = None
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._scoring.is_cancelled
+
+    def prepared(self) -> None:
+        self.is_prepared.set()
+
+    def advanced(self, n_cells: int) -> None:
+        self._scoring.events.put(n_cells)
+
+    def scored(self, index: int, block: ScoreBlock) -> None:
+        self._scoring.events.put((self._number, self._indices[index], block))
+
+    def ended(self, error: BaseException | None) -> None:
+        self.error = error
+        self.is_prepared.set()
+        self.has_ended.set()
+        self._scoring.events.put(None)
+
+
+class _DeviceCalls:
+    """The calls of one device that wait for its thread.
+
+    Parameters
+    ----------
+    thread : ThreadPoolExecutor
+    engine : CudaEngine
+    between : callable
+        Called in the thread before each batch is started or finished.
+    """
+
+    def __init__(self, thread: ThreadPoolExecutor, engine: CudaEngine, between: Callable[[], None]) -> None:
+        self._thread = thread
+        self._engine = engine
+        self._between = between
+        self._waiting: deque[_DeviceCall] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, call: _DeviceCall) -> None:
+        """Let the thread score a call behind the others."""
+        with self._lock:
+            self._waiting.append(call)
+        self._thread.submit(self._engine.serve, self._take, self._between)
+
+    def withdraw(self, call: _DeviceCall) -> bool:
+        """Take a call back; returns whether the thread had not begun it."""
+        with self._lock:
+            if call not in self._waiting:
+                return False
+            self._waiting.remove(call)
+            return True
+
+    def _take(self) -> _DeviceCall | None:
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else None
+
+
 class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
     Parameters
     ----------
-    threads, engines, work
+    devices, work
         One of each per device.
     shares : _Shares, optional
         The shares of the subjects, if the devices divide them; otherwise each profile has a block of one device.
-    answer : callable
-        Called between launches in the first device's thread, to answer waiting requests for ends.
+
+    Attributes
+    ----------
+    events : queue
+        What the devices' threads report: a number of computed cells, a block of a device, or None when a device ends.
+    is_cancelled : bool
     """
 
-    def __init__(
-        self,
-        threads: Sequence[ThreadPoolExecutor],
-        engines: Sequence[CudaEngine],
-        work: Sequence[_Work],
-        shares: _Shares | None,
-        answer: Callable[[], None],
-    ) -> None:
+    def __init__(self, devices: Sequence[_DeviceCalls], work: Sequence[_Work], shares: _Shares | None) -> None:
+        self._devices = devices
         self._shares = shares
-        self._answer = answer
-        self._stop = False
-        # Events from the threads: a number of computed cells, a block of a device, or None when a device has ended.
-        self._events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
-        self._futures: list[Future[None]] = []
-        self._prepared = [threading.Event() for _ in work]
-        for number, (thread, engine, task) in enumerate(zip(threads, engines, work, strict=True)):
-            future = thread.submit(self._score, number, engine, task)
-            future.add_done_callback(lambda _: self._events.put(None))
-            self._futures.append(future)
-
-    def _score(self, number: int, engine: CudaEngine, work: _Work) -> None:
-        """Score the device's work, in the device's thread, and report cells and blocks."""
-
-        def between() -> None:
-            if self._stop:
-                raise _Stopped
-            if number == 0:
-                self._answer()
-
-        try:
-            scored = engine.score_each(work.requests, work.partition, self._report_cells, between)
-        finally:
-            self._prepared[number].set()
-        for index, block in scored:
-            self._events.put((number, work.indices[index], block))
-
-    def _report_cells(self, cells: int) -> None:
-        if self._stop:
-            raise _Stopped
-        self._events.put(cells)
+        self.is_cancelled = False
+        self.events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
+        self._calls = [_DeviceCall(self, number, task) for number, task in enumerate(work)]
+        for device, call in zip(devices, self._calls, strict=True):
+            device.add(call)
 
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
-        for prepared in self._prepared:
-            prepared.wait()
+        for call in self._calls:
+            call.is_prepared.wait()
 
     def results(self, progress: Progress | None = None) -> Generator[Scored, None, None]:
         """See :class:`swsearch.engine.protocol.Scoring`."""
         parts: dict[int, dict[int, ScoreBlock]] = {}
-        n_working = len(self._futures)
+        n_working = len(self._calls)
         try:
             while n_working:
-                event = self._events.get()
+                event = self.events.get()
                 if event is None:
                     n_working -= 1
                     self._raise_failure()
@@ -167,7 +206,7 @@ class DeviceScoring:
                         continue
                     found = parts.setdefault(index, {})
                     found[number] = block
-                    if len(found) == len(self._futures):
+                    if len(found) == len(self._calls):
                         del parts[index]
                         yield index, self._shares.joined([found[part] for part in sorted(found)])
         finally:
@@ -175,16 +214,17 @@ class DeviceScoring:
 
     def _raise_failure(self) -> None:
         """Raise the error of a device that has failed."""
-        for future in self._futures:
-            if future.done() and (error := future.exception()) is not None:
-                raise error
+        for call in self._calls:
+            if call.error is not None:
+                raise call.error
 
     def cancel(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
-        self._stop = True
-        for future in self._futures:
-            if not future.cancel():
-                future.exception()
+        self.is_cancelled = True
+        for device, call in zip(self._devices, self._calls, strict=True):
+            if device.withdraw(call):
+                call.ended(None)
+            call.has_ended.wait()
 
 
 class CudaDevices(Closeable):
@@ -240,6 +280,10 @@ class CudaDevices(Closeable):
                 thread.shutdown()
             raise errors[0]
         self.engines = [future.result() for future in opening]
+        self._calls = [
+            _DeviceCalls(thread, engine, (lambda: None) if number else self._answer)
+            for number, (thread, engine) in enumerate(zip(self._threads, self.engines, strict=True))
+        ]
 
     @property
     def description(self) -> str:
@@ -258,12 +302,12 @@ class CudaDevices(Closeable):
         if self.shares_subjects(len(requests), partition):
             shares = self._shares_of(partition)
             work = [_Work(range(len(requests)), requests, share) for share in shares.parts]
-            return DeviceScoring(self._threads, self.engines, work, shares, self._answer)
+            return DeviceScoring(self._calls, work, shares)
         work = [
             _Work(indices, [requests[index] for index in indices], partition)
             for indices in self._queries_by_device([request.profile for request in requests])
         ]
-        return DeviceScoring(self._threads, self.engines, work, None, self._answer)
+        return DeviceScoring(self._calls, work, None)
 
     def preload(self, partition: Partition) -> None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`.

@@ -358,7 +358,10 @@ class Failing(OneAtATime):
 
 
 def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case, monkeypatch, capfd):
-    """Queries are scored one by one, and the third meets the failure. Source: the same batch on the CPU engine."""
+    """Queries are scored one by one; the fourth meets the failure, when the first has ended.
+
+    Expected: the results of a batch without a failure.
+    """
     monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 1)
     batch = ["batch", "queries.fasta", "subjects.db", "--alphabet", "protein"]
     counting: list[str] = []
@@ -371,7 +374,7 @@ def test_a_lost_device_ends_the_batch_with_what_is_committed_and_it_resumes(case
     use(monkeypatch, opener(Counting))
     assert main([*batch, "--engine", "cuda", "--store", "whole.sqlite"]) == 0
     use(monkeypatch, opener(Failing))
-    Failing.launches_left = len(counting) // 2
+    Failing.launches_left = len(counting) - 1
     capfd.readouterr()
     assert main([*batch, "--engine", "cuda", "--store", "hits.sqlite", "--quiet"]) == 1
     (line,) = capfd.readouterr().err.splitlines()

@@ -1,0 +1,394 @@
+"""Scores calls on one device, one after another, without a pause between them.
+
+Input is a source of calls: each :class:`ScoreCall` has requests and a partition, and receives its blocks as soon as
+they are complete. :class:`Pipeline` plans a call, begins to compile its kernels, loads the partition piece by piece
+(``subjects``), and starts each batch of queries against a piece (``batch_run``) before it takes the results of earlier
+ones: while the device computes one batch, the profiles of later ones are packed and uploaded, and the results of
+earlier ones are handed on. The batches of the next call are started before those of the last one have ended, if both
+are of one partition that the device holds. So the device does not wait for the plan of a call, and many small calls
+take about as long as few large ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
+from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
+from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
+from swsearch.engine.cuda.search.plan import BatchPlan
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
+from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds
+from swsearch.engine.protocol import ScoreRequest
+from swsearch.hits.score_block import ScoreBlock
+
+IN_FLIGHT: Final = 3
+"""Number of batches that are started before the results of the first are taken. The thread may then be late by the time
+of two batches, for example because another thread holds the interpreter's lock, before the device waits for it."""
+
+
+class ScoreCall:
+    """Requests against one partition; a subclass receives the results. All methods are called by the device's thread.
+
+    Attributes
+    ----------
+    requests : sequence of ScoreRequest
+    partition : Partition
+    """
+
+    def __init__(self, requests: Sequence[ScoreRequest], partition: Partition) -> None:
+        self.requests = requests
+        self.partition = partition
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody waits for the results any more; no further batch is started then."""
+        return False
+
+    def prepared(self) -> None:
+        """The call is planned, and its kernels are being compiled."""
+
+    def advanced(self, n_cells: int) -> None:
+        """Further cells were computed; an error raised here ends the call."""
+
+    def scored(self, index: int, block: ScoreBlock) -> None:
+        """The block of a request, by its index, is complete."""
+        raise AssertionError
+
+    def ended(self, error: BaseException | None) -> None:
+        """The device does no more for this call; ``error`` is the reason if blocks are missing."""
+
+
+@dataclass(eq=False)
+class _Progress:
+    """A call in progress.
+
+    Attributes
+    ----------
+    call : ScoreCall
+    n_missing : int
+        Number of requests without a block.
+    n_in_flight : int
+        Number of its batches that are started and not finished.
+    error : BaseException or None
+        The error that a method of the call has raised.
+    """
+
+    call: ScoreCall
+    n_missing: int
+    n_in_flight: int = 0
+    error: BaseException | None = None
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether no further batch is to be started."""
+        return self.error is not None or self.call.is_cancelled
+
+
+@dataclass(eq=False)
+class _Group:
+    """The batches of a call for which the same subjects are scored by diamonds.
+
+    Attributes
+    ----------
+    progress : _Progress
+    n_windowed : int
+        Number of subjects, the first ones, that are not scored by diamonds.
+    waiting : dict of tuple of int to BatchPlan
+        The batches without results, by the indices of their requests.
+    blocks : dict of int to list of ScoreBlock
+        The blocks of the pieces that were scored, by request.
+    tiled : dict of int to ScoreBlock
+        The blocks of the subjects that were scored by diamonds, by request.
+    """
+
+    progress: _Progress
+    n_windowed: int
+    waiting: dict[tuple[int, ...], BatchPlan] = field(default_factory=dict)
+    blocks: dict[int, list[ScoreBlock]] = field(default_factory=dict)
+    tiled: dict[int, ScoreBlock] = field(default_factory=dict)
+
+    @property
+    def partition(self) -> Partition:
+        """The subjects that are not scored by diamonds."""
+        whole = self.progress.call.partition
+        return whole if self.n_windowed == len(whole) else whole[: self.n_windowed]
+
+    def has_subjects_of(self, other: _Group) -> bool:
+        """Whether both groups are scored against the same subjects."""
+        return self.progress.call.partition is other.progress.call.partition and self.n_windowed == other.n_windowed
+
+
+@dataclass(frozen=True, eq=False)
+class _Flight:
+    """A batch in flight, scored against a piece of its subjects; ``is_last`` says whether it is the last one."""
+
+    run: BatchRun
+    group: _Group
+    is_last: bool
+    streamed: bool
+
+
+class Pipeline:
+    """The calls of one device.
+
+    Parameters
+    ----------
+    resources : Resources
+    store : SubjectStore
+    slots : list of Slot
+        At most as many batches are in flight.
+    sweep : DiamondSweep
+    """
+
+    def __init__(self, resources: Resources, store: SubjectStore, slots: Sequence[Slot], sweep: DiamondSweep) -> None:
+        self._resources = resources
+        self._device = resources.device
+        self._choice = resources.choice
+        self._store = store
+        self._slots = slots
+        self._sweep = sweep
+        self._n_slots = len(slots)
+        self._free = deque(slots)
+        self._flights: deque[_Flight] = deque()
+        self._calls: list[_Progress] = []
+
+    def reserve(self) -> None:
+        """Pin the memory of small batches."""
+        for slot in self._slots[: self._n_slots]:
+            slot.reserve()
+
+    def free(self) -> None:
+        """Free the memory of batches; the device must be idle."""
+        for slot in (*self._slots, self._resources.spare):
+            slot.free()
+        self._resources.scratch.free()
+
+    def serve(self, take: Callable[[], ScoreCall | None], between: Callable[[], None] = lambda: None) -> None:
+        """Score the calls of a source, until it has none when all are scored.
+
+        If the device runs out of memory, one batch at a time is in flight from then on, then the memory for databases
+        is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors, and a
+        final lack of memory, end all calls in progress, which receive the error.
+
+        Parameters
+        ----------
+        take : callable
+            Returns the next call, or None if there is none at the moment.
+        between : callable
+            Called before each batch is started or finished; its work on the device may wait for the batches in flight.
+        """
+        groups: deque[_Group] = deque()
+        try:
+            while True:
+                try:
+                    if not self._step(groups, take, between):
+                        return
+                except OutOfDeviceMemory:
+                    in_flight = dict.fromkeys(flight.group for flight in self._flights)
+                    groups = deque(dict.fromkeys([*in_flight, *groups]))
+                    self._abandon()
+                    self.free()
+                    if not self._take_less_memory():
+                        raise
+        except BaseException as error:
+            calls, self._calls = self._calls, []
+            if not calls:
+                raise
+            try:
+                self._abandon()  # the next call reuses the memory of the batches in flight
+            finally:
+                for progress in calls:
+                    progress.call.ended(error)
+
+    def _step(self, groups: deque[_Group], take: Callable[[], ScoreCall | None], between: Callable[[], None]) -> bool:
+        """Start the batches of a group, or plan a call, or finish a batch; returns whether there was such work."""
+        between()
+        if groups:
+            self._score(groups[0], between)
+            groups.popleft()
+        elif (call := take()) is not None:
+            groups.extend(self._planned(call))
+        elif self._flights:
+            self._finish()
+        else:
+            self._rest()
+            return False
+        return True
+
+    def _take_less_memory(self) -> bool:
+        """Whether less memory is taken from now on."""
+        if self._n_slots > 1:
+            self._n_slots = 1
+        elif not self._store.halve_limit():
+            return False
+        self._free = deque(self._slots[: self._n_slots])
+        return True
+
+    def _abandon(self) -> None:
+        """Let go of the batches in flight, which are scored again or not at all."""
+        for flight in self._flights:
+            flight.group.progress.n_in_flight = 0
+        self._flights.clear()
+        self._free = deque(self._slots[: self._n_slots])
+        self._device.synchronize()
+
+    # --- Calls ---
+
+    def _planned(self, call: ScoreCall) -> list[_Group]:
+        """The batches of a call; their kernels are being compiled, and those of the first launches are loaded."""
+        progress = _Progress(call, len(call.requests))
+        self._calls.append(progress)
+        groups: dict[int, _Group] = {}
+        if not len(call.partition):
+            for index in range(len(call.requests)):
+                self._deliver(progress, index, ScoreBlock.concatenate([]))
+        elif not progress.is_dropped:
+            plan = self._choice.plan(call.requests, call.partition)
+            self._choice.begin(plan, call.partition)
+            for batch in plan.batches:
+                group = groups.setdefault(batch.n_windowed, _Group(progress, batch.n_windowed))
+                group.waiting[batch.indices] = batch
+        self._tell(progress, call.prepared)
+        self._end_if_done(progress)
+        return list(groups.values())
+
+    def _deliver(self, progress: _Progress, index: int, block: ScoreBlock) -> None:
+        progress.n_missing -= 1
+        self._tell(progress, progress.call.scored, index, block)
+
+    def _tell(self, progress: _Progress, method: Callable[..., None], *arguments: Any) -> None:
+        """Call a method of the call; its error ends this call, and no other."""
+        if not progress.is_dropped:
+            try:
+                method(*arguments)
+            except BaseException as error:
+                progress.error = error
+
+    def _end_if_done(self, progress: _Progress) -> None:
+        if (progress.n_missing == 0 or progress.is_dropped) and not progress.n_in_flight and progress in self._calls:
+            self._calls.remove(progress)
+            progress.call.ended(progress.error)
+
+    # --- Batches ---
+
+    def _score(self, group: _Group, between: Callable[[], None]) -> None:
+        """Start the waiting batches of a group; those of a streamed partition are also finished."""
+        progress = group.progress
+        if progress.is_dropped:
+            self._end_if_done(progress)
+            return
+        batches = list(group.waiting.values())
+        group.blocks = {index: [] for batch in batches for index in batch.indices}
+        if group.n_windowed < len(progress.call.partition) and not group.tiled:
+            self._drain()
+            self._score_tiled(group)
+        if group.n_windowed == 0:
+            for index, block in group.tiled.items():
+                self._deliver(progress, index, block)
+            self._end_if_done(progress)
+            return
+        partition = group.partition
+        is_kept = chunk_bytes(partition) <= self._store.limit_bytes
+        if not is_kept or not all(flight.group.has_subjects_of(group) for flight in self._flights):
+            self._drain()  # the subjects may take the memory of others
+        sleeping = len(batches) > self._n_slots or bool(self._flights)
+        n_started = 0
+        query_residues = sum(progress.call.requests[index].profile.length for index in group.blocks)
+        with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
+            for subjects in pieces:
+                n_started += len(subjects)
+                for batch in batches:
+                    between()
+                    if progress.is_dropped:
+                        break
+                    if not self._free:
+                        self._finish()
+                    run = self._started(batch, progress.call.requests, subjects, sleeping=sleeping)
+                    self._flights.append(_Flight(run, group, n_started == len(partition), subjects.streamed))
+                    progress.n_in_flight += 1
+                if subjects.streamed:
+                    self._drain()  # the next piece takes the memory of this one
+                if progress.is_dropped:
+                    break
+        self._end_if_done(progress)
+
+    def _started(
+        self, batch: BatchPlan, requests: Sequence[ScoreRequest], subjects: DeviceSubjects, *, sleeping: bool
+    ) -> BatchRun:
+        """A batch that was started against a piece, which needs a plan of its own unless it is the complete partition.
+
+        From here on the batch has its own kernels or generic ones.
+        """
+        if subjects.streamed or batch.n_subjects != len(subjects):
+            of_batch = [requests[index] for index in batch.indices]
+            batch = self._choice.plan_batch(batch.indices, of_batch, subjects.partition)
+        else:
+            batch = self._choice.ready_batch(batch, subjects.partition)
+        run = BatchRun(batch, subjects, self._resources, self._free[0])
+        run.start(sleeping=sleeping)
+        self._free.popleft()
+        return run
+
+    def _finish(self) -> None:
+        """Wait for the batch that was started first, and hand its results on."""
+        flight = self._flights[0]
+        group, run = flight.group, flight.run
+        progress = group.progress
+        found = run.finish()
+        self._flights.popleft()
+        self._free.append(run.slot)
+        progress.n_in_flight -= 1
+        for index, block in zip(run.plan.indices, found, strict=True):
+            group.blocks[index].append(block)
+        self._store.advance()
+        self._tell(progress, progress.call.advanced, run.plan.n_cells)
+        if flight.is_last:
+            del group.waiting[run.plan.indices]
+            for index in run.plan.indices:
+                self._deliver(progress, index, _joined(group, index, streamed=flight.streamed))
+        self._end_if_done(progress)
+
+    def _drain(self) -> None:
+        """Finish all batches in flight; the device is idle then."""
+        while self._flights:
+            self._finish()
+        self._rest()
+
+    def _rest(self) -> None:
+        """Free the buffers that larger ones have replaced; the device is idle. Single batches then use one slot."""
+        self._free = deque(self._slots[: self._n_slots])
+        for scratch in (self._resources.scratch, *(slot.scratch for slot in self._slots)):
+            scratch.free_replaced()
+
+    def _score_tiled(self, group: _Group) -> None:
+        """Score the subjects of a group that are scored by diamonds."""
+        progress, timing = group.progress, self._resources.timing
+        long = progress.call.partition[group.n_windowed :]
+        tiled = {}
+        for batch in group.waiting.values():
+            if progress.is_dropped:
+                return
+            (query,) = batch.queries
+            scores = score_by_diamonds(self._sweep, query.profile, long, timing)
+            block = ScoreBlock(long.subject_index, scores)
+            tiled[query.index] = block if query.request.floor is None else block.at_least(query.request.floor)
+            n_cells = query.profile.length * long.n_residues
+            timing.cells += n_cells
+            self._tell(progress, progress.call.advanced, n_cells)
+        group.tiled = tiled
+
+
+def _joined(group: _Group, index: int, *, streamed: bool) -> ScoreBlock:
+    """The block of a request that was scored against all pieces, with the subjects that were scored by diamonds."""
+    pieces = group.blocks.pop(index)
+    joined = pieces[0] if len(pieces) == 1 else ScoreBlock.concatenate(pieces)
+    if streamed:  # the pieces have another order
+        joined = in_stored_order(joined, group.partition)
+    return ScoreBlock.concatenate([joined, group.tiled[index]]) if group.tiled else joined

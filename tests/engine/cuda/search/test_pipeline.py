@@ -1,0 +1,270 @@
+"""Several calls of one device, on the emulated device. Expected blocks: the reference engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.pipeline import ScoreCall
+from swsearch.engine.cuda.search.subjects import chunk_bytes
+from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.protocol import ScoreRequest, score_requests
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.scheme import default_scheme
+from swsearch.sequences.alphabet import PROTEIN
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.support import random_codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+
+pytestmark = pytest.mark.usefixtures("kernels")
+
+
+class Noted(ScoreCall):
+    """A call that keeps its blocks, and notes what happens in a list that several calls share."""
+
+    def __init__(self, name: str, requests: Sequence[ScoreRequest], partition: Partition, events: list[str]) -> None:
+        super().__init__(requests, partition)
+        self.name = name
+        self.events = events
+        self.blocks: dict[int, ScoreBlock] = {}
+        self.n_cells = 0
+        self.error: BaseException | None = None
+        self.cancelled = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled
+
+    def prepared(self) -> None:
+        self.events.append(f"{self.name} prepared")
+
+    def advanced(self, n_cells: int) -> None:
+        self.n_cells += n_cells
+
+    def scored(self, index: int, block: ScoreBlock) -> None:
+        assert index not in self.blocks
+        self.events.append(f"{self.name} scored {index}")
+        self.blocks[index] = block
+
+    def ended(self, error: BaseException | None) -> None:
+        self.events.append(f"{self.name} ended")
+        self.error = error
+
+
+def source(calls: Sequence[ScoreCall]) -> Callable[[], ScoreCall | None]:
+    waiting = list(calls)
+    return lambda: waiting.pop(0) if waiting else None
+
+
+def profiles_of(seed: int, *lengths: int) -> list[QueryProfile]:
+    rng = np.random.default_rng(seed)
+    return [sequence_profile(random_codes(rng, length), default_scheme(PROTEIN)) for length in lengths]
+
+
+def subjects(seed: int, n: int = 20) -> Partition:
+    rng = np.random.default_rng(seed)
+    return Partition.pack([random_codes(rng, int(length), 27) for length in rng.integers(3, 80, n)])
+
+
+def assert_complete(call: Noted) -> None:
+    assert call.error is None
+    profiles = [request.profile for request in call.requests]
+    floors = [request.floor for request in call.requests]
+    known = None if None in floors else [floor for floor in floors if floor is not None]
+    wanted = ReferenceEngine().score(profiles, call.partition, known)
+    assert sorted(call.blocks) == list(range(len(profiles)))
+    for index, block in enumerate(wanted):
+        np.testing.assert_array_equal(call.blocks[index].subject_index, block.subject_index)
+        np.testing.assert_array_equal(call.blocks[index].score, block.score)
+    assert call.n_cells == sum(profile.length for profile in profiles) * call.partition.n_residues
+    assert call.events.count(f"{call.name} ended") == 1
+
+
+def several(events: list[str], partitions: Sequence[Partition]) -> list[Noted]:
+    """Calls of one query, of five, and of none, with and without floors."""
+    lengths = [(31,), (40, 33, 29, 25, 61), (), (22, 50), (35,), (44, 44, 12)]
+    calls = []
+    for number, of_call in enumerate(lengths):
+        profiles = profiles_of(number, *of_call)
+        floors = None if number % 2 else [15] * len(profiles)
+        partition = partitions[number % len(partitions)]
+        calls.append(Noted(str(number), score_requests(profiles, floors), partition, events))
+    return calls
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_calls_in_one_pipeline_have_the_blocks_of_single_calls(emulated: MakeDevice, seed: int) -> None:
+    """The operations of the device's streams end in random order."""
+    events: list[str] = []
+    calls = several(events, [subjects(1)])
+    with CudaEngine(emulated(shuffle=seed)) as engine:
+        engine.serve(source(calls))
+    for call in calls:
+        assert_complete(call)
+    order = [event.split()[0] for event in events if event.endswith("ended")]
+    assert [name for name in order if name != "2"] == ["0", "1", "3", "4", "5"]  # call 2 has no requests
+
+
+def test_the_next_call_begins_before_the_last_one_has_ended(emulated: MakeDevice) -> None:
+    events: list[str] = []
+    partition = subjects(2)
+
+    class Device(EmulatedDevice):
+        def launch(self, spec: Any, *arguments: Any) -> None:
+            events.append("launch")
+            super().launch(spec, *arguments)
+
+    calls = [Noted(name, score_requests(profiles_of(3, 30), [20]), partition, events) for name in "ab"]
+    with CudaEngine(Device()) as engine:
+        engine.serve(source(calls))
+    first, second = events.index("a ended"), events.index("b prepared")
+    assert second < first
+    assert "launch" in events[second:first]
+    for call in calls:
+        assert_complete(call)
+
+
+def test_calls_of_other_subjects_wait_for_the_last_one(emulated: MakeDevice) -> None:
+    """Two partitions that fit the memory together, and two of which either takes the place of the other."""
+    both = [subjects(4), subjects(5, 25)]
+    for memory_limit in (1 << 20, max(map(chunk_bytes, both))):
+        events: list[str] = []
+        calls = several(events, both)
+        with CudaEngine(emulated(shuffle=1), memory_limit) as engine:
+            engine.serve(source(calls))
+        for call in calls:
+            assert_complete(call)
+
+
+def test_a_streamed_partition_is_scored_between_calls_of_one_that_is_kept(emulated: MakeDevice) -> None:
+    small, large = subjects(6, 4), subjects(7, 60)
+    events: list[str] = []
+    calls = several(events, [small, large])
+    with CudaEngine(emulated(shuffle=2), chunk_bytes(small)) as engine:
+        engine.serve(source(calls))
+    for call in calls:
+        assert_complete(call)
+
+
+def test_calls_with_subjects_for_diamonds_join_the_others(emulated: MakeDevice) -> None:
+    """The long subject of the second call's long query is scored by diamonds, and that of the short queries is not."""
+    rng = np.random.default_rng(8)
+    partition = Partition.pack([random_codes(rng, length) for length in (20, 30, 1500)])
+    thresholds = Thresholds(window_overlap=384, window_stride=512, windowed_residues=1000, windowed_rows=100)
+    events: list[str] = []
+    queries = [(40,), (150, 30), (20,)]
+    calls = [
+        Noted(str(number), score_requests(profiles_of(number, *lengths), None), partition, events)
+        for number, lengths in enumerate(queries)
+    ]
+    device = emulated()
+    with CudaEngine(device, thresholds=thresholds) as engine:
+        engine.serve(source(calls))
+    assert "sweep_pairs" in [entry for entry, _ in device.launches]
+    for call in calls:
+        assert_complete(call)
+
+
+def test_a_lack_of_memory_spares_no_call_and_loses_none(emulated: MakeDevice) -> None:
+    """The memory suffices for one batch in flight, not for three. The peak of a smaller engine tells how much it is."""
+    partition = subjects(9, 200)
+    peaks = []
+    for n_queries in (1, 3):
+        device = emulated()
+        with CudaEngine(device, 1 << 20) as engine:
+            profiles = profiles_of(10, *[60 + number for number in range(n_queries)])
+            engine.serve(source([Noted("", score_requests([each], [20]), partition, []) for each in profiles]))
+        peaks.append(device.peak_bytes)
+    assert peaks[0] < peaks[1]
+    events: list[str] = []
+    calls = [
+        Noted(str(number), score_requests([profile], [20]), partition, events)
+        for number, profile in enumerate(profiles_of(10, 60, 61, 62, 63))
+    ]
+    refused: list[int] = []
+
+    class Small(EmulatedDevice):
+        def allocate(self, n_bytes: int) -> Buffer:
+            if n_bytes > self.free_bytes():
+                refused.append(n_bytes)
+            return super().allocate(n_bytes)
+
+    with CudaEngine(Small(memory_bytes=(peaks[0] + peaks[1]) // 2, shuffle=3), 1 << 20) as engine:
+        engine.serve(source(calls))
+    assert refused
+    for call in calls:
+        assert (
+            call.blocks[0].score.tolist()
+            == ReferenceEngine().score([call.requests[0].profile], partition, [20])[0].score.tolist()
+        )
+
+
+def test_a_cancelled_call_ends_without_blocks_and_the_others_go_on(emulated: MakeDevice) -> None:
+    """One is cancelled before it is taken, and one by what happens during the first."""
+    events: list[str] = []
+    partition = subjects(11)
+
+    class Cancelling(Noted):
+        def scored(self, index: int, block: ScoreBlock) -> None:
+            super().scored(index, block)
+            during.cancelled = True
+
+    lengths = [31, 32, 33, 34, 35, 36]
+    first = Cancelling("first", score_requests(profiles_of(12, *lengths), None), partition, events)
+    before = Noted("before", score_requests(profiles_of(13, 40), None), partition, events)
+    during = Noted("during", score_requests(profiles_of(14, *lengths), None), partition, events)
+    last = Noted("last", score_requests(profiles_of(15, 30), None), partition, events)
+    before.cancelled = True
+    with CudaEngine(emulated(), pairs=False) as engine:
+        engine.serve(source([first, before, during, last]))
+    for call in (first, last):
+        assert_complete(call)
+    assert "before prepared" not in events
+    for call in (before, during):
+        assert call.error is None
+        assert not call.blocks
+        assert events.count(f"{call.name} ended") == 1
+
+
+def test_an_error_of_one_caller_ends_its_call_alone(emulated: MakeDevice) -> None:
+    class Interrupted(Noted):
+        def advanced(self, n_cells: int) -> None:
+            raise KeyboardInterrupt
+
+    events: list[str] = []
+    partition = subjects(16)
+    wrong = Interrupted("wrong", score_requests(profiles_of(17, 30, 31, 32, 33), None), partition, events)
+    other = Noted("other", score_requests(profiles_of(18, 30, 31), None), partition, events)
+    with CudaEngine(emulated(), pairs=False) as engine:
+        engine.serve(source([wrong, other]))
+    assert isinstance(wrong.error, KeyboardInterrupt)
+    assert not wrong.blocks
+    assert_complete(other)
+
+
+def test_a_lost_device_ends_all_calls_in_progress_with_its_error() -> None:
+    events: list[str] = []
+    partition = subjects(19)
+    lost = DeviceLost("the device is lost")
+
+    class Device(EmulatedDevice):
+        def launch(self, spec: Any, *arguments: Any) -> None:
+            if "b prepared" in events:
+                raise lost
+            super().launch(spec, *arguments)
+
+    calls = [Noted(name, score_requests(profiles_of(20, 30), None), partition, events) for name in "abc"]
+    take = source(calls)
+    with CudaEngine(Device()) as engine:
+        engine.serve(take)
+        assert [call.error for call in calls] == [lost, lost, None]
+        assert take() is calls[2]  # it was not taken
