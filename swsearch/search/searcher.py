@@ -196,7 +196,7 @@ class Searcher(PlannedSearch):
         return self.search_once(queries, progress, wait_until_prepared=wait_until_prepared)
 
     def search_once(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool = True
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
     ) -> Generator[QueryResult, None, None]:
         """The results of one round; in an iterated search, they also list all subjects to include.
 
