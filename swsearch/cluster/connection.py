@@ -85,8 +85,6 @@ class Connection(Closeable):
         Number of threads of each worker of ``local:N``; by default, an equal share of the cores of this machine.
     devices : sequence of int, optional
         GPUs of the workers of ``local:N``, one each; if None, their environment is not changed.
-    patience_seconds : float
-        How long to wait for a scheduler at the start.
 
     Raises
     ------
@@ -99,7 +97,6 @@ class Connection(Closeable):
         where: str,
         threads: int | None = None,
         devices: Sequence[int] | None = None,
-        patience_seconds: float = FIRST_SECONDS,
     ) -> None:
         _require_dask()
         self.where = where
@@ -111,7 +108,7 @@ class Connection(Closeable):
         if where.startswith("local:"):
             self._local = _local_cluster(_n_local(where), threads, devices)
         try:
-            self._client = self._connected(patience_seconds)
+            self._client = self._connected(FIRST_SECONDS)
         except BaseException:
             self.close()
             raise

@@ -6,19 +6,15 @@ Expected values: the reports of a search of the whole database with the same eng
 from __future__ import annotations
 
 import pickle
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import dnaio
 import numpy as np
 import pytest
 
 import swsearch
-from swsearch.database.builder import build_database
-from swsearch.database.changes import add_to_database, remove_from_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import Forecast, Progress, ScoreEngine
@@ -31,9 +27,8 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
-from tests.support import random_dna
+from tests.sliced_databases import DATA, segmented, sliced_databases
 
-DATA = Path(__file__).parents[2] / "data"
 FORMATS = ("blast6", "xml", "jsonl")
 
 
@@ -76,41 +71,7 @@ class SlicedSearch(PlannedSearch):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Databases of three slices, each with copies of the same sequences, whose hits are equal but for their order."""
-    folder = tmp_path_factory.mktemp("slices")
-    records = list(islice(records_of(DATA / "proteins.fasta.gz"), 900))
-    segmented(folder, "proteins", records, [500, 200, 200])
-    rng = np.random.default_rng(5)
-    phage = next(records_of(DATA / "lambda_phage.fasta"))[1]
-    bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 48_000, 600)]
-    bases += [(f"random{number}", "".join("ACGT"[base] for base in random_dna(rng, 300))) for number in range(40)]
-    segmented(folder, "bases", bases, [60, 40, 20])
-    reads = ["".join(phage[start : start + 240]) for start in range(500, 40_000, 6_000)]
-    (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
-    return folder
-
-
-def records_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Headers and letters of a FASTA file."""
-    with dnaio.open(path) as records:
-        yield from ((one.name, one.sequence) for one in records)
-
-
-def segmented(folder: Path, name: str, records: list[tuple[str, str]], sizes: list[int]) -> None:
-    """A database of one segment per size; the first ten sequences are also in every other segment."""
-    first = 0
-    for number, size in enumerate(sizes):
-        part = records[first : first + size]
-        first += size
-        if number:
-            part = part + [(f"copy{number}_{header}", letters) for header, letters in records[:10]]
-        file = folder / f"{name}{number}.fasta"
-        file.write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
-        if number:
-            add_to_database(folder / f"{name}.db", [file])
-        else:
-            build_database(file, folder / f"{name}.db")
-    remove_from_database(folder / f"{name}.db", [records[sizes[0] + 3][0].split()[0]])
+    return sliced_databases(tmp_path_factory.mktemp("slices"))
 
 
 PROTEIN: list[dict[str, Any]] = [
@@ -162,7 +123,7 @@ def test_merged_slices_are_the_whole_database(
         assert len(sliced.searchers) == (1 if "id_pattern" in chosen else 3)
         assert sliced.run_info("") == plain.run_info("")
         file = folder / queries if (folder / queries).exists() else DATA / queries
-        records = [one for one in QueryFiles.of([file], "auto").records(plain.scheme, plain.needs)]
+        records = list(QueryFiles.of([file], "auto").records(plain.scheme, plain.needs))
         assert all(isinstance(one, SequenceRecord) for one in records)
         reports = {}
         for name, searcher in (("plain", plain), ("sliced", sliced)):
