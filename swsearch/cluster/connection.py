@@ -278,11 +278,13 @@ def _local_cluster(n_workers: int, threads: int | None, devices: Sequence[int] |
     share = threads or max(1, usable_cores() // n_workers)
     workers: dict[int, dict[str, Any]] = {}
     for number in range(n_workers):
-        options = {"nthreads": share, "memory_limit": 0, "dashboard": False, "host": "127.0.0.1"}
+        options: dict[str, Any] = {"nthreads": share, "memory_limit": 0, "dashboard": False, "host": "127.0.0.1"}
         environment = {"DASK_LOGGING__DISTRIBUTED": "critical"}
         if devices is not None:
             environment["CUDA_VISIBLE_DEVICES"] = str(devices[number])
         options |= {"env": environment, "silence_logs": logging.CRITICAL}
         workers[number] = {"cls": Nanny, "options": options}
-    scheduler = {"cls": Scheduler, "options": {"dashboard": False, "host": "127.0.0.1", "port": 0}}
+    # The address of the dashboard is that of metrics as well, which Dask always serves.
+    of_scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "port": 0}
+    scheduler = {"cls": Scheduler, "options": of_scheduler}
     return SpecCluster(workers, scheduler, name="swsearch", silence_logs=logging.CRITICAL)

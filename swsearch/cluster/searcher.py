@@ -79,8 +79,6 @@ class ClusterSearcher(PlannedSearch):
         deadline_seconds: float = DEADLINE_SECONDS,
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if slices not in SLICES:
-            raise InputError(f"--slices {slices}: choose {', '.join(SLICES)}")
         super().__init__(database, options, partition_residues=partition_residues, is_scored_here=False)
         self._engine = engine
         self._partition_residues = partition_residues
@@ -239,6 +237,8 @@ def open_cluster_searcher(
     """
     if engine not in ENGINES:
         raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
+    if slices not in SLICES:
+        raise InputError(f"--slices {slices}: choose {', '.join(SLICES)}")
     if threads is not None:
         check_threads(threads)
     local_devices = devices if cluster.startswith("local:") else None
