@@ -198,6 +198,15 @@ class Dispatcher:
         Shortest time after which a worker that does not answer counts as silent.
     notify : callable
         Called with messages for the user about workers and the scheduler.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of parts that were sent so far, repeated ones included.
+    search_seconds : float
+        Sum of the times in which workers searched these parts.
+    workers_with_results : set of str
+        Addresses of the workers that have returned results.
     """
 
     def __init__(
@@ -224,6 +233,9 @@ class Dispatcher:
         self._orders = count()
         self._looked = float("-inf")
         self._has_said_waiting = False
+        self.n_tasks = 0
+        self.search_seconds = 0.0
+        self.workers_with_results: set[str] = set()
 
     # --- before the search ---
 
@@ -524,6 +536,7 @@ class Dispatcher:
         queries = packed(part.batch.queries[part.first : part.stop])
         room = worker.room_bytes if len(self._slices) > 1 else None
         ticket = self._connection.submit(worker.info.address, search, PROGRAM, self._specs[part.slice], queries, room)
+        self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
         worker.flights[ticket] = _Flight(part, cells, time.monotonic())
@@ -559,6 +572,8 @@ class Dispatcher:
         elif isinstance(said, Ready):
             worker.ready = said
         elif isinstance(said, Found) and part is not None:
+            self.workers_with_results.add(worker.info.address)
+            self.search_seconds += said.seconds
             if part.slice in worker.slices:
                 worker.slices[part.slice] = True
             if said.seconds > 0:

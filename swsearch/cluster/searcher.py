@@ -101,6 +101,21 @@ class ClusterSearcher(PlannedSearch):
         return len(self.slices) > 1
 
     @property
+    def n_tasks(self) -> int:
+        """Number of tasks that were sent to workers so far, repeated ones included."""
+        return self._dispatcher.n_tasks
+
+    @property
+    def search_seconds(self) -> float:
+        """Sum of the times in which workers searched, without those of opening."""
+        return self._dispatcher.search_seconds
+
+    @property
+    def workers_with_results(self) -> frozenset[str]:
+        """Addresses of the workers that have returned results."""
+        return frozenset(self._dispatcher.workers_with_results)
+
+    @property
     def engine_name(self) -> str:
         """Always ``cluster``: its workers may have different engines, and all give the same hits."""
         return "cluster"
@@ -196,7 +211,7 @@ def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
 @contextmanager
 def open_cluster_searcher(
     database: str | os.PathLike[str],
-    options: SearchOptions,
+    options: SearchOptions | None,
     cluster: str,
     *,
     engine: str = "auto",
@@ -216,7 +231,7 @@ def open_cluster_searcher(
     database : path
         Each worker opens the database of the same content, at the same path or in a folder that its environment
         variable ``SWSEARCH_DATABASES`` names.
-    options : SearchOptions
+    options : SearchOptions, optional
     cluster : str
         ``tcp://host:port``, a scheduler file, or ``local:N`` (:mod:`swsearch.cluster.connection`).
     engine, threads, devices, kernel, bound, partition_residues
@@ -250,7 +265,7 @@ def open_cluster_searcher(
     ):
         yield ClusterSearcher(
             opened,
-            options,
+            SearchOptions() if options is None else options,
             connection,
             spec,
             slices=slices,
