@@ -13,8 +13,8 @@ cluster  the workers of a cluster search all queries
 
 All are warm: engine and database are open, and some queries were searched before. ``of_sum`` is the rate of the cluster
 divided by the sum of the shares, and ``of_one`` divided by the rate of one process alone; both are medians over the
-turns. ``searching`` is the share of the cluster's time in which its workers searched; other load on the machine does not
-change it. Then
+turns. ``searching`` is the share of the time in which the workers of the cluster searched, which other load on the
+machine does not change. Then
 
 driver   the driver's processor time for each task, without reports and store
 start    seconds from the start of a worker's process until its first result, from its registration, and from a request

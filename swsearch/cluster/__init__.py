@@ -6,6 +6,7 @@ the *driver*: it reads the queries, deals them to the workers, and receives the 
 
 ``searcher``    a planned search with the workers of a cluster as its engine
 ``dispatcher``  which worker gets which part; lost and silent workers
+``parts``       what the dispatcher keeps account of
 ``connection``  what is needed of Dask
 ``tasks``       what travels between the driver and a worker
 ``residents``   what a worker keeps open, and what it does

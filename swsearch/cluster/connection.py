@@ -46,14 +46,20 @@ class WorkerInfo:
         How messages name it: its address and its host.
     threads : int
         Number of threads that Dask gave it.
-    memory_bytes : int
-        Its memory limit or, if it has none, its share of the memory of its host; 0 if unknown.
+    limit_bytes : int
+        The memory limit that Dask gave it; 0 if it has none.
+    n_on_host : int
+        Number of workers on its host.
+    is_paused : bool
+        Whether it takes no tasks at present, because it has used most of its memory limit.
     """
 
     address: str
     name: str
     threads: int
-    memory_bytes: int
+    limit_bytes: int = 0
+    n_on_host: int = 1
+    is_paused: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,21 +172,23 @@ class Connection(Closeable):
 
     def workers(self) -> dict[str, WorkerInfo] | None:
         """The workers that can take tasks, by their addresses; None if the scheduler does not answer."""
-        from distributed.system import MEMORY_LIMIT
-
         try:
             known = self._client.scheduler_info(n_workers=-1)["workers"]
         except (OSError, TimeoutError, KeyError, AttributeError):
             return None
         hosts = [one.get("host") for one in known.values()]
-        found = {}
-        for address, one in known.items():
-            if one.get("status", "running") != "running":
-                continue
-            host = one.get("host")
-            memory = one.get("memory_limit") or MEMORY_LIMIT // hosts.count(host)
-            found[address] = WorkerInfo(address, f"worker {address}", int(one.get("nthreads") or 1), int(memory))
-        return found
+        return {
+            address: WorkerInfo(
+                address,
+                f"worker {address}",
+                threads=int(one.get("nthreads") or 1),
+                limit_bytes=int(one.get("memory_limit") or 0),
+                n_on_host=hosts.count(one.get("host")),
+                is_paused=one.get("status") == "paused",
+            )
+            for address, one in known.items()
+            if one.get("status", "running") in ("running", "paused")
+        }
 
     # --- tasks ---
 

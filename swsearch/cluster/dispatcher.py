@@ -23,13 +23,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Final, cast
 
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
+from swsearch.cluster.parts import PLACES, Batch, Flight, Part, SliceTask, Worker
 from swsearch.cluster.residents import prepare, search
-from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, SearchSpec, packed, unpacked
+from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
@@ -38,8 +39,6 @@ from swsearch.search.defaults import DEADLINE_SECONDS
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import shortened
 
-PLACES: Final = 2
-"""Parts that a worker has at a time."""
 TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
 FIRST_CELLS_PER_SECOND: Final = 5e8
@@ -51,8 +50,6 @@ MAX_PACKED_BYTES: Final = 1 << 22
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at which workers there are."""
 WAIT_SECONDS: Final = 0.25
-MEMORY_SHARE: Final = 0.7
-"""Share of a worker's memory that slices may take."""
 DEADLINE_FACTOR: Final = 5.0
 """The same, as a multiple of the predicted time of its part."""
 OPENING_SECONDS: Final = 60.0
@@ -62,124 +59,13 @@ MAX_LOSSES: Final = 3
 """Number of workers that may end with a part before it is divided, or fails."""
 
 
-@dataclass(frozen=True)
-class SliceTask:
-    """What is the same for all parts of one slice.
-
-    Attributes
-    ----------
-    spec : SearchSpec
-    n_bytes : int
-        Memory that a worker needs to hold the slice.
-    share : float
-        Its share of the cells of a query.
-    """
-
-    spec: SearchSpec
-    n_bytes: int
-    share: float
-
-
-@dataclass(eq=False)
-class _Batch:
-    """Queries that are sent together; ``found`` has the results of each query by slice."""
-
-    order: int
-    queries: list[SequenceRecord]
-    cells: list[int]
-    found: list[dict[int, QueryResult]]
-    n_missing: int
-
-
-@dataclass(eq=False)
-class _Part:
-    """The search of the queries ``first`` to ``stop`` - 1 of a batch in one slice.
-
-    Attributes
-    ----------
-    at : set of str
-        The workers that have it.
-    losses : int
-        Number of workers that ended while they probably worked on it.
-    is_done : bool
-    """
-
-    batch: _Batch
-    slice: int
-    first: int
-    stop: int
-    at: set[str] = field(default_factory=set)
-    losses: int = 0
-    is_done: bool = False
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """Parts of earlier queries come first."""
-        return self.batch.order, self.first, self.slice
-
-
-@dataclass(frozen=True, eq=False)
-class _Flight:
-    """A part at a worker, or (if None) the request to open its engine."""
-
-    part: _Part | None
-    cells: float
-    sent: float
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A worker as the dispatcher knows it.
-
-    Attributes
-    ----------
-    info : WorkerInfo
-    rate : float
-        Cells per second.
-    is_measured : bool
-        Whether ``rate`` was measured.
-    ready : Ready or None
-        What it said when its engine was open.
-    slices : dict of int to bool
-        The slices that it was given, the least recently used one first; whether it has answered for each.
-    flights : dict of int to _Flight
-        Its tasks by ticket, in the order in which they were sent.
-    heard : float
-        Time of its last answer.
-    is_silent, is_left_out : bool
-    """
-
-    info: WorkerInfo
-    rate: float
-    is_measured: bool = False
-    ready: Ready | None = None
-    slices: dict[int, bool] = field(default_factory=dict)
-    flights: dict[int, _Flight] = field(default_factory=dict)
-    heard: float = 0.0
-    is_silent: bool = False
-    is_left_out: bool = False
-
-    @property
-    def room_bytes(self) -> int | None:
-        """Memory for slices; None if unknown."""
-        memory = self.info.memory_bytes
-        if self.ready is not None and self.ready.memory_bytes is not None:
-            memory = self.ready.memory_bytes
-        return int(MEMORY_SHARE * memory) if memory else None
-
-    @property
-    def can_take(self) -> bool:
-        """Whether it may be given a part."""
-        return self.ready is not None and not self.is_silent and not self.is_left_out and len(self.flights) < PLACES
-
-
 class _Stream:
     """One call of a search: its queries, and the batches that are begun and not yet yielded."""
 
     def __init__(self, queries: Iterable[SequenceRecord], progress: Progress | None) -> None:
         self.queries = iter(queries)
         self.progress = progress
-        self.batches: deque[_Batch] = deque()
+        self.batches: deque[Batch] = deque()
         self.is_read = False
 
 
@@ -227,9 +113,9 @@ class Dispatcher:
         self._notify = notify
         self._slices: list[SliceTask] = []
         self._specs: list[bytes] = []
-        self._workers: dict[str, _Worker] = {}
+        self._workers: dict[str, Worker] = {}
         self._streams: list[_Stream] = []
-        self._waiting: list[_Part] = []
+        self._waiting: list[Part] = []
         self._orders = count()
         self._looked = float("-inf")
         self._has_said_waiting = False
@@ -239,8 +125,8 @@ class Dispatcher:
 
     # --- before the search ---
 
-    def meet(self) -> list[tuple[WorkerInfo, Ready, int | None]]:
-        """Wait until the workers of the cluster are ready, at least one; returns them, and the memory for slices.
+    def meet(self) -> list[tuple[WorkerInfo, Ready, int]]:
+        """Wait until the workers of the cluster are ready, at least one; returns them, and their memory for slices.
 
         Raises
         ------
@@ -251,7 +137,7 @@ class Dispatcher:
             worker.ready is None and not worker.is_silent and not worker.is_left_out
             for worker in self._workers.values()
         ):
-            self._step()
+            self.step()
         there = [worker for worker in self._workers.values() if worker.ready is not None]
         return [(worker.info, worker.ready, worker.room_bytes) for worker in there if worker.ready is not None]
 
@@ -278,21 +164,20 @@ class Dispatcher:
         SwSearchError
             A worker refuses the search, or no worker can perform it.
         """
-        stream = _Stream(queries, progress)
-        self._streams.append(stream)
-        try:
-            self._look()
-            self._fill()
-        except BaseException:
-            self._end(stream)
-            raise
-        return self._results(stream, merge)
+        results = self._results(_Stream(queries, progress), merge)
+        next(results)  # sends the first parts
+        return cast(Generator[QueryResult, None, None], results)
 
     def _results(
         self, stream: _Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
-    ) -> Generator[QueryResult, None, None]:
+    ) -> Generator[QueryResult | None, None, None]:
+        """Yield None when the first parts have been sent, then the results."""
+        self._streams.append(stream)
         number = 0
         try:
+            self._look()
+            self._fill()
+            yield None
             while True:
                 while stream.batches and not stream.batches[0].n_missing:
                     batch = stream.batches.popleft()
@@ -303,7 +188,7 @@ class Dispatcher:
                         self._attend()
                 if stream.is_read and not stream.batches:
                     return
-                self._step()
+                self.step()
         finally:
             self._end(stream)
 
@@ -326,7 +211,7 @@ class Dispatcher:
         if answers:
             self._fill()
 
-    def _step(self) -> None:
+    def step(self) -> None:
         """Let one event happen, or a fraction of a second pass."""
         if self._connection.is_lost:
             self._recover()
@@ -350,16 +235,18 @@ class Dispatcher:
         for address in self._workers.keys() - there.keys():
             self._lose(self._workers.pop(address))
         for address, info in there.items():
-            if address not in self._workers:
-                worker = _Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now)
+            if address in self._workers:
+                self._workers[address].info = info
+            else:
+                worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
                 self._workers[address] = worker
                 ticket = self._connection.submit(address, prepare, PROGRAM, self._engine)
-                worker.flights[ticket] = _Flight(None, 0.0, now)
+                worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")
         self._has_said_waiting = not self._workers
 
-    def _lose(self, worker: _Worker) -> None:
+    def _lose(self, worker: Worker) -> None:
         """Give the parts of a worker that has gone to others."""
         parts = [flight.part for flight in worker.flights.values()]
         for ticket in worker.flights:
@@ -371,7 +258,7 @@ class Dispatcher:
                 part.at.discard(worker.info.address)
                 self._again(part, is_loss=number == 0 and not worker.is_silent)
 
-    def _again(self, part: _Part, *, is_loss: bool) -> None:
+    def _again(self, part: Part, *, is_loss: bool) -> None:
         """Let a part wait again, unless it is done, waits, or is at another worker."""
         if part.is_done or any(part is one for one in self._waiting):
             return
@@ -388,9 +275,9 @@ class Dispatcher:
             raise EngineError(f"{part.losses} workers ended while they searched query {name}; {advice}")
         part.is_done = True
         for place in range(part.first, part.stop):
-            self._wait(_Part(part.batch, part.slice, place, place + 1))
+            self._wait(Part(part.batch, part.slice, place, place + 1))
 
-    def _wait(self, part: _Part) -> None:
+    def _wait(self, part: Part) -> None:
         self._waiting.append(part)
         self._waiting.sort(key=lambda one: one.key)
 
@@ -425,7 +312,7 @@ class Dispatcher:
                         one.part.at.discard(worker.info.address)
                         self._again(one.part, is_loss=False)
 
-    def _allowed_seconds(self, worker: _Worker, flight: _Flight) -> float:
+    def _allowed_seconds(self, worker: Worker, flight: Flight) -> float:
         """The time that a worker may take for its first task before it counts as silent."""
         allowed = max(self._deadline_seconds, DEADLINE_FACTOR * flight.cells / worker.rate)
         if flight.part is None:
@@ -446,7 +333,7 @@ class Dispatcher:
                     if part is not None:
                         self._send(worker, part)
 
-    def _next(self, worker: _Worker) -> _Part | None:
+    def _next(self, worker: Worker) -> Part | None:
         """The part that a worker gets, by the rule at the top of this module; None if it has to wait."""
         while True:
             for part in self._waiting:
@@ -456,21 +343,21 @@ class Dispatcher:
                 break
         return self._of_further_slice(worker)
 
-    def _is_for(self, worker: _Worker, part: _Part) -> bool:
+    def _is_for(self, worker: Worker, part: Part) -> bool:
         if worker.info.address in part.at:
             return False
         if part.slice in worker.slices:
             return True
         return self._n_holders(part.slice) == 0 and self._has_room(worker, part.slice)
 
-    def _of_further_slice(self, worker: _Worker) -> _Part | None:
+    def _of_further_slice(self, worker: Worker) -> Part | None:
         waiting = [part for part in self._waiting if part.slice not in worker.slices]
         if not waiting:
             return None
         n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self._slices))]
         holders = [self._n_holders(number) for number in range(len(self._slices))]
 
-        def urgency(part: _Part) -> float:
+        def urgency(part: Part) -> float:
             return n_waiting[part.slice] / holders[part.slice] if holders[part.slice] else float("inf")
 
         for part in sorted(waiting, key=lambda one: (-urgency(one), one.key)):
@@ -485,12 +372,11 @@ class Dispatcher:
             if not worker.is_silent and not worker.is_left_out
         )
 
-    def _has_room(self, worker: _Worker, number: int) -> bool:
-        room = worker.room_bytes
+    def _has_room(self, worker: Worker, number: int) -> bool:
         needed = sum(self._slices[one].n_bytes for one in (*worker.slices, number))
-        return not worker.slices or (room is not None and needed <= room)
+        return not worker.slices or needed <= worker.room_bytes
 
-    def _add_batch(self, worker: _Worker) -> bool:
+    def _add_batch(self, worker: Worker) -> bool:
         """Let the parts of a new batch wait, if there are queries and not too many batches; whether it did."""
         n_places = PLACES * len(self._workers)
         most = 4 + 2 * -(-n_places // len(self._slices)) if self._slices else 0
@@ -501,11 +387,11 @@ class Dispatcher:
             if batch is not None:
                 stream.batches.append(batch)
                 for number in range(len(self._slices)):
-                    self._wait(_Part(batch, number, 0, len(batch.queries)))
+                    self._wait(Part(batch, number, 0, len(batch.queries)))
                 return True
         return False
 
-    def _read_batch(self, stream: _Stream, worker: _Worker) -> _Batch | None:
+    def _read_batch(self, stream: _Stream, worker: Worker) -> Batch | None:
         """The next queries, as many as the worker is predicted to search in one largest slice in the time of a part."""
         budget = worker.rate * TASK_SECONDS / max(one.share for one in self._slices)
         if not worker.is_measured:
@@ -524,9 +410,9 @@ class Dispatcher:
         if not queries:
             return None
         found: list[dict[int, QueryResult]] = [{} for _ in queries]
-        return _Batch(next(self._orders), queries, cells, found, len(queries) * len(self._slices))
+        return Batch(next(self._orders), queries, cells, found, len(queries) * len(self._slices))
 
-    def _send(self, worker: _Worker, part: _Part) -> None:
+    def _send(self, worker: Worker, part: Part) -> None:
         self._waiting = [one for one in self._waiting if one is not part]
         was_open = worker.slices.pop(part.slice, False)
         if not was_open and not self._has_room(worker, part.slice):
@@ -539,7 +425,7 @@ class Dispatcher:
         self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
-        worker.flights[ticket] = _Flight(part, cells, time.monotonic())
+        worker.flights[ticket] = Flight(part, cells, time.monotonic())
 
     # --- answers ---
 
@@ -582,9 +468,9 @@ class Dispatcher:
                 worker.is_measured = True
             self._add(part, said)
 
-    def _take_failure(self, worker: _Worker, part: _Part | None, said: Failed) -> None:
+    def _take_failure(self, worker: Worker, part: Part | None, said: Failed) -> None:
         error = said.error(worker.info.name)
-        if not said.is_of_engine:
+        if not said.is_of_engine and not worker.is_late:
             raise error
         worker.is_left_out = True
         self._notify(f"{error}; it gets no more work")
@@ -593,7 +479,7 @@ class Dispatcher:
         if part is not None:
             self._again(part, is_loss=False)
 
-    def _add(self, part: _Part, said: Found) -> None:
+    def _add(self, part: Part, said: Found) -> None:
         """Add the results of a part to its batch, unless it has them from another worker."""
         if part.is_done:
             return

@@ -44,8 +44,8 @@ from swsearch.sequences.record import SequenceRecord
 DATABASES_VARIABLE: Final = "SWSEARCH_DATABASES"
 """Environment variable of a worker: folders, separated as in ``PATH``, in which databases are looked for by name before
 the driver's path."""
-MAX_SEARCHERS: Final = 16
-"""Number of searchers that are kept, the most recently used ones."""
+KEEP_SECONDS: Final = 600.0
+"""Time after which an unused searcher is closed when another is opened; translated subjects take disk space."""
 
 
 class Residents:
@@ -56,7 +56,9 @@ class Residents:
         self._engine: ScoreEngine | None = None
         self._engine_choice = ""
         self._databases: OrderedDict[tuple[str, tuple[int, ...] | None], PackedDatabase] = OrderedDict()
-        self._searchers: OrderedDict[bytes, Searcher] = OrderedDict()
+        self._searchers: dict[bytes, Searcher] = {}
+        self._used: dict[bytes, float] = {}
+        """When each searcher was used last."""
 
     def ready(self, spec: EngineSpec) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
@@ -74,8 +76,10 @@ class Residents:
                 spec.engine, spec.threads, spec.devices, None, spec.kernel, bound=spec.bound
             )
             self._engine_spec = spec
+        from distributed.system import MEMORY_LIMIT
+
         memory = self._engine.memory_bytes if isinstance(self._engine, MemoryEngine) else None
-        return Ready(self._engine_choice, memory)
+        return Ready(self._engine_choice, memory, MEMORY_LIMIT)
 
     def found(self, spec: SearchSpec, key: bytes, queries: list[SequenceRecord], room_bytes: int | None) -> Found:
         """Search; ``key`` identifies the specification.
@@ -88,12 +92,11 @@ class Residents:
             As :func:`swsearch.search.api.open_searcher`; or the worker's database is another one than the driver's.
         """
         self.ready(spec.engine)
+        self._used[key] = time.monotonic()
         searcher = self._searchers.get(key)
         if searcher is None:
             searcher = self._searchers[key] = self._new_searcher(spec, room_bytes)
-            if len(self._searchers) > MAX_SEARCHERS:
-                self._searchers.popitem(last=False)
-        self._searchers.move_to_end(key)
+            self._close_unused()
         self._databases.move_to_end((searcher.database.digest, spec.segments))
         began = time.perf_counter()
         results = list(searcher.search_once(queries) if spec.one_round else searcher.search(queries))
@@ -148,6 +151,15 @@ class Residents:
         for key in [key for key, searcher in self._searchers.items() if searcher.database is closed]:
             del self._searchers[key]
         closed.close()
+
+    def _close_unused(self) -> None:
+        """Close the searchers that have not been used for a while, and databases that no searcher has."""
+        now = time.monotonic()
+        for key in [key for key in self._searchers if now - self._used[key] > KEEP_SECONDS]:
+            del self._searchers[key]
+        in_use = {id(searcher.database) for searcher in self._searchers.values()}
+        for name in [name for name, database in self._databases.items() if id(database) not in in_use]:
+            self._databases.pop(name).close()
 
 
 def database_path(path: str, digest: str) -> Path:

@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import Final
 
 from swsearch.cluster.connection import Connection, WorkerInfo
-from swsearch.cluster.dispatcher import Dispatcher, SliceTask
+from swsearch.cluster.dispatcher import Dispatcher
+from swsearch.cluster.parts import SliceTask
 from swsearch.cluster.tasks import EngineSpec, Ready, SearchSpec
-from swsearch.cores import check_threads
+from swsearch.cores import check_threads, threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ENGINES, KERNELS
@@ -79,7 +80,10 @@ class ClusterSearcher(PlannedSearch):
         deadline_seconds: float = DEADLINE_SECONDS,
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        super().__init__(database, options, partition_residues=partition_residues, is_scored_here=False)
+        threads = threads_to_use(None)  # of this process, which estimates profiles if the database is sliced
+        super().__init__(
+            database, options, threads=threads, partition_residues=partition_residues, is_scored_here=False
+        )
         self._engine = engine
         self._partition_residues = partition_residues
         self._dispatcher = Dispatcher(
@@ -159,11 +163,11 @@ class ClusterSearcher(PlannedSearch):
     def _cells_of_part(self, query: SequenceRecord) -> int:
         return self.cells_of_round(query) if self.is_sliced else self.cells(query)
 
-    def _chosen_slices(self, slices: str, rooms: Sequence[int | None]) -> list[Slice]:
+    def _chosen_slices(self, slices: str, rooms: Sequence[int]) -> list[Slice]:
         complete = whole(self.search_subjects)
         if slices == "no":
             return [complete]
-        if slices == "auto" and all(room is None or self._n_bytes(complete) <= room for room in rooms):
+        if slices == "auto" and all(self._n_bytes(complete) <= room for room in rooms):
             return [complete]
         found = slices_of(self.search_subjects)
         if slices == "yes" and len(found) == 1:
@@ -190,7 +194,7 @@ class ClusterSearcher(PlannedSearch):
         )
         return SliceTask(spec, self._n_bytes(one), one.n_residues / self.search_subjects.n_residues)
 
-    def _described(self, where: str, workers: Sequence[tuple[WorkerInfo, Ready, int | None]]) -> str:
+    def _described(self, where: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
         engines = sorted({ready.engine_choice.split(";")[0] for _, ready, _ in workers})
         there = f"{counted(len(workers), 'worker')} with {counted(sum(info.threads for info, *_ in workers), 'thread')}"
         held = "each holds the whole database"

@@ -72,12 +72,15 @@ class Ready:
     ----------
     engine_choice : str
         Which engine it uses, and why.
-    memory_bytes : int or None
-        Memory of its engine, if it has memory of its own, such as that of a GPU; None for the memory of the process.
+    engine_bytes : int or None
+        Memory of its engine, if it has memory of its own, such as that of a GPU.
+    host_bytes : int
+        Memory of its machine or container.
     """
 
     engine_choice: str
-    memory_bytes: int | None
+    engine_bytes: int | None
+    host_bytes: int
 
 
 @dataclass(frozen=True)
