@@ -61,6 +61,8 @@ ALLOWED = {
     ("swsearch/bench/kernels.py", "numpy.random"): BENCHMARK,
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
+    ("swsearch/search/planned_search.py", "sum"): COUNTS + ": residues",
+    ("swsearch/search/slices.py", "sum"): COUNTS + ": residues, bytes and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
     ("swsearch/search/provisional_cut.py", "sum"): COUNTS + ": subjects",

@@ -55,6 +55,17 @@ def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     assert capfd.readouterr().out
 
 
+def test_the_page_on_clusters_runs(workplace, capfd):
+    """Source: the page; the report of the run is that of one without a cluster."""
+    pytest.importorskip("distributed")
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    assert run_commands((ROOT / "docs" / "cluster.md").read_text(), capfd) == 1
+    assert main(["report", "latest", "--store", "hits.sqlite", "--format", "blast6"]) == 0
+    reported = capfd.readouterr().out
+    assert main(["query", "data/queries.fasta", "proteins.db", "--store", "none", "--format", "blast6"]) == 0
+    assert capfd.readouterr().out == reported
+
+
 def test_the_stores_sql_gives_what_a_report_gives(workplace, capfd):
     """Source: the page, and the same run in blast6."""
     page = (ROOT / "docs" / "reference" / "store.md").read_text()

@@ -173,6 +173,32 @@ Resume = Annotated[
     typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits."),
 ]
 Shard = Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Search with the workers of a Dask cluster: tcp://host:port, a scheduler file, or local:N for N workers "
+        "on this machine.",
+        metavar="PLACE",
+        rich_help_panel=MACHINE,
+    ),
+]
+Slices = Annotated[
+    str,
+    typer.Option(
+        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it: auto, "
+        "yes or no.",
+        rich_help_panel=MACHINE,
+    ),
+]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        help="With --cluster: seconds after which the work of a worker that does not answer is given to others, at the "
+        "earliest.",
+        min=0.1,
+        rich_help_panel=MACHINE,
+    ),
+]
 Events = Annotated[
     Path | None, typer.Option(help="File that takes a line of JSON for each event.", rich_help_panel=OUTPUT)
 ]

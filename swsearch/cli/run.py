@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import RunArguments, SearchArguments
+from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
 
@@ -57,13 +57,15 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
     query_residues = _about_residues(paths)
-    search.warm_up_gpus(database, query_residues)
+    if run.place is None:
+        search.warm_up_gpus(database, query_residues)
 
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
     from swsearch.hits.share import Shard
     from swsearch.run import run_search, survey
     from swsearch.search.query_file import QueryFiles
+    from swsearch.search.searcher import Searcher
 
     shard = Shard.parse(run.shard)
     report = _report_format(run)
@@ -74,7 +76,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     opened: list[RunOutcome] = []
     try:
         with ExitStack() as stack:
-            searcher = stack.enter_context(search.open_searcher(database, query_residues))
+            searcher = stack.enter_context(run.open_searcher(search, database, query_residues))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
             if run.in_pssm:
@@ -85,7 +87,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 for line in (searcher.engine_choice, *searcher.explain(found.sample)):
                     print(line)
                 raise typer.Exit
-            check = _score_check(searcher) if run.plot is not None else None
+            check = _score_check(searcher) if run.plot is not None and isinstance(searcher, Searcher) else None
             if report is not None:
                 from swsearch.report.registry import check_fits
 
@@ -105,7 +107,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 write = with_checkpoints(write, run.save_pssm, stack)
             events = None if run.events is None else _event_stream(run.events, stack)
             # A bound may take the place of the scores of some cells.
-            every_cell = search.no_bound or check is not None or searcher.engine.name == "reference"
+            every_cell = search.no_bound or check is not None or searcher.engine_name == "reference"
             unit = "GCUPS" if every_cell else "effective GCUPS"
             progress = stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, search.quiet))
             stores: list[HitStore] = []
@@ -184,6 +186,14 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
         raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
     if run.plot is not None and search.iterations > 1:
         raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
+    if run.plot is not None and run.place is not None:
+        raise InputError(
+            "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"
+        )
+    if run.place is None and isinstance(run, BatchArguments):
+        for name in ("slices", "deadline"):
+            if getattr(run, name) != getattr(BatchArguments, name):
+                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
     printed = run.format_name != "none" or run.out is not None
     refuse_shared_stdout(run.save_pssm, run.out, printed=printed)
     outputs = {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
     from swsearch.msa.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
+    from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.searcher import Searcher
 
 SWITCH_SECONDS: Final = 0.0005
@@ -175,12 +176,55 @@ class RunArguments(RowArguments):
     events: options.Events = None
     explain: options.Explain = False
 
+    @property
+    def place(self) -> str | None:
+        """The place of the cluster that searches; None if this process does."""
+        return None
+
+    def open_searcher(
+        self, search: SearchArguments, database: str, query_residues: int
+    ) -> AbstractContextManager[PlannedSearch]:
+        """Open a database and an engine; see :meth:`SearchArguments.open_searcher`."""
+        return search.open_searcher(database, query_residues)
+
 
 @dataclass(frozen=True)
 class BatchArguments(RunArguments):
     """The options of a run with the defaults of ``swsearch batch``, which prints a report only on request."""
 
     format_name: options.BatchFormat = "none"
+    cluster: options.Cluster = None
+    slices: options.Slices = "auto"
+    deadline: options.Deadline = defaults.DEADLINE_SECONDS
+
+    @property
+    def place(self) -> str | None:
+        """The place of the cluster that searches; None if this process does."""
+        return self.cluster
+
+    def open_searcher(
+        self, search: SearchArguments, database: str, query_residues: int
+    ) -> AbstractContextManager[PlannedSearch]:
+        """Open a database, and a connection to the cluster if there is one, or else an engine."""
+        if self.cluster is None:
+            return search.open_searcher(database, query_residues)
+        from swsearch.cli.output import say
+        from swsearch.cluster import open_cluster_searcher
+
+        return open_cluster_searcher(
+            database,
+            search.asked,
+            self.cluster,
+            engine=search.engine,
+            threads=search.threads,
+            devices=options.device_list(search.devices),
+            kernel=search.kernel,
+            bound=not search.no_bound,
+            partition_residues=search.partition_residues,
+            slices=self.slices,
+            deadline_seconds=self.deadline,
+            notify=(lambda _: None) if search.quiet else say,
+        )
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:

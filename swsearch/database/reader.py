@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -224,10 +224,15 @@ class PackedDatabase(Closeable):
         self.n_subjects = catalogue.n_subjects
         """Number of subjects, without removed ones."""
         self._bases = [segment.base for segment in segments]
+        self._entries = [segment.entry for segment in segments]
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> PackedDatabase:
-        """Open the database at ``path``.
+    def open(cls, path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
+        """Open the database at ``path``, or one slice of it.
+
+        A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its subjects
+        keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and ``digest``, is that of
+        the whole database.
 
         Raises
         ------
@@ -239,7 +244,7 @@ class PackedDatabase(Closeable):
         for _ in range(MAX_ATTEMPTS):
             failure = None
             try:
-                segments = map_segments(folder, catalogue)
+                mapped = map_segments(folder, catalogue, segments)
             except DatabaseError as error:
                 failure = error
             # A concurrent change may have mixed two generations or removed files.
@@ -247,22 +252,29 @@ class PackedDatabase(Closeable):
             if catalogue == before:
                 if failure is not None:
                     raise failure
-                return cls(folder, catalogue, segments)
+                return cls(folder, catalogue, mapped)
         raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
 
     @classmethod
-    def open_content(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
-        """Open the database at ``path`` if its content still has this digest.
+    def open_content(
+        cls, path: str | os.PathLike[str], digest: str, segments: Collection[int] | None = None
+    ) -> PackedDatabase:
+        """Open the database at ``path``, or one slice of it, if its content still has this digest.
 
         Raises
         ------
         DatabaseError
             The database has another digest, or cannot be opened.
         """
-        database = cls.open(path)
+        database = cls.open(path, segments)
         if database.digest != digest:
+            database.close()
             raise DatabaseError(f"{path} has been changed since it was opened; run the search again")
         return database
+
+    def part(self, segments: Collection[int]) -> PackedDatabase:
+        """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
+        return PackedDatabase(self.path, self.catalogue, tuple(self.segments[number] for number in segments))
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
@@ -270,7 +282,9 @@ class PackedDatabase(Closeable):
         self._bases = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedDatabase.open_content, (self.path, self.digest)
+        numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]
+        is_whole = len(numbers) == len(self.catalogue.segments)
+        return PackedDatabase.open_content, (self.path, self.digest, None if is_whole else numbers)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -286,6 +300,12 @@ class PackedDatabase(Closeable):
     def digest(self) -> str:
         """SHA-256 of the content, in hexadecimal; equal digests mean equal content."""
         return self.catalogue.digest
+
+    @property
+    def subject_index(self) -> SubjectIndex:
+        """The ``subject_index`` of all subjects, ascending; uint32. A slice has only those of its segments."""
+        ranges = [np.arange(one.base, one.base + one.n_subjects, dtype=np.uint32) for one in self.segments]
+        return np.concatenate([np.empty(0, dtype=np.uint32), *ranges])
 
     def __len__(self) -> int:
         return self.n_subjects
@@ -394,15 +414,22 @@ class PackedDatabase(Closeable):
         return segment, segment.fasta_index(subject_index)
 
 
-def map_segments(folder: Path, catalogue: Catalogue) -> tuple[Segment, ...]:
-    """The segments of a catalogue in its order; DatabaseError if a file is missing, has another size or kind."""
+def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:
+    """The segments of a catalogue in its order, or those with the given numbers.
+
+    Raises
+    ------
+    DatabaseError
+        A file of these segments is missing, or has another size or kind.
+    """
     if catalogue.alphabet not in ALPHABETS:
         raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
     segments: list[Segment] = []
     base = 0
-    for entry in catalogue.segments:
-        segments.append(Segment(folder / entry.name, entry, base))
-        base += segments[-1].n_subjects
+    for number, entry in enumerate(catalogue.segments):
+        if numbers is None or number in numbers:
+            segments.append(Segment(folder / entry.name, entry, base))
+        base += entry.n_subjects - entry.n_removed
     return tuple(segments)
 
 

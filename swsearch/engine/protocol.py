@@ -200,6 +200,16 @@ class Forecast(Protocol):
 
 
 @runtime_checkable
+class MemoryEngine(Protocol):
+    """An engine with memory of its own, to which it copies the subjects."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Total memory, used or free."""
+        ...
+
+
+@runtime_checkable
 class BackgroundEngine(ScoreEngine, Protocol):
     """An engine that works in the background: its first results can be used while it scores the other profiles."""
 

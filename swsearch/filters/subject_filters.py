@@ -89,6 +89,17 @@ class SubjectSelection:
         return np.flatnonzero(self.chosen).astype(np.uint32)
 
     @property
+    def parameters(self) -> dict[str, str | int]:
+        """Number and digest of the subjects that pass, as they are stored with a run."""
+        return {"chosen_subjects": self.n_subjects, "chosen_digest": self.digest}
+
+    def among(self, subject_index: SubjectIndex) -> SubjectSelection:
+        """The selection without all subjects but these, as a slice of the database has it."""
+        chosen = np.zeros_like(self.chosen)
+        chosen[subject_index] = self.chosen[subject_index]
+        return SubjectSelection(chosen, ())
+
+    @property
     def digest(self) -> str:
         """SHA-256 that depends only on which subjects of the database pass, not on the filters that selected them."""
         return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
@@ -104,11 +115,13 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
     """
     if not filters:
         return None
-    chosen = np.ones(database.n_subjects, dtype=np.bool_)
+    there = database.subject_index
+    chosen = np.zeros(database.n_subjects, dtype=np.bool_)
+    chosen[there] = True
     if filters.min_length is not None or filters.max_length is not None:
-        lengths = database.lengths(np.arange(database.n_subjects, dtype=np.uint32))
+        lengths = database.lengths(there)
         longest = np.iinfo(np.uint32).max if filters.max_length is None else filters.max_length
-        chosen &= (lengths >= (filters.min_length or 1)) & (lengths <= longest)
+        chosen[there] = (lengths >= (filters.min_length or 1)) & (lengths <= longest)
     lists = {
         name: IdentifierList(f"--{name}", path)
         for name, path in (("include", filters.include), ("exclude", filters.exclude))

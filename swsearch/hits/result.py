@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePath
 from typing import Final
 
@@ -37,6 +37,10 @@ class SearchStats:
     n_rescored: int
     n_scores: int = field(default=0, compare=False)
     n_bounded: int = field(default=0, compare=False)
+
+    def __add__(self, other: SearchStats) -> SearchStats:
+        """The cost of both, as of two rounds or of two slices of a database."""
+        return SearchStats(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
     @property
     def gcups(self) -> float:

@@ -7,8 +7,8 @@ import hashlib
 from swsearch.errors import InputError
 from swsearch.hits.share import AskedQueries, QueryCount, Shard
 from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
@@ -21,7 +21,7 @@ def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> N
         count.add(record.identifier, "")
 
 
-def count_queries(files: Queries, searcher: Searcher, shard: Shard) -> AskedQueries:
+def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
     """The description of the files' queries; reads all files."""
     count = QueryCount()
     for record in files.records(searcher.scheme, searcher.needs):
@@ -29,7 +29,7 @@ def count_queries(files: Queries, searcher: Searcher, shard: Shard) -> AskedQuer
     return count.asked(shard)
 
 
-def refusal(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedRecord | None:
+def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> RefusedRecord | None:
     """A readable sequence as a refused record with its reason; None if it can be searched."""
     try:
         searcher.check(record)
@@ -38,7 +38,7 @@ def refusal(searcher: Searcher, number: int, record: SequenceRecord) -> RefusedR
     return None
 
 
-def query_key(record: SequenceRecord, searcher: Searcher) -> bytes:
+def query_key(record: SequenceRecord, searcher: PlannedSearch) -> bytes:
     """A key that is equal for queries with equal hits; it depends on case only if case affects the scores."""
     key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
     if isinstance(record, PositionSpecificQuery):

@@ -16,8 +16,8 @@ from swsearch.errors import RunTaken, StoreError
 from swsearch.hits.result import RunInfo
 from swsearch.hits.share import AskedQueries, query_digest
 from swsearch.run.queries import refusal
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import quoted
 
@@ -115,7 +115,7 @@ def _at_work(run: StoredRun) -> str:
     return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
-def check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: int) -> None:
+def check_queries(files: Queries, searcher: PlannedSearch, store: HitStore, run_id: int) -> None:
     """Raise StoreError if the files do not contain the queries of a run; reads all files."""
     committed = store.committed(run_id)
     n_read = 0
@@ -127,7 +127,7 @@ def check_queries(files: Queries, searcher: Searcher, store: HitStore, run_id: i
 
 
 def check_query(
-    searcher: Searcher, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
+    searcher: PlannedSearch, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
 ) -> None:
     """Raise StoreError if a run has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):

@@ -19,8 +19,8 @@ from swsearch.run.events import EventLog
 from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
 from swsearch.run.surveys import WHOLE
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
@@ -73,7 +73,7 @@ class RunOutcome:
 
 def run_search(
     queries: Queries,
-    searcher: Searcher,
+    searcher: PlannedSearch,
     *,
     command: str = "python",
     store: HitStore | Callable[[], HitStore] | None = None,
@@ -95,7 +95,7 @@ def run_search(
     ----------
     queries : Queries
         Query files or records, in an order that stays the same when the run is resumed or sharded.
-    searcher : Searcher
+    searcher : PlannedSearch
     command : str
         The command line, stored with the run.
     store : HitStore or callable, optional
@@ -163,7 +163,7 @@ class Run:
     def __init__(
         self,
         queries: Queries,
-        searcher: Searcher,
+        searcher: PlannedSearch,
         command: str = "python",
         store: HitStore | Callable[[], HitStore] | None = None,
         shard: Shard = WHOLE,

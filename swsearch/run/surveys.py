@@ -14,8 +14,8 @@ from swsearch.hits.share import AskedQueries, QueryCount, Shard
 from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.run.queries import add_to_count
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import QueryFiles, known_letters, located_refusal
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
@@ -49,7 +49,7 @@ class Survey:
 
 def survey(
     files: QueryFiles,
-    searcher: Searcher,
+    searcher: PlannedSearch,
     shard: Shard = WHOLE,
     *,
     force_alphabet: bool = False,
@@ -60,7 +60,7 @@ def survey(
     Parameters
     ----------
     files : QueryFiles
-    searcher : Searcher
+    searcher : PlannedSearch
     shard : Shard
         The share of the queries that is searched.
     force_alphabet : bool

@@ -18,3 +18,5 @@ FAMILY_ITERATIONS: Final = 3
 FAMILY_EVALUE: Final = 0.1
 FAMILY_TOP: Final = 10_000
 """Of deep alignments: as on ColabFold's server."""
+DEADLINE_SECONDS: Final = 60.0
+"""Of a worker of a cluster that does not answer."""

@@ -195,7 +195,7 @@ class IteratedSearch:
 
     def _take(self, query: _IteratedQuery, result: QueryResult) -> None:
         query.n_rounds += 1
-        query.stats = _together(query.stats, result.stats)
+        query.stats = result.stats if query.stats is None else query.stats + result.stats
         limit = self.options.inclusion_evalue
         included = [
             hit for hit in result.hits if hit.rank <= MOST_INCLUDED and hit.evalue is not None and hit.evalue <= limit
@@ -238,17 +238,3 @@ def reported(hits: Sequence[Hit], top: int, ties: str) -> Sequence[Hit]:
         while last < len(firsts) and (firsts[last].evalue, firsts[last].score) == (limit.evalue, limit.score):
             last += 1
     return [hit for hit in hits if hit.rank <= last]
-
-
-def _together(one: SearchStats | None, other: SearchStats) -> SearchStats:
-    """The cost of the rounds so far and of another."""
-    if one is None:
-        return other
-    return SearchStats(
-        cells=one.cells + other.cells,
-        score_seconds=one.score_seconds + other.score_seconds,
-        total_seconds=one.total_seconds + other.total_seconds,
-        n_rescored=one.n_rescored + other.n_rescored,
-        n_scores=one.n_scores + other.n_scores,
-        n_bounded=one.n_bounded + other.n_bounded,
-    )

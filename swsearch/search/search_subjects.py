@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
+from swsearch.database.translated import TranslatedSubjects, frame_lengths
 from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.search.options import SearchOptions
@@ -35,6 +35,9 @@ class SearchSubjects:
         Largest number of residues of a partition; a longer subject is a separate partition.
     translating : callable, optional
         Called with the number of bases translated since the last call, if subjects are translated.
+    is_scored_here : bool
+        Whether the subjects are scored in this process. Otherwise they are only counted: there are no partitions, and
+        nothing is translated.
 
     Attributes
     ----------
@@ -53,6 +56,8 @@ class SearchSubjects:
         The distinct lengths of the searched subjects for the statistics, ascending.
     notes : tuple of str
         Messages for the user about the filters.
+    selection : SubjectSelection or None
+        The subjects that pass the filters; None if all subjects are searched.
     parameters : dict
         Number and digest of the filtered subjects. They are stored with the run, because a file of identifiers may
         change between two searches. Empty without filters.
@@ -71,26 +76,43 @@ class SearchSubjects:
         options: SearchOptions,
         partition_residues: int | None = None,
         translating: Callable[[int], None] | None = None,
+        *,
+        is_scored_here: bool = True,
     ) -> None:
         self.database = database
         self.frames = options.subject_frames
+        self._is_translated = options.code is not None and self.frames != (0,)
         self._translated: TranslatedSubjects | None = None
-        if options.code is not None and self.frames != (0,):
+        if options.code is not None and self._is_translated and is_scored_here:
             self._translated = TranslatedSubjects(database, options.code, progress=translating)
-        selection = select_subjects(database, options.subject_filters)
-        self.notes = () if selection is None else selection.notes
+        self.selection = select_subjects(database, options.subject_filters)
+        self.notes = () if self.selection is None else self.selection.notes
         self.parameters: dict[str, str | int] = {}
         lengths = database.distinct_lengths()
         chosen = None
-        if selection is not None:
-            chosen = selection.chosen
-            lengths = database.lengths(selection.subject_index)
-            self.parameters = {"chosen_subjects": selection.n_subjects, "chosen_digest": selection.digest}
-        self.partitions = list(self._cut(chosen, partition_residues))
-        self.n_residues = sum(partition.n_residues for partition in self.partitions)
-        self.n_rows = sum(map(len, self.partitions))
+        if self.selection is not None:
+            chosen = self.selection.chosen
+            lengths = database.lengths(self.selection.subject_index)
+            self.parameters = self.selection.parameters
+        self.partitions = list(self._cut(chosen, partition_residues)) if is_scored_here else []
+        if is_scored_here:
+            self.n_residues = sum(partition.n_residues for partition in self.partitions)
+            self.n_rows = sum(map(len, self.partitions))
+        else:
+            self.n_residues, self.n_rows = self.counted(database, chosen)
         self.n_subjects = self.n_rows // len(self.frames)
         self.distinct_lengths = distinct(self._counted(lengths))
+
+    def counted(self, database: PackedDatabase, chosen: NDArray[np.bool_] | None) -> tuple[int, int]:
+        """Numbers of residues and of rows of the searched subjects of a database, or of a slice of it."""
+        n_residues = n_rows = 0
+        for whole in database.partitions():
+            lengths = whole.lengths if chosen is None else whole.lengths[chosen[whole.subject_index]]
+            if self._is_translated:
+                lengths = frame_lengths(lengths)
+            n_residues += int(lengths.sum(dtype=np.int64))
+            n_rows += int(np.count_nonzero(lengths))
+        return n_residues, n_rows
 
     def _cut(self, chosen: NDArray[np.bool_] | None, partition_residues: int | None) -> Iterator[Partition]:
         source = self._translated or self.database
@@ -111,7 +133,7 @@ class SearchSubjects:
     # --- lengths for the statistics ---
 
     def _counted(self, lengths: Lengths) -> Lengths:
-        return lengths if self._translated is None else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
+        return lengths if not self._is_translated else np.maximum(lengths // np.uint32(CODON), np.uint32(1))
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
         """Lengths of these subjects in residues, for the statistics."""
@@ -119,7 +141,7 @@ class SearchSubjects:
 
     def residues(self, n_letters: int) -> int:
         """Number of residues in one frame for ``n_letters`` letters of a database; at least 1."""
-        return n_letters if self._translated is None else max(1, n_letters // CODON)
+        return n_letters if not self._is_translated else max(1, n_letters // CODON)
 
     # --- scores and alignments ---
 

@@ -1,8 +1,8 @@
 """Searches one database: computes for each query (SequenceRecord) a QueryResult with its ranked hits.
 
-:class:`Searcher` has what all queries of a run share: an open database, an engine, the search options, the scoring
-scheme and its statistics. :func:`swsearch.search.api.open_searcher` makes it; :mod:`swsearch.run` and
-:mod:`swsearch.api` use it. It neither stores nor prints results. The steps have their own modules:
+:class:`Searcher` is a planned search (:mod:`swsearch.search.planned_search`) with an open engine.
+:func:`swsearch.search.api.open_searcher` makes it; :mod:`swsearch.run` and :mod:`swsearch.api` use it. It neither
+stores nor prints results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
 ``query_frames``     the strands and frames of a query, with their profiles
@@ -14,7 +14,6 @@ scheme and its statistics. :func:`swsearch.search.api.open_searcher` makes it; :
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -25,33 +24,26 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
-from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.matrix import matrix_text
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
-from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.provisional_cut import PositiveSubjects
-from swsearch.search.query_frames import QueryFrame, QueryFrames, frame_lengths
+from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
-from swsearch.search.rounds import MOST_INCLUDED, IteratedSearch
+from swsearch.search.rounds import MOST_INCLUDED
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
-from swsearch.search.search_subjects import SearchSubjects
-from swsearch.search.significance import Significance
-from swsearch.search.simulation import scheme_statistics
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats, LengthRange, SubjectIndex
-from swsearch.words import counted, shortened
+from swsearch.words import counted
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
@@ -94,50 +86,26 @@ class _PreparedQuery:
         return sum(profile.length for profile in self.profiles)
 
 
-class Searcher:
+class Searcher(PlannedSearch):
     """Searches one database with one set of options and one engine. It must not be shared between threads.
 
     Parameters
     ----------
     database : PackedDatabase
-        An open database; the caller closes it.
+        An open database; the caller closes it. It may be one slice of a database (:mod:`swsearch.search.slices`).
     engine : ScoreEngine
         An open engine; the caller closes it.
     options : SearchOptions
-    threads : int
-        Number of threads that compute alignments, at least 1.
-    partition_residues : int, optional
-        Number of residues passed to the engine at a time. It affects memory use and how often progress is reported, but
-        not the hits.
-    translating : callable, optional
-        Called with the number of bases translated since the last call. Subjects are translated before the first query.
-    engine_choice : str
-        A text that names the engine and the reason for its selection.
+    threads, partition_residues, translating, engine_choice
+        As for :class:`swsearch.search.planned_search.PlannedSearch`, which describes the other attributes and the
+        errors; ``threads`` compute alignments.
 
     Attributes
     ----------
-    needs : QueryNeeds
-        The queries that this search accepts, and the messages about others.
-    query_alphabet : Alphabet
-        The required alphabet of the queries.
-    scheme : ScoringScheme
-    significance : Significance
-    search_subjects : SearchSubjects
     observe : callable or None
         If set, it is called for each query with the query's length and the scores of all subjects; for a softly masked
         query these are the scores of its screen. The engine then cannot skip subjects that score too low to be
         reported, and takes longer.
-
-    Raises
-    ------
-    AlphabetMismatch
-        The options do not fit the alphabet of the database.
-    ScoringError
-        The options do not fit the alphabet that is aligned.
-    InputError
-        No subject passes the filters, a file of a filter cannot be read, a filter or an iterated search needs
-        statistics that the scoring scheme does not have, or a masker does not support this alphabet or is not
-        installed.
     """
 
     def __init__(
@@ -151,117 +119,29 @@ class Searcher:
         translating: Progress | None = None,
         engine_choice: str = "",
     ) -> None:
-        self.engine_choice = engine_choice
-        self.database = database
+        super().__init__(
+            database,
+            options,
+            threads=threads,
+            partition_residues=partition_residues,
+            translating=translating,
+            engine_choice=engine_choice,
+        )
         self.engine = engine
-        self.options = options
-        self.threads = threads
         self.observe: Observer | None = None
-        self.needs = QueryNeeds(str(database.path), database.alphabet, options.translate)
-        self.needs.check_database()
-        self.query_alphabet = self.needs.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
-        self.scheme = options.scheme(aligned)
-        self._strands = options.strands(aligned)
-        self._query_frames = QueryFrames(options, self._strands, self.scheme)
-        self.search_subjects = SearchSubjects(database, options, partition_residues, translating)
-        n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
-        statistics = scheme_statistics(self.scheme, threads)
-        self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
         subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
 
-    @property
-    def _iterated(self) -> IteratedSearch:
-        return IteratedSearch(
-            self._search_once,
-            self.as_searched,
-            self._cells_of_round,
-            self.options,
-            self.scheme.matrix,
-            self.threads,
-            most_queries=self.engine.profiles_per_call,
-            most_rows=self.engine.rows_per_call,
-            n_together=2 if isinstance(self.engine, BackgroundEngine) else 1,
-        )
-
-    # --- queries and the run ---
+    # --- the plan of the engine ---
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Messages for the user before the search, such as listed identifiers that no subject has."""
-        return self.search_subjects.notes
-
-    @property
-    def case_counts(self) -> bool:
-        """Whether queries that differ only in case may have different hits."""
-        return self._query_frames.profiles.case_counts
-
-    def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported: masked, if the options require it."""
-        return self._query_frames.as_searched(query)
-
-    def check(self, query: SequenceRecord) -> None:
-        """Refuse a query that this search does not accept.
-
-        Raises
-        ------
-        AlphabetMismatch
-            The alphabet of the query is not :attr:`query_alphabet`.
-        InputError
-            The query is empty, shorter than a codon although it is to be translated, or longer than 16,777,216
-            residues; or it has position-specific scores, which cannot be masked or corrected.
-        TypeError
-            The query is not a :class:`SequenceRecord`.
-        """
-        if not isinstance(query, SequenceRecord):
-            advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
-            raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
-        self.needs.check_query(query)
-        if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
-            name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-            raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
-
-    def cells(self, query: SequenceRecord) -> int:
-        """Number of cells of the alignment matrices of the query with all subjects.
-
-        They are those of all strands or frames, and of all rounds if no search converges early.
-        """
-        return self.options.iterations * self._cells_of_round(query)
-
-    def _cells_of_round(self, query: SequenceRecord) -> int:
-        return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
-
-    def run_info(self, command: str) -> RunInfo:
-        """The record of this run; ``command`` is the command line or call that started it."""
-        statistics = self.significance.statistics
-        known = statistics if isinstance(statistics, Statistics) else None
-        return RunInfo(
-            command=command,
-            parameters={**self.options.as_parameters(), **self.search_subjects.parameters},
-            matrix=self.scheme.matrix.name,
-            matrix_scores=matrix_text(self.scheme.matrix),
-            gap_open=self.scheme.gap.open,
-            gap_extend=self.scheme.gap.extend,
-            lam=None if known is None else known.lam,
-            k=None if known is None else known.k,
-            statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
-            search_space=self.significance.search_space * self.significance.n_comparisons,
-            database=DatabaseInfo(
-                path=os.path.realpath(self.database.path),
-                digest=self.database.digest,
-                generation=self.database.catalogue.generation,
-                alphabet=self.database.alphabet.name,
-                n_subjects=self.database.n_subjects,
-                n_residues=self.database.n_residues,
-            ),
-            program=f"swsearch {__version__}",
-            engine=self.engine.name,
-            threads=self.threads,
-        )
+    def engine_name(self) -> str:
+        """The name of the engine of this process."""
+        return self.engine.name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if the engine gives none."""
@@ -306,13 +186,22 @@ class Searcher:
             for query in queries:
                 self.check(query)
         if self.options.iterations > 1:
-            return self._iterated.search(queries, progress, wait_until_prepared=wait_until_prepared)
-        return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
+            in_rounds = self.in_rounds(
+                self.search_once,
+                most_queries=self.engine.profiles_per_call,
+                most_rows=self.engine.rows_per_call,
+                n_together=2 if isinstance(self.engine, BackgroundEngine) else 1,
+            )
+            return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
+        return self.search_once(queries, progress, wait_until_prepared=wait_until_prepared)
 
-    def _search_once(
-        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    def search_once(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
     ) -> Generator[QueryResult, None, None]:
-        """The results of one round; in an iterated search, they also list all subjects to include."""
+        """The results of one round; in an iterated search, they also list all subjects to include.
+
+        Parameters and behaviour are those of :meth:`search`, except that the caller has checked the queries.
+        """
         results = self._search(queries, progress, wait_until_prepared)
         next(results)  # starts the first batch
         return cast(Generator[QueryResult, None, None], results)

@@ -13,7 +13,7 @@ have the scores of ``X`` but are stored unchanged. DNA letters are ``ACGT``, the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -51,6 +51,10 @@ class Alphabet:
     name: str
     letters: str
     scored_as: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __reduce__(self) -> tuple[Callable[[str], Alphabet], tuple[str]]:
+        """Pickled by name, so that a record from another process has one of the two instances."""
+        return _named, (self.name,)
 
     @cached_property
     def encode_table(self) -> Codes:
@@ -142,6 +146,11 @@ PROTEIN: Final = Alphabet(
 DNA: Final = Alphabet("dna", "ACGTRYSWKMBDHVNU", MappingProxyType({"U": "T"}))
 
 ALPHABETS: Final[Mapping[str, Alphabet]] = MappingProxyType({"protein": PROTEIN, "dna": DNA})
+
+
+def _named(name: str) -> Alphabet:
+    return ALPHABETS[name]
+
 
 IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
     {

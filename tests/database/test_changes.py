@@ -354,11 +354,11 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
         [lambda: remove_from_database(database_path, ["P7"]), lambda: compact_database(database_path)]
     )
 
-    def interrupted(folder: Path, catalogue: object) -> object:
+    def interrupted(folder: Path, catalogue: object, numbers: object) -> object:
         if moment == "before":
             next(changes, lambda: None)()
-            return map_segments(folder, catalogue)
-        segments = map_segments(folder, catalogue)
+            return map_segments(folder, catalogue, numbers)
+        segments = map_segments(folder, catalogue, numbers)
         next(changes, lambda: None)()
         return segments
 
@@ -430,11 +430,11 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
     map_segments = reader.map_segments
     calls = []
 
-    def replaced(folder: Path, catalogue: object) -> object:
+    def replaced(folder: Path, catalogue: object, numbers: object) -> object:
         if not calls:
             build_database(tmp_path / "2.fa", tmp_path / "db", PROTEIN, overwrite=True)
         calls.append(1)
-        return map_segments(folder, catalogue)
+        return map_segments(folder, catalogue, numbers)
 
     monkeypatch.setattr(reader, "map_segments", replaced)
     with PackedDatabase.open(tmp_path / "db") as database:

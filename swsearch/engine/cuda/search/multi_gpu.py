@@ -291,6 +291,11 @@ class CudaDevices(Closeable):
         return ", ".join(engine.description for engine in self.engines)
 
     @property
+    def memory_bytes(self) -> int:
+        """Total memory of the devices, used or free."""
+        return sum(engine.facts.memory_bytes for engine in self.engines)
+
+    @property
     def profiles_per_call(self) -> int:
         """The sum over the devices."""
         return sum(engine.profiles_per_call for engine in self.engines)

@@ -1,0 +1,494 @@
+"""Deals the queries of a search to the workers of a cluster, and yields the results in the order of the queries.
+
+A *batch* is some queries of about equal predicted time; a *part* is the search of a batch, or of some of its queries,
+in one slice of the database. Where each worker holds the whole database, that is the only slice. Every worker has up to
+two parts, so that it need not wait for the next one. Results may be computed in any order; the number of batches that
+are begun and not yet yielded is bounded, and so is the memory for them.
+
+Which part a worker gets:
+
+1. the first waiting one of a slice that it holds, or of a slice that no worker holds;
+2. otherwise, a part of a new batch;
+3. otherwise, one of the slice for which most work waits per worker that holds it. The worker opens this further slice
+   if it has the memory, so slices are copied to where nothing else is to do. Without the memory, it replaces a slice
+   that it holds, but only if no other worker holds the one that is needed.
+
+Workers may come and go. A part whose worker has gone is given to another. A worker that does not answer in several
+times the predicted time gets no more parts, and its parts are given to others as well; the first result counts. A part
+that ends worker after worker is divided into single queries, and a query that does so alone ends the search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final, cast
+
+from swsearch.cluster.connection import Answered, Connection, WorkerInfo
+from swsearch.cluster.parts import PLACES, Batch, Flight, Part, SliceTask, Worker
+from swsearch.cluster.residents import prepare, search
+from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
+from swsearch.engine.protocol import Progress
+from swsearch.errors import EngineError
+from swsearch.hits.result import QueryResult
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.search.defaults import DEADLINE_SECONDS
+from swsearch.sequences.record import SequenceRecord
+from swsearch.words import shortened
+
+TASK_SECONDS: Final = 2.0
+"""Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
+FIRST_CELLS_PER_SECOND: Final = 5e8
+"""Speed of a thread that is assumed until it is measured; it is low, so that the first part is short."""
+MAX_HITS: Final = 50_000
+"""Largest number of subjects that the results of a batch may list."""
+MAX_PACKED_BYTES: Final = 1 << 22
+"""Approximate size of the largest batch of queries."""
+LOOK_SECONDS: Final = 1.0
+"""Time between two looks at which workers there are."""
+WAIT_SECONDS: Final = 0.25
+DEADLINE_FACTOR: Final = 5.0
+"""The same, as a multiple of the predicted time of its part."""
+OPENING_SECONDS: Final = 60.0
+OPENING_BYTES_PER_SECOND: Final = 20e6
+"""Speed of a slow file system; with it, the time in which a worker opens a slice is predicted."""
+MAX_LOSSES: Final = 3
+"""Number of workers that may end with a part before it is divided, or fails."""
+
+
+class _Stream:
+    """One call of a search: its queries, and the batches that are begun and not yet yielded."""
+
+    def __init__(self, queries: Iterable[SequenceRecord], progress: Progress | None) -> None:
+        self.queries = iter(queries)
+        self.progress = progress
+        self.batches: deque[Batch] = deque()
+        self.is_read = False
+
+
+class Dispatcher:
+    """Searches queries with the workers of a cluster.
+
+    Parameters
+    ----------
+    connection : Connection
+    engine : EngineSpec
+    cells_of : callable
+        The number of cells of a query with all slices, by which batches are bounded and progress is reported.
+    top : int
+        Number of subjects that are reported for a query.
+    deadline_seconds : float
+        Shortest time after which a worker that does not answer counts as silent.
+    notify : callable
+        Called with messages for the user about workers and the scheduler.
+
+    Attributes
+    ----------
+    n_tasks : int
+        Number of parts that were sent so far, repeated ones included.
+    search_seconds : float
+        Sum of the times in which workers searched these parts.
+    workers_with_results : set of str
+        Addresses of the workers that have returned results.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        engine: EngineSpec,
+        *,
+        cells_of: Callable[[SequenceRecord], int],
+        top: int,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._connection = connection
+        self._engine = packed(engine)
+        self._cells_of = cells_of
+        self._max_queries = max(1, MAX_HITS // top)
+        self._deadline_seconds = deadline_seconds
+        self._notify = notify
+        self._slices: list[SliceTask] = []
+        self._specs: list[bytes] = []
+        self._workers: dict[str, Worker] = {}
+        self._streams: list[_Stream] = []
+        self._waiting: list[Part] = []
+        self._orders = count()
+        self._looked = float("-inf")
+        self._has_said_waiting = False
+        self.n_tasks = 0
+        self.search_seconds = 0.0
+        self.workers_with_results: set[str] = set()
+
+    # --- before the search ---
+
+    def meet(self) -> list[tuple[WorkerInfo, Ready, int]]:
+        """Wait until the workers of the cluster are ready, at least one; returns them, and their memory for slices.
+
+        Raises
+        ------
+        SwSearchError
+            A worker has another version of the program, or cannot open the engine.
+        """
+        while not self._workers or any(
+            worker.ready is None and not worker.is_silent and not worker.is_left_out
+            for worker in self._workers.values()
+        ):
+            self.step()
+        there = [worker for worker in self._workers.values() if worker.ready is not None]
+        return [(worker.info, worker.ready, worker.room_bytes) for worker in there if worker.ready is not None]
+
+    def set_slices(self, slices: Sequence[SliceTask]) -> None:
+        """Set the slices whose results make up those of the database; called once, before the first search."""
+        self._slices = list(slices)
+        self._specs = [packed(one.spec) for one in slices]
+
+    # --- the search ---
+
+    def search(
+        self,
+        queries: Iterable[SequenceRecord],
+        progress: Progress | None,
+        merge: Callable[[Sequence[QueryResult]], QueryResult],
+    ) -> Generator[QueryResult, None, None]:
+        """Start to search; returns the results in the order of the queries.
+
+        ``merge`` joins the results of a query in all slices. Several searches may be under way; the earlier ones have
+        priority. Closing the generator ends its search.
+
+        Raises
+        ------
+        SwSearchError
+            A worker refuses the search, or no worker can perform it.
+        """
+        results = self._results(_Stream(queries, progress), merge)
+        next(results)  # sends the first parts
+        return cast(Generator[QueryResult, None, None], results)
+
+    def _results(
+        self, stream: _Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
+    ) -> Generator[QueryResult | None, None, None]:
+        """Yield None when the first parts have been sent, then the results."""
+        self._streams.append(stream)
+        number = 0
+        try:
+            self._look()
+            self._fill()
+            yield None
+            while True:
+                while stream.batches and not stream.batches[0].n_missing:
+                    batch = stream.batches.popleft()
+                    self._fill()
+                    for found in batch.found:
+                        yield replace(merge([found[one] for one in sorted(found)]), number=number)
+                        number += 1
+                        self._attend()
+                if stream.is_read and not stream.batches:
+                    return
+                self.step()
+        finally:
+            self._end(stream)
+
+    def _end(self, stream: _Stream) -> None:
+        """Let go of all parts of a search."""
+        self._streams.remove(stream)
+        ended = set(map(id, stream.batches))
+        self._waiting = [part for part in self._waiting if id(part.batch) not in ended]
+        for worker in self._workers.values():
+            for ticket, flight in list(worker.flights.items()):
+                if flight.part is not None and id(flight.part.batch) in ended:
+                    self._connection.forget(ticket)
+                    del worker.flights[ticket]
+
+    def _attend(self) -> None:
+        """Give new work to workers that have answered, while the caller is busy with results."""
+        answers = [] if self._connection.is_lost else self._connection.answered(0)
+        for answer in answers:
+            self._take(answer)
+        if answers:
+            self._fill()
+
+    def step(self) -> None:
+        """Let one event happen, or a fraction of a second pass."""
+        if self._connection.is_lost:
+            self._recover()
+        self._look()
+        self._fill()
+        for answer in self._connection.answered(WAIT_SECONDS):
+            self._take(answer)
+        self._check_deadlines()
+
+    # --- workers ---
+
+    def _look(self) -> None:
+        """Notice workers that have come or gone."""
+        now = time.monotonic()
+        if now - self._looked < (LOOK_SECONDS if self._workers else WAIT_SECONDS):
+            return
+        self._looked = now
+        there = self._connection.workers()
+        if there is None or self._connection.is_lost:
+            return
+        for address in self._workers.keys() - there.keys():
+            self._lose(self._workers.pop(address))
+        for address, info in there.items():
+            if address in self._workers:
+                self._workers[address].info = info
+            else:
+                worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
+                self._workers[address] = worker
+                ticket = self._connection.submit(address, prepare, PROGRAM, self._engine)
+                worker.flights[ticket] = Flight(None, 0.0, now)
+        if not self._workers and not self._has_said_waiting:
+            self._notify(f"{self._connection.where} has no workers yet; waiting for some")
+        self._has_said_waiting = not self._workers
+
+    def _lose(self, worker: Worker) -> None:
+        """Give the parts of a worker that has gone to others."""
+        parts = [flight.part for flight in worker.flights.values()]
+        for ticket in worker.flights:
+            self._connection.forget(ticket)
+        if any(part is not None for part in parts):
+            self._notify(f"{worker.info.name} has gone; others take its work")
+        for number, part in enumerate(parts):
+            if part is not None:
+                part.at.discard(worker.info.address)
+                self._again(part, is_loss=number == 0 and not worker.is_silent)
+
+    def _again(self, part: Part, *, is_loss: bool) -> None:
+        """Let a part wait again, unless it is done, waits, or is at another worker."""
+        if part.is_done or any(part is one for one in self._waiting):
+            return
+        part.losses += is_loss
+        if part.at:
+            return
+        if part.losses < MAX_LOSSES:
+            self._wait(part)
+            return
+        if part.stop - part.first == 1:
+            query = part.batch.queries[part.first]
+            name = shortened(query.identifier) or "without a name"
+            advice = "leave it out, or give the workers more memory; the run can be resumed"
+            raise EngineError(f"{part.losses} workers ended while they searched query {name}; {advice}")
+        part.is_done = True
+        for place in range(part.first, part.stop):
+            self._wait(Part(part.batch, part.slice, place, place + 1))
+
+    def _wait(self, part: Part) -> None:
+        self._waiting.append(part)
+        self._waiting.sort(key=lambda one: one.key)
+
+    def _recover(self) -> None:
+        """Connect to a scheduler again after one has ended, and send again what was sent to it."""
+        self._notify(f"the scheduler at {self._connection.where} has ended; waiting for another one")
+        self._connection.reconnect()
+        self._notify(f"connected to {self._connection.where} again")
+        workers, self._workers = self._workers, {}
+        self._looked = float("-inf")
+        parts = [flight.part for worker in workers.values() for flight in worker.flights.values()]
+        for part in parts:
+            if part is not None:
+                part.at.clear()
+        for part in parts:
+            if part is not None:
+                self._again(part, is_loss=False)
+
+    def _check_deadlines(self) -> None:
+        """Give the parts of workers that do not answer to others as well."""
+        now = time.monotonic()
+        for worker in self._workers.values():
+            if worker.is_silent or not worker.flights:
+                continue
+            flight = next(iter(worker.flights.values()))
+            if now - max(flight.sent, worker.heard) > self._allowed_seconds(worker, flight):
+                worker.is_silent = True
+                seconds = now - max(flight.sent, worker.heard)
+                self._notify(f"{worker.info.name} has not answered for {seconds:.0f} s; others take its work")
+                for one in worker.flights.values():
+                    if one.part is not None:
+                        one.part.at.discard(worker.info.address)
+                        self._again(one.part, is_loss=False)
+
+    def _allowed_seconds(self, worker: Worker, flight: Flight) -> float:
+        """The time that a worker may take for its first task before it counts as silent."""
+        allowed = max(self._deadline_seconds, DEADLINE_FACTOR * flight.cells / worker.rate)
+        if flight.part is None:
+            return allowed + OPENING_SECONDS
+        if not worker.slices.get(flight.part.slice):
+            n_bytes = self._slices[flight.part.slice].n_bytes
+            allowed += OPENING_SECONDS + n_bytes / OPENING_BYTES_PER_SECOND
+        return allowed
+
+    # --- parts ---
+
+    def _fill(self) -> None:
+        """Give every worker the parts that it may have, one to each before any gets a second one."""
+        for n_flights in range(PLACES):
+            for worker in self._workers.values():
+                if worker.can_take and len(worker.flights) <= n_flights:
+                    part = self._next(worker)
+                    if part is not None:
+                        self._send(worker, part)
+
+    def _next(self, worker: Worker) -> Part | None:
+        """The part that a worker gets, by the rule at the top of this module; None if it has to wait."""
+        while True:
+            for part in self._waiting:
+                if self._is_for(worker, part):
+                    return part
+            if not self._add_batch(worker):
+                break
+        return self._of_further_slice(worker)
+
+    def _is_for(self, worker: Worker, part: Part) -> bool:
+        if worker.info.address in part.at:
+            return False
+        if part.slice in worker.slices:
+            return True
+        return self._n_holders(part.slice) == 0 and self._has_room(worker, part.slice)
+
+    def _of_further_slice(self, worker: Worker) -> Part | None:
+        waiting = [part for part in self._waiting if part.slice not in worker.slices]
+        if not waiting:
+            return None
+        n_waiting = [sum(part.slice == number for part in waiting) for number in range(len(self._slices))]
+        holders = [self._n_holders(number) for number in range(len(self._slices))]
+
+        def urgency(part: Part) -> float:
+            return n_waiting[part.slice] / holders[part.slice] if holders[part.slice] else float("inf")
+
+        for part in sorted(waiting, key=lambda one: (-urgency(one), one.key)):
+            if self._has_room(worker, part.slice) or (not holders[part.slice] and not worker.flights):
+                return part
+        return None
+
+    def _n_holders(self, number: int) -> int:
+        return sum(
+            number in worker.slices
+            for worker in self._workers.values()
+            if not worker.is_silent and not worker.is_left_out
+        )
+
+    def _has_room(self, worker: Worker, number: int) -> bool:
+        needed = sum(self._slices[one].n_bytes for one in (*worker.slices, number))
+        return not worker.slices or needed <= worker.room_bytes
+
+    def _add_batch(self, worker: Worker) -> bool:
+        """Let the parts of a new batch wait, if there are queries and not too many batches; whether it did."""
+        n_places = PLACES * len(self._workers)
+        most = 4 + 2 * -(-n_places // len(self._slices)) if self._slices else 0
+        for stream in self._streams:
+            if stream.is_read or len(stream.batches) >= most:
+                continue
+            batch = self._read_batch(stream, worker)
+            if batch is not None:
+                stream.batches.append(batch)
+                for number in range(len(self._slices)):
+                    self._wait(Part(batch, number, 0, len(batch.queries)))
+                return True
+        return False
+
+    def _read_batch(self, stream: _Stream, worker: Worker) -> Batch | None:
+        """The next queries, as many as the worker is predicted to search in one largest slice in the time of a part."""
+        budget = worker.rate * TASK_SECONDS / max(one.share for one in self._slices)
+        if not worker.is_measured:
+            budget /= 4
+        queries: list[SequenceRecord] = []
+        cells: list[int] = []
+        n_bytes = 0
+        while sum(cells) < budget and len(queries) < self._max_queries and n_bytes < MAX_PACKED_BYTES:
+            query = next(stream.queries, None)
+            if query is None:
+                stream.is_read = True
+                break
+            queries.append(query)
+            cells.append(self._cells_of(query))
+            n_bytes += query.scores.nbytes if isinstance(query, PositionSpecificQuery) else len(query)
+        if not queries:
+            return None
+        found: list[dict[int, QueryResult]] = [{} for _ in queries]
+        return Batch(next(self._orders), queries, cells, found, len(queries) * len(self._slices))
+
+    def _send(self, worker: Worker, part: Part) -> None:
+        self._waiting = [one for one in self._waiting if one is not part]
+        was_open = worker.slices.pop(part.slice, False)
+        if not was_open and not self._has_room(worker, part.slice):
+            worker.slices.clear()  # the worker itself decides which of them it closes
+        worker.slices[part.slice] = was_open
+        task = self._slices[part.slice]
+        queries = packed(part.batch.queries[part.first : part.stop])
+        room = worker.room_bytes if len(self._slices) > 1 else None
+        ticket = self._connection.submit(worker.info.address, search, PROGRAM, self._specs[part.slice], queries, room)
+        self.n_tasks += 1
+        part.at.add(worker.info.address)
+        cells = task.share * sum(part.batch.cells[part.first : part.stop])
+        worker.flights[ticket] = Flight(part, cells, time.monotonic())
+
+    # --- answers ---
+
+    def _take(self, answer: Answered) -> None:
+        """Note the answer of a worker."""
+        worker = next((one for one in self._workers.values() if answer.ticket in one.flights), None)
+        if worker is None:
+            return
+        flight = worker.flights.pop(answer.ticket)
+        part = flight.part
+        if part is not None:
+            part.at.discard(worker.info.address)
+        if answer.error is not None:
+            problem = f"{type(answer.error).__name__}: {answer.error}"
+            raise EngineError(f"{worker.info.name} cannot run the task, {problem}; is {PROGRAM} installed there?")
+        if answer.data is None:
+            if part is None:
+                del self._workers[worker.info.address]  # to be asked again at the next look, if it is there
+                self._looked = float("-inf")
+            elif not self._connection.is_lost:
+                self._again(part, is_loss=True)
+            else:
+                self._again(part, is_loss=False)
+            return
+        worker.heard = time.monotonic()
+        worker.is_silent = False
+        said = unpacked(answer.data)
+        if isinstance(said, Failed):
+            self._take_failure(worker, part, said)
+        elif isinstance(said, Ready):
+            worker.ready = said
+        elif isinstance(said, Found) and part is not None:
+            self.workers_with_results.add(worker.info.address)
+            self.search_seconds += said.seconds
+            if part.slice in worker.slices:
+                worker.slices[part.slice] = True
+            if said.seconds > 0:
+                rate = flight.cells / said.seconds
+                worker.rate = (worker.rate + rate) / 2 if worker.is_measured else rate
+                worker.is_measured = True
+            self._add(part, said)
+
+    def _take_failure(self, worker: Worker, part: Part | None, said: Failed) -> None:
+        error = said.error(worker.info.name)
+        if not said.is_of_engine and not worker.is_late:
+            raise error
+        worker.is_left_out = True
+        self._notify(f"{error}; it gets no more work")
+        if all(one.is_left_out for one in self._workers.values()):
+            raise error
+        if part is not None:
+            self._again(part, is_loss=False)
+
+    def _add(self, part: Part, said: Found) -> None:
+        """Add the results of a part to its batch, unless it has them from another worker."""
+        if part.is_done:
+            return
+        part.is_done = True
+        self._waiting = [one for one in self._waiting if one is not part]
+        batch = part.batch
+        for place, result in zip(range(part.first, part.stop), said.results, strict=True):
+            batch.found[place][part.slice] = result
+            batch.n_missing -= 1
+        progress = next((stream.progress for stream in self._streams if batch in stream.batches), None)
+        if progress is not None:
+            progress(round(self._slices[part.slice].share * sum(batch.cells[part.first : part.stop])))

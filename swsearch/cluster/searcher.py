@@ -1,0 +1,279 @@
+"""A search whose engines are those of the workers of a Dask cluster.
+
+:func:`open_cluster_searcher` takes a database, options and the place of a cluster, and yields a
+:class:`ClusterSearcher`. A run uses it as it uses a :class:`swsearch.search.searcher.Searcher`, so its order, its
+store, resumption and reports are the same, and so are its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from swsearch.cluster.connection import Connection, WorkerInfo
+from swsearch.cluster.dispatcher import Dispatcher
+from swsearch.cluster.parts import SliceTask
+from swsearch.cluster.tasks import EngineSpec, Ready, SearchSpec
+from swsearch.cores import check_threads, threads_to_use
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import Forecast, Progress
+from swsearch.engine.registry import ENGINES, KERNELS
+from swsearch.errors import InputError
+from swsearch.hits.result import CHOICE_FILES, QueryResult
+from swsearch.search.defaults import DEADLINE_SECONDS
+from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.slices import Slice, merge_results, slices_of, whole
+from swsearch.sequences.record import SequenceRecord
+from swsearch.words import counted
+
+SLICES: Final = ("auto", "yes", "no")
+GROUP_QUERIES: Final = 256
+"""Queries of an iterated search by slices that are in the same round."""
+GROUP_ROWS: Final = 200_000
+GROUPS: Final = 2
+"""Such groups at a time: one is searched while the profiles of the other are estimated."""
+
+
+class ClusterSearcher(PlannedSearch):
+    """Searches one database with one set of options and the workers of a cluster.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+        An open database; the caller closes it.
+    options : SearchOptions
+    connection : Connection
+        An open connection; the caller closes it.
+    engine : EngineSpec
+        The engine that every worker opens.
+    slices : str
+        ``no``: each worker holds the whole database. ``yes``: each holds some slices of it. ``auto``: slices, if the
+        database has several and does not fit the memory of the smallest worker.
+    partition_residues : int, optional
+        As for :class:`swsearch.search.planned_search.PlannedSearch`, like the errors.
+    deadline_seconds : float
+        Shortest time after which a worker that does not answer counts as silent.
+    notify : callable
+        Called with messages for the user about workers and the scheduler.
+
+    Raises
+    ------
+    InputError
+        ``slices`` is ``yes`` and the database has one slice; or a worker has another version of the program.
+    EngineUnavailable
+        A worker cannot use the engine.
+    """
+
+    def __init__(
+        self,
+        database: PackedDatabase,
+        options: SearchOptions,
+        connection: Connection,
+        engine: EngineSpec,
+        *,
+        slices: str = "auto",
+        partition_residues: int | None = None,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        threads = threads_to_use(None)  # of this process, which estimates profiles if the database is sliced
+        super().__init__(
+            database, options, threads=threads, partition_residues=partition_residues, is_scored_here=False
+        )
+        self._engine = engine
+        self._partition_residues = partition_residues
+        self._dispatcher = Dispatcher(
+            connection,
+            engine,
+            cells_of=self._cells_of_part,
+            top=options.top,
+            deadline_seconds=deadline_seconds,
+            notify=notify,
+        )
+        workers = self._dispatcher.meet()
+        self.slices = self._chosen_slices(slices, [room for *_, room in workers])
+        self._dispatcher.set_slices([self._task(one) for one in self.slices])
+        self.engine_choice = self._described(connection.where, workers)
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether the database is searched slice by slice."""
+        return len(self.slices) > 1
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks that were sent to workers so far, repeated ones included."""
+        return self._dispatcher.n_tasks
+
+    @property
+    def search_seconds(self) -> float:
+        """Sum of the times in which workers searched, without those of opening."""
+        return self._dispatcher.search_seconds
+
+    @property
+    def workers_with_results(self) -> frozenset[str]:
+        """Addresses of the workers that have returned results."""
+        return frozenset(self._dispatcher.workers_with_results)
+
+    @property
+    def engine_name(self) -> str:
+        """Always ``cluster``: its workers may have different engines, and all give the same hits."""
+        return "cluster"
+
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        """Always None: workers come and go."""
+        return None
+
+    def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
+        """The slices, if the database is searched slice by slice."""
+        n_all = self.search_subjects.n_residues
+        return [
+            f"slice {number}: {counted(len(one.segments), 'segment')}, {100 * one.n_residues / n_all:.1f}% of the cells"
+            for number, one in enumerate(self.slices if self.is_sliced else [], 1)
+        ]
+
+    def search(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+    ) -> Generator[QueryResult, None, None]:
+        """See :meth:`PlannedSearch.search`. Whole iterated searches are tasks, unless the database is sliced."""
+        if isinstance(queries, Sequence):
+            for query in queries:
+                self.check(query)
+        if self.options.iterations == 1 or not self.is_sliced:
+            return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
+        in_rounds = self.in_rounds(
+            self._search_once, most_queries=GROUP_QUERIES, most_rows=GROUP_ROWS, n_together=GROUPS
+        )
+        return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
+
+    def _search_once(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    ) -> Generator[QueryResult, None, None]:
+        def merge(parts: Sequence[QueryResult]) -> QueryResult:
+            return merge_results(parts, self.options) if self.is_sliced else parts[0]
+
+        return self._dispatcher.search(queries, progress, merge)
+
+    # --- slices ---
+
+    def _cells_of_part(self, query: SequenceRecord) -> int:
+        return self.cells_of_round(query) if self.is_sliced else self.cells(query)
+
+    def _chosen_slices(self, slices: str, rooms: Sequence[int]) -> list[Slice]:
+        complete = whole(self.search_subjects)
+        if slices == "no":
+            return [complete]
+        if slices == "auto" and all(self._n_bytes(complete) <= room for room in rooms):
+            return [complete]
+        found = slices_of(self.search_subjects)
+        if slices == "yes" and len(found) == 1:
+            problem = f"--slices yes: {self.database.path} has one slice, since a slice is a segment of a database"
+            raise InputError(f"{problem}; leave it out")
+        return found
+
+    def _n_bytes(self, one: Slice) -> int:
+        """Memory for a slice: that of its files and, if subjects are translated, of all frames."""
+        return one.n_bytes + (one.n_residues if self.search_subjects.frames != (0,) else 0)
+
+    def _task(self, one: Slice) -> SliceTask:
+        info = self.run_info("")
+        expected = replace(info, parameters={**info.parameters, **one.parameters})
+        is_whole = len(one.segments) == len(self.database.catalogue.segments)
+        spec = SearchSpec(
+            path=os.path.abspath(self.database.path),
+            segments=None if is_whole else one.segments,
+            options=_with_absolute_paths(self.options),
+            engine=self._engine,
+            partition_residues=self._partition_residues,
+            one_round=self.is_sliced,
+            expected=expected,
+        )
+        return SliceTask(spec, self._n_bytes(one), one.n_residues / self.search_subjects.n_residues)
+
+    def _described(self, where: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
+        engines = sorted({ready.engine_choice.split(";")[0] for _, ready, _ in workers})
+        there = f"{counted(len(workers), 'worker')} with {counted(sum(info.threads for info, *_ in workers), 'thread')}"
+        held = "each holds the whole database"
+        if self.is_sliced:
+            held = f"each holds some of {counted(len(self.slices), 'slice')} of the database"
+        return f"cluster {where}: {there}; {', '.join(engines)}; {held}"
+
+
+def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
+    """The options with absolute paths of files, since the working directory of a worker is another one."""
+    files = {name: getattr(options, name) for name in CHOICE_FILES}
+    changed = {name: os.path.abspath(path) for name, path in files.items() if path is not None}
+    if options.matrix is not None and os.path.isfile(options.matrix):
+        changed["matrix"] = os.path.abspath(options.matrix)
+    return replace(options, **changed)
+
+
+@contextmanager
+def open_cluster_searcher(
+    database: str | os.PathLike[str],
+    options: SearchOptions | None,
+    cluster: str,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+    kernel: str = KERNELS[0],
+    bound: bool = True,
+    partition_residues: int | None = None,
+    slices: str = "auto",
+    deadline_seconds: float = DEADLINE_SECONDS,
+    notify: Callable[[str], None] = lambda _: None,
+) -> Iterator[ClusterSearcher]:
+    """A searcher with its database and its connection open, as a context manager that closes both on exit.
+
+    Parameters
+    ----------
+    database : path
+        Each worker opens the database of the same content, at the same path or in a folder that its environment
+        variable ``SWSEARCH_DATABASES`` names.
+    options : SearchOptions, optional
+    cluster : str
+        ``tcp://host:port``, a scheduler file, or ``local:N`` (:mod:`swsearch.cluster.connection`).
+    engine, threads, devices, kernel, bound, partition_residues
+        As for :func:`swsearch.search.api.open_searcher`, for each worker. By default, a worker has as many threads as
+        Dask gave it. Each worker of ``local:N`` has one of the ``devices``.
+    slices, deadline_seconds, notify
+        As for :class:`ClusterSearcher`.
+
+    Raises
+    ------
+    DatabaseError
+        The database cannot be opened.
+    EngineUnavailable
+        A worker cannot use the engine.
+    InputError
+        An option is out of range or does not fit the database, there is no scheduler, or a worker has another version
+        of the program.
+    """
+    if engine not in ENGINES:
+        raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
+    if slices not in SLICES:
+        raise InputError(f"--slices {slices}: choose {', '.join(SLICES)}")
+    if threads is not None:
+        check_threads(threads)
+    local_devices = devices if cluster.startswith("local:") else None
+    of_worker = None if local_devices is not None or devices is None else tuple(devices)
+    spec = EngineSpec(engine, threads, of_worker, kernel, bound)
+    with (
+        PackedDatabase.open(database) as opened,
+        Connection(cluster, threads, local_devices) as connection,
+    ):
+        yield ClusterSearcher(
+            opened,
+            SearchOptions() if options is None else options,
+            connection,
+            spec,
+            slices=slices,
+            partition_residues=partition_residues,
+            deadline_seconds=deadline_seconds,
+            notify=notify,
+        )

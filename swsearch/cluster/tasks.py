@@ -1,0 +1,149 @@
+"""What travels between the driver and the workers of a cluster, as plain records.
+
+A worker is told the search by a :class:`SearchSpec`, and gets the queries of one task with it. It answers with a
+:class:`Found` or a :class:`Failed`; an exception never travels, because the class of one may be unknown or different at
+the other side. All records are pickled here rather than by Dask, so that a worker with another version of the program
+reads none of them before the versions are compared.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any, Final
+
+from swsearch import __version__
+from swsearch.errors import DatabaseError, EngineError, InputError, SwSearchError
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.search.options import SearchOptions
+
+PROGRAM: Final = f"swsearch {__version__}"
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """The engine that a worker opens; the fields are arguments of :func:`swsearch.engine.registry.open_engine`.
+
+    With ``threads`` None, a worker uses as many threads as Dask gave it (``dask worker --nthreads``).
+    """
+
+    engine: str = "auto"
+    threads: int | None = None
+    devices: tuple[int, ...] | None = None
+    kernel: str = "strip"
+    bound: bool = True
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """The search that a worker performs, of the whole database or of one slice.
+
+    Attributes
+    ----------
+    path : str
+        The database's path on the driver's machine, absolute.
+    segments : tuple of int or None
+        The segments of a slice; None for the whole database.
+    options : SearchOptions
+        Its files have absolute paths.
+    engine : EngineSpec
+    partition_residues : int or None
+        As for :class:`swsearch.search.planned_search.PlannedSearch`.
+    one_round : bool
+        Whether each task is one round of an iterated search.
+    expected : RunInfo
+        The record of the run as a search of this slice must describe it.
+    """
+
+    path: str
+    segments: tuple[int, ...] | None
+    options: SearchOptions
+    engine: EngineSpec
+    partition_residues: int | None
+    one_round: bool
+    expected: RunInfo
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A worker that can search.
+
+    Attributes
+    ----------
+    engine_choice : str
+        Which engine it uses, and why.
+    engine_bytes : int or None
+        Memory of its engine, if it has memory of its own, such as that of a GPU.
+    host_bytes : int
+        Memory of its machine or container.
+    """
+
+    engine_choice: str
+    engine_bytes: int | None
+    host_bytes: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of one task.
+
+    Attributes
+    ----------
+    results : list of QueryResult
+        In the order of the queries.
+    seconds : float
+        Time of the search, without that of opening.
+    """
+
+    results: list[QueryResult]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A task that a worker could not perform.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the exception's class.
+    message : str
+    """
+
+    kind: str
+    message: str
+
+    @property
+    def is_of_engine(self) -> bool:
+        """Whether the worker's engine failed, so that another worker may succeed."""
+        return self.kind in ("EngineError", "KernelCompileError")
+
+    def error(self, worker: str) -> SwSearchError:
+        """The error as the driver raises it; ``worker`` names the worker."""
+        kinds: dict[str, type[SwSearchError]] = {"InputError": InputError, "DatabaseError": DatabaseError}
+        return kinds.get(self.kind, EngineError)(f"{worker}: {self.message}")
+
+
+Answer = Ready | Found | Failed
+
+
+def packed(record: Any) -> bytes:
+    """A record as bytes."""
+    return pickle.dumps(record, protocol=5)
+
+
+def unpacked(data: bytes) -> Any:
+    """The record that :func:`packed` made into bytes; only of data from the driver, or from one of its workers."""
+    return pickle.loads(data)
+
+
+def failed(error: BaseException) -> Failed:
+    """The answer of a worker whose task ended with an exception."""
+    if isinstance(error, SwSearchError):
+        kind = next(one.__name__ for one in type(error).__mro__ if one.__module__ == SwSearchError.__module__)
+        if isinstance(error, InputError):
+            kind = "InputError"
+        return Failed(kind, str(error))
+    if isinstance(error, MemoryError):
+        return Failed("EngineError", "the worker has too little memory; give it fewer slices, or a larger machine")
+    return Failed("Unexpected", f"{type(error).__name__}: {error}")

@@ -1,0 +1,223 @@
+"""A search as it is planned, apart from the engine that computes it: which queries, which subjects, which statistics.
+
+:class:`PlannedSearch` has what all queries of a run share, whoever scores them: an open database, the search options,
+the scoring scheme and its statistics. It checks queries, counts their cells, and describes the run. Its two kinds are
+:class:`swsearch.search.searcher.Searcher`, which has an engine in this process, and
+:class:`swsearch.cluster.searcher.ClusterSearcher`, whose engines are those of the workers of a cluster.
+:mod:`swsearch.run` takes either.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Sequence
+
+from swsearch import __version__
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import Forecast, Progress
+from swsearch.errors import InputError
+from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.scoring.matrix import matrix_text
+from swsearch.search.needs import QueryNeeds
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_frames import QueryFrames, frame_lengths
+from swsearch.search.rounds import IteratedSearch, SearchOnce
+from swsearch.search.search_subjects import SearchSubjects
+from swsearch.search.significance import Significance
+from swsearch.search.simulation import scheme_statistics
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.words import shortened
+
+
+class PlannedSearch(ABC):
+    """A search of one database with one set of options. It must not be shared between threads.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+        An open database; the caller closes it.
+    options : SearchOptions
+    threads : int
+        Number of threads of this process, at least 1.
+    partition_residues : int, optional
+        Number of residues passed to the engine at a time. It affects memory use and how often progress is reported, but
+        not the hits.
+    translating : callable, optional
+        Called with the number of bases translated since the last call. Subjects are translated before the first query.
+    engine_choice : str
+        A text that names the engine and the reason for its selection.
+    is_scored_here : bool
+        Whether the subjects are scored in this process; otherwise they are only counted.
+
+    Attributes
+    ----------
+    needs : QueryNeeds
+        The queries that this search accepts, and the messages about others.
+    query_alphabet : Alphabet
+        The required alphabet of the queries.
+    scheme : ScoringScheme
+    significance : Significance
+    search_subjects : SearchSubjects
+
+    Raises
+    ------
+    AlphabetMismatch
+        The options do not fit the alphabet of the database.
+    ScoringError
+        The options do not fit the alphabet that is aligned.
+    InputError
+        No subject passes the filters, a file of a filter cannot be read, a filter or an iterated search needs
+        statistics that the scoring scheme does not have, or a masker does not support this alphabet or is not
+        installed.
+    """
+
+    def __init__(
+        self,
+        database: PackedDatabase,
+        options: SearchOptions,
+        *,
+        threads: int = 1,
+        partition_residues: int | None = None,
+        translating: Progress | None = None,
+        engine_choice: str = "",
+        is_scored_here: bool = True,
+    ) -> None:
+        self.engine_choice = engine_choice
+        self.database = database
+        self.options = options
+        self.threads = threads
+        self.needs = QueryNeeds(str(database.path), database.alphabet, options.translate)
+        self.needs.check_database()
+        self.query_alphabet = self.needs.alphabet
+        aligned = options.aligned_alphabet(database.alphabet)
+        self.scheme = options.scheme(aligned)
+        self._strands = options.strands(aligned)
+        self._query_frames = QueryFrames(options, self._strands, self.scheme)
+        self.search_subjects = SearchSubjects(
+            database, options, partition_residues, translating, is_scored_here=is_scored_here
+        )
+        n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
+        statistics = scheme_statistics(self.scheme, threads)
+        self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
+
+    # --- what its kinds compute ---
+
+    @property
+    @abstractmethod
+    def engine_name(self) -> str:
+        """The name of the engine, which is stored with the run."""
+
+    @abstractmethod
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        """A forecast of the time to score ``n_cells`` cells, of ``queries`` if known; None if there is none."""
+
+    @abstractmethod
+    def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
+        """The plan by which these queries will be scored, in lines of text."""
+
+    @abstractmethod
+    def search(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+    ) -> Generator[QueryResult, None, None]:
+        """The results of the queries, in the order of the queries; the scoring has started when this returns.
+
+        If ``queries`` is a sequence, all queries are checked before the first is searched. The queries of any other
+        iterable must have been checked by the caller; they are read as they are needed. Closing the generator ends the
+        search. With ``wait_until_prepared``, an engine that works in the background needs no more of this process when
+        the method returns.
+        """
+
+    def in_rounds(
+        self, search_once: SearchOnce, *, most_queries: int, most_rows: int, n_together: int
+    ) -> IteratedSearch:
+        """The iterated search of these options, based on a search of one round; parameters are those of its fields."""
+        return IteratedSearch(
+            search_once,
+            self.as_searched,
+            self.cells_of_round,
+            self.options,
+            self.scheme.matrix,
+            self.threads,
+            most_queries=most_queries,
+            most_rows=most_rows,
+            n_together=n_together,
+        )
+
+    # --- queries and the run ---
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages for the user before the search, such as listed identifiers that no subject has."""
+        return self.search_subjects.notes
+
+    @property
+    def case_counts(self) -> bool:
+        """Whether queries that differ only in case may have different hits."""
+        return self._query_frames.profiles.case_counts
+
+    def as_searched(self, query: SequenceRecord) -> SequenceRecord:
+        """The query as it is reported: masked, if the options require it."""
+        return self._query_frames.as_searched(query)
+
+    def check(self, query: SequenceRecord) -> None:
+        """Refuse a query that this search does not accept.
+
+        Raises
+        ------
+        AlphabetMismatch
+            The alphabet of the query is not :attr:`query_alphabet`.
+        InputError
+            The query is empty, shorter than a codon although it is to be translated, or longer than 16,777,216
+            residues; or it has position-specific scores, which cannot be masked or corrected.
+        TypeError
+            The query is not a :class:`SequenceRecord`.
+        """
+        if not isinstance(query, SequenceRecord):
+            advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
+            raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
+        self.needs.check_query(query)
+        if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
+            name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
+            raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
+
+    def cells(self, query: SequenceRecord) -> int:
+        """Number of cells of the alignment matrices of the query with all subjects.
+
+        They are those of all strands or frames, and of all rounds if no search converges early.
+        """
+        return self.options.iterations * self.cells_of_round(query)
+
+    def cells_of_round(self, query: SequenceRecord) -> int:
+        """Number of cells of one round of an iterated search; those of :meth:`cells` if the search is not iterated."""
+        return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
+
+    def run_info(self, command: str) -> RunInfo:
+        """The record of this run; ``command`` is the command line or call that started it."""
+        statistics = self.significance.statistics
+        known = statistics if isinstance(statistics, Statistics) else None
+        return RunInfo(
+            command=command,
+            parameters={**self.options.as_parameters(), **self.search_subjects.parameters},
+            matrix=self.scheme.matrix.name,
+            matrix_scores=matrix_text(self.scheme.matrix),
+            gap_open=self.scheme.gap.open,
+            gap_extend=self.scheme.gap.extend,
+            lam=None if known is None else known.lam,
+            k=None if known is None else known.k,
+            statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
+            search_space=self.significance.search_space * self.significance.n_comparisons,
+            database=DatabaseInfo(
+                path=os.path.realpath(self.database.path),
+                digest=self.database.digest,
+                generation=self.database.catalogue.generation,
+                alphabet=self.database.alphabet.name,
+                n_subjects=self.database.n_subjects,
+                n_residues=self.database.n_residues,
+            ),
+            program=f"swsearch {__version__}",
+            engine=self.engine_name,
+            threads=self.threads,
+        )

@@ -1,0 +1,125 @@
+"""Slices of a database: what one is, and how the results of a search of each become those of the whole database.
+
+A slice is one segment of a packed database, or a large segment with some small ones. A
+:class:`~swsearch.search.searcher.Searcher` of a slice has a database of these segments only
+(``PackedDatabase.open(path, segments)``), in which subjects keep the ``subject_index`` that they have in the whole
+database. E-values refer to the residues of the whole database, which its catalogue states, and otherwise depend only on
+the lengths of query and subject; so each hit of a slice is, digit for digit, the hit of the whole database.
+
+:func:`merge_results` joins the results of one query. It is exact, because the N best subjects of the database are among
+the N best of each slice: whatever ranks a subject (score, E-value, filters on its alignments, adjustment for
+composition) depends on no other subject. The subjects that equal the last (``--ties all``) are complete in each slice
+for the same reason, and the subjects that passed are counted slice by slice. In a round of an iterated search, each
+slice lists at least the subjects that it includes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult
+from swsearch.search.options import SearchOptions
+from swsearch.search.rounds import MOST_INCLUDED, reported
+from swsearch.search.search_subjects import SearchSubjects
+
+SMALL_SEGMENT: Final = 0.1
+"""A segment with less than this share of the residues of the largest segment is no slice by itself."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of the database of a search.
+
+    Attributes
+    ----------
+    segments : tuple of int
+        Numbers of its segments in the catalogue, from 0, ascending; at least one.
+    n_residues : int
+        Number of residues that are scored, as :attr:`SearchSubjects.n_residues`; at least 1.
+    n_bytes : int
+        Size of the files of its segments, in bytes.
+    parameters : dict
+        Number and digest of its subjects that pass the filters, as :attr:`SearchSubjects.parameters`.
+    """
+
+    segments: tuple[int, ...]
+    n_residues: int
+    n_bytes: int
+    parameters: dict[str, str | int]
+
+
+def slices_of(subjects: SearchSubjects) -> list[Slice]:
+    """The slices of the database of a search, in the order of their first segments.
+
+    Every segment is in exactly one slice; a slice without a subject that passes the filters is left out. Small
+    segments, such as those of ``swsearch db add``, would be slices that cost more than they save. They are added, the
+    largest first, to the slice that has the fewest residues at that time.
+    """
+    catalogue = subjects.database.catalogue
+    sizes = [segment.n_residues - segment.n_removed_residues for segment in catalogue.segments]
+    large = [number for number, size in enumerate(sizes) if size >= SMALL_SEGMENT * max(sizes)]
+    groups = [[number] for number in large]
+    for number in sorted(set(range(len(sizes))) - set(large), key=lambda number: (-sizes[number], number)):
+        min(groups, key=lambda group: sum(sizes[one] for one in group)).append(number)
+    slices = [_slice(subjects, tuple(sorted(group))) for group in sorted(groups, key=min)]
+    return [one for one in slices if one.n_residues]
+
+
+def whole(subjects: SearchSubjects) -> Slice:
+    """The whole database as one slice."""
+    return _slice(subjects, tuple(range(len(subjects.database.catalogue.segments))))
+
+
+def _slice(subjects: SearchSubjects, numbers: tuple[int, ...]) -> Slice:
+    catalogue = subjects.database.catalogue
+    n_bytes = sum(file.size for number in numbers for file in catalogue.segments[number].files.values())
+    if len(numbers) == len(catalogue.segments):
+        return Slice(numbers, subjects.n_residues, n_bytes, subjects.parameters)
+    part = subjects.database.part(numbers)
+    selection = None if subjects.selection is None else subjects.selection.among(part.subject_index)
+    n_residues, _ = subjects.counted(part, None if selection is None else selection.chosen)
+    return Slice(numbers, n_residues, n_bytes, {} if selection is None else selection.parameters)
+
+
+def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> QueryResult:
+    """The result of one query in the whole database.
+
+    Parameters
+    ----------
+    parts : sequence of QueryResult
+        The results of the same query in each slice, in any order; at least one. Those of an iterated search are of one
+        round.
+    options : SearchOptions
+        The options of the search.
+
+    Returns
+    -------
+    QueryResult
+        Its hits are ranked anew; in an iterated search, they include all subjects that the round includes. Its cost is
+        the sum of the costs of the slices.
+    """
+    subjects = [list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank"))]
+    subjects.sort(key=lambda hits: _key(hits[0]))
+    hits = [replace(hit, rank=rank) for rank, several in enumerate(subjects, 1) for hit in several]
+    top = options.top
+    if options.iterations > 1:
+        top = max(top, min(_n_included(hits, options.inclusion_evalue), MOST_INCLUDED))
+    stats = parts[0].stats
+    for part in parts[1:]:
+        stats += part.stats
+    n_passed = sum(part.n_passed for part in parts)
+    return replace(parts[0], hits=tuple(reported(hits, top, options.ties)), n_passed=n_passed, stats=stats)
+
+
+def _key(hit: Hit) -> tuple[float, int, int]:
+    """The sort key of a subject by its first alignment; without statistics, no hit has an E-value."""
+    return 0.0 if hit.evalue is None else hit.evalue, -hit.score, hit.subject_index
+
+
+def _n_included(hits: Iterable[Hit], inclusion_evalue: float) -> int:
+    return sum(hit.hsp == 1 and hit.evalue is not None and hit.evalue <= inclusion_evalue for hit in hits)

@@ -1,0 +1,76 @@
+"""Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.patience import LIMIT_SECONDS, wait_until
+
+
+class Cluster:
+    """A scheduler, whose address is in ``place``, and the workers that a test starts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.place = str(folder / "scheduler.json")
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.start_scheduler()
+
+    def start_scheduler(self) -> None:
+        """Start a scheduler, after :meth:`kill_scheduler` another one with the same file."""
+        Path(self.place).unlink(missing_ok=True)
+        self.scheduler = self._started("scheduler", "--port", "0", "--host", "127.0.0.1")
+        wait_until(self._is_listening, "the start of the scheduler")
+
+    def _is_listening(self) -> bool:
+        try:
+            return bool(json.loads(Path(self.place).read_bytes())["address"])
+        except (OSError, ValueError):
+            return False
+
+    def add_worker(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread; it need not be there when this returns."""
+        threads = ("--nthreads", "1", "--memory-limit", "0", "--no-nanny", "--local-directory", str(self.folder))
+        worker = self._started("worker", *threads, *arguments, cwd=cwd, **environment)
+        self.workers.append(worker)
+        return worker
+
+    def wait_for_workers(self) -> None:
+        """Return when all workers have joined."""
+        from distributed import Client
+
+        with Client(scheduler_file=self.place, set_as_default=False) as client:
+            client.wait_for_workers(len(self.workers), timeout=LIMIT_SECONDS)
+
+    def _started(
+        self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str
+    ) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", self.place]
+        with open(self.folder / "log", "ab") as log:
+            return subprocess.Popen(
+                [*command, "--no-dashboard", *arguments], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, env=os.environ | environment,
+            )  # fmt: skip
+
+    def end_worker(self, worker: subprocess.Popen[bytes]) -> None:
+        """Kill a worker without notice."""
+        worker.kill()
+        worker.wait()
+        self.workers.remove(worker)
+
+    def kill_scheduler(self) -> None:
+        """Kill the scheduler without notice; its workers end by themselves, but a test does not wait for that."""
+        self.scheduler.kill()
+        self.scheduler.wait()
+        for worker in list(self.workers):
+            self.end_worker(worker)
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()

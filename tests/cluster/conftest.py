@@ -1,0 +1,26 @@
+"""One cluster for the tests that leave it as it is, and one for each test that ends a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from tests.cluster.clusters import Cluster
+from tests.sliced_databases import sliced_databases
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sliced_databases(tmp_path_factory.mktemp("databases"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster without workers."""
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield started
+    started.close()

@@ -1,0 +1,49 @@
+"""The options of ``swsearch batch`` for clusters: what they refuse, and the workers that ``local:N`` starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swsearch.cli.app import main
+from tests.sliced_databases import DATA
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--cluster local:0", "--cluster local:0: give the number of workers, such as local:4"),
+        ("--slices yes", "--slices is for the workers of a cluster; name one with --cluster, or leave it out"),
+        ("--deadline 5", "--deadline is for the workers of a cluster; name one with --cluster, or leave it out"),
+        ("--cluster local:1 --plot scores.png", "--plot needs the scores of all subjects"),
+        ("--cluster local:1 --slices some", "--slices some: choose auto, yes, no"),
+        ("--cluster local:1 --slices yes", "has one slice, since a slice is a segment of a database; leave it out"),
+        ("--cluster local:2 --devices 0", "needs a GPU for each worker, and --devices names 1"),
+        ("--cluster local:1 --engine fast", "--engine 'fast': choose"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_one_line(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: str, message: str
+) -> None:
+    """Expected values: the messages; nothing is stored."""
+    database = tmp_path / "one.db"
+    assert main(["index", str(folder / "bases0.fasta"), "-o", str(database), "--quiet"]) == 0
+    store = tmp_path / "hits.sqlite"
+    line = ["batch", str(folder / "reads.fasta"), str(database), "--store", str(store), *arguments.split()]
+    assert main(line) == 1
+    error = capfd.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not store.exists()
+
+
+def test_the_plan_shows_the_slices(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Expected value: three slices, whose cells are all."""
+    line = ["batch", str(DATA / "queries.fasta"), str(folder / "proteins.db"), "--store", "unused.sqlite"]
+    assert main([*line, "--cluster", "local:2", "--slices", "yes", "--engine", "cpu", "--explain"]) == 0
+    first, *slices = capfd.readouterr().out.splitlines()
+    assert "2 workers with" in first
+    assert "each holds some of 3 slices" in first
+    assert [one.split(":")[0] for one in slices] == ["slice 1", "slice 2", "slice 3"]
+    assert sum(float(one.split(", ")[1].split("%")[0]) for one in slices) == pytest.approx(100, abs=0.2)

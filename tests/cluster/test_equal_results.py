@@ -1,0 +1,93 @@
+"""A search with the workers of a cluster gives the bytes of a search in one process.
+
+Expected values: the reports of a run in this process with the CPU engine. All tests share one cluster, to which workers
+are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import swsearch
+from swsearch.cluster import open_cluster_searcher
+from swsearch.run import run_search
+from swsearch.search.api import open_searcher
+from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.query_file import QueryFiles
+from tests.cluster.clusters import Cluster
+from tests.sliced_databases import DATA
+
+FORMATS = ("blast6", "xml", "jsonl", "parquet")
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("queries.fasta", "proteins", {"evalue": 1000, "max_hsps": 3}),
+    ("queries.fasta", "proteins", {"evalue": 1000, "top": 3, "ties": "all", "min_identity": 30}),
+    ("queries.fasta", "proteins", {"iterations": 3, "top": 5, "id_pattern": "^[a-z0-9_]*(tr|sp)", "mask": "tantan"}),
+    ("obg.sto", "proteins", {"iterations": 2}),
+    ("reads.fasta", "bases", {"top": 2, "ties": "all", "evalue": float("inf")}),
+    ("reads.fasta", "proteins", {"translate": "query", "evalue": 1000}),
+    ("queries.fasta", "bases", {"translate": "subject", "evalue": 1000, "max_hsps": 2}),
+]
+
+
+def reported(searcher: PlannedSearch, queries: Path, output: Path) -> dict[str, str]:
+    """The SHA-256 of a run's reports, by format."""
+    results = []
+    files = QueryFiles.of([queries], "auto")
+    run_search(files, searcher, report=lambda _, found: results.extend(found))
+    assert any(result.hits for result in results)
+    digests = {}
+    for form in FORMATS:
+        swsearch.write_report((searcher.run_info("test"), results), output, form)
+        digests[form] = hashlib.sha256(output.read_bytes()).hexdigest()
+    return digests
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
+    """The digests of the reports of each case, searched in this process."""
+    digests = []
+    for name, database, chosen in CASES:
+        with open_searcher(folder / f"{database}.db", SearchOptions(**chosen), engine="cpu", threads=1) as searcher:
+            digests.append(reported(searcher, query_file(folder, name), tmp_path_factory.mktemp("plain") / "report"))
+    return digests
+
+
+def query_file(folder: Path, name: str) -> Path:
+    return folder / name if (folder / name).exists() else DATA / name
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_reports_are_those_of_one_process(
+    folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int
+) -> None:
+    """Whole databases, and slices of them, for every kind of query; each worker keeps what it has opened."""
+    while len(cluster.workers) < n_workers:
+        cluster.add_worker()
+    cluster.wait_for_workers()
+    for (name, database, chosen), digests in zip(CASES, expected, strict=True):
+        path, options = folder / f"{database}.db", SearchOptions(**chosen)
+        for slices in ("no", "yes"):
+            with open_cluster_searcher(path, options, cluster.place, engine="cpu", slices=slices) as searcher:
+                assert searcher.is_sliced == (slices == "yes")
+                found = reported(searcher, query_file(folder, name), tmp_path / "report")
+                assert found == digests, (name, chosen, slices)
+
+
+def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_path: Path) -> None:
+    """A third segment that is too small to be a slice goes with the second."""
+    database = tmp_path / "two.db"
+    swsearch.build_database(folder / "proteins0.fasta", database)
+    (tmp_path / "few.fasta").write_text(">few\nMKVLAAGIVGLLLAQWERTYHHEDKN\n")
+    for addition in (folder / "proteins1.fasta", tmp_path / "few.fasta"):
+        swsearch.database.changes.add_to_database(database, [addition])
+    options = SearchOptions(evalue=1000)
+    with open_searcher(database, options, engine="cpu", threads=1) as searcher:
+        expected = reported(searcher, DATA / "queries.fasta", tmp_path / "plain")
+    with open_cluster_searcher(database, options, cluster.place, engine="cpu", slices="yes") as searcher:
+        assert [one.segments for one in searcher.slices] == [(0,), (1, 2)]
+        assert reported(searcher, DATA / "queries.fasta", tmp_path / "cluster") == expected

@@ -1,0 +1,286 @@
+"""Workers that come, go or do not answer, a scheduler or a driver that ends: no result is lost or counted twice.
+
+Expected values: the results of a search in this process. What ends is really killed, or stopped by a signal.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import swsearch
+from swsearch.cluster import ClusterSearcher, dispatcher, open_cluster_searcher
+from swsearch.errors import DatabaseError, EngineError, InputError
+from swsearch.hits.result import QueryResult
+from swsearch.search.api import open_searcher
+from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.query_file import QueryFiles
+from swsearch.sequences.record import SequenceRecord
+from tests.cluster.clusters import Cluster
+from tests.patience import wait_until
+from tests.sliced_databases import records_of
+
+OPTIONS = SearchOptions(top=2)
+N_QUERIES = 24
+SMALL_PARTS = """
+import sys
+from swsearch.cli.app import main
+from swsearch.cluster import dispatcher
+dispatcher.TASK_SECONDS = 1e-4
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command line with parts of a query or two."""
+PATCHED_WORKER = """
+import os, time
+from swsearch.search.searcher import Searcher
+
+def wait_until(path):
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+def search(self, queries, *arguments, **named):
+    if any(query.header == {header!r} for query in queries):
+        {action}
+    return plain(self, queries, *arguments, **named)
+
+plain = getattr(Searcher, "plain", Searcher.search)  # Dask may load this file twice
+Searcher.plain, Searcher.search = plain, search
+"""
+"""A worker that does something before it searches one of the queries."""
+
+
+@pytest.fixture(scope="module")
+def queries(folder: Path) -> list[SequenceRecord]:
+    """Some sequences of the database."""
+    path = folder / "queries_of_losses.fasta"
+    letters = [text for _, text in records_of(folder / "proteins1.fasta")][:N_QUERIES]
+    path.write_text("".join(f">q{number}\n{text}\n" for number, text in enumerate(letters)))
+    with open_searcher(folder / "proteins.db", engine="cpu") as searcher:
+        return read(path, searcher)
+
+
+def read(path: Path, searcher: PlannedSearch) -> list[SequenceRecord]:
+    records = QueryFiles.of([path], "auto").records(searcher.scheme, searcher.needs)
+    return [record for record in records if isinstance(record, SequenceRecord)]
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, queries: list[SequenceRecord]) -> list[object]:
+    with open_searcher(folder / "proteins.db", OPTIONS, engine="cpu", threads=1) as searcher:
+        return [essence(result) for result in searcher.search(queries)]
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster that a test may destroy, and parts so small that each has a query or two."""
+    monkeypatch.setattr(dispatcher, "TASK_SECONDS", 1e-4)
+    started = Cluster(tmp_path)
+    yield started
+    started.close()
+
+
+def essence(result: QueryResult) -> object:
+    """What the search determines: everything but times."""
+    return result.number, result.header, result.letters, result.hits, result.n_passed
+
+
+def searched(searcher: ClusterSearcher, queries: list[SequenceRecord]) -> Iterator[object]:
+    with closing(searcher.search(queries)) as results:
+        yield from map(essence, results)
+
+
+@pytest.mark.parametrize("slices", ["no", "yes"])
+def test_the_work_of_a_killed_worker_is_done_by_others(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object], slices: str
+) -> None:
+    """One of two workers is killed after the first result; the other has its parts, and its slices."""
+    first, _ = own_cluster.add_worker(), own_cluster.add_worker()
+    own_cluster.wait_for_workers()
+    said: list[str] = []
+    with open_cluster_searcher(
+        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", slices=slices, notify=said.append
+    ) as searcher:
+        results = searched(searcher, queries)
+        found = [next(results)]
+        own_cluster.end_worker(first)
+        found += results
+    assert found == expected
+    assert any("has gone" in line for line in said)
+
+
+def test_a_silent_worker_is_not_waited_for(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
+) -> None:
+    """A stopped worker keeps its connection; its parts are searched elsewhere, and its late answers change nothing."""
+    first, _ = own_cluster.add_worker(), own_cluster.add_worker()
+    own_cluster.wait_for_workers()
+    said: list[str] = []
+    with open_cluster_searcher(
+        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", deadline_seconds=0.3, notify=said.append
+    ) as searcher:
+        assert list(searched(searcher, queries[:8])) == expected[:8]  # so both have opened the database
+        results = searched(searcher, queries)
+        found = [next(results)]
+        first.send_signal(signal.SIGSTOP)
+        for result in results:
+            found.append(result)
+            if any("has not answered" in line for line in said):
+                first.send_signal(signal.SIGCONT)
+    assert found == expected
+    assert any("has not answered" in line for line in said)
+
+
+def test_a_worker_that_joins_gets_work(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
+) -> None:
+    """The first worker is killed; only one that joined after the start can have searched the rest."""
+    first = own_cluster.add_worker()
+    with open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu") as searcher:
+        results = searched(searcher, queries)
+        found = [next(results)]
+        own_cluster.end_worker(first)
+        own_cluster.add_worker()
+        found += results
+    assert found == expected
+
+
+def test_a_scheduler_that_ends_is_waited_for(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object]
+) -> None:
+    """Dask cancels everything when its scheduler ends; a new one, at another port, is found by the file."""
+    own_cluster.add_worker()
+    said: list[str] = []
+    with open_cluster_searcher(
+        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", notify=said.append
+    ) as searcher:
+        results = searched(searcher, queries)
+        found = [next(results)]
+        own_cluster.kill_scheduler()
+        own_cluster.start_scheduler()
+        own_cluster.add_worker()
+        found += results
+    assert found == expected
+    assert any("waiting for another" in line for line in said)
+
+
+def test_a_query_that_ends_its_workers_ends_the_search(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
+) -> None:
+    """A worker that dies at one query, as one with too little memory would; the message names the query."""
+    preload = tmp_path / "mortal.py"
+    preload.write_text(PATCHED_WORKER.format(header="q5", action="os._exit(1)"))
+    for _ in range(dispatcher.MAX_LOSSES + 1):
+        own_cluster.add_worker("--preload", str(preload))
+    own_cluster.wait_for_workers()
+    with (
+        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu") as searcher,
+        pytest.raises(EngineError, match=r"3 workers ended while they searched query q5; leave it out"),
+    ):
+        list(searched(searcher, queries[5:6]))
+
+
+def test_a_driver_that_is_killed_resumes(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
+) -> None:
+    """The command line; what the killed driver committed is not searched again, and the report is complete.
+
+    The worker waits with a query until the driver is dead, so the driver cannot have finished before.
+    """
+    go_on = tmp_path / "go_on"
+    preload = tmp_path / "waiting.py"
+    preload.write_text(PATCHED_WORKER.format(header="q12", action=f"wait_until({str(go_on)!r})"))
+    own_cluster.add_worker("--preload", str(preload))
+    path = folder / "queries_of_losses.fasta"
+    store, out, plain = tmp_path / "hits.sqlite", tmp_path / "hits.jsonl", tmp_path / "plain.jsonl"
+    command = [sys.executable, "-c", SMALL_PARTS, "batch", str(path), str(folder / "proteins.db"), "--quiet"]
+    command += ["--store", str(store), "--engine", "cpu", "--cluster", own_cluster.place, "--resume", "latest"]
+    command += ["--min-length", "600", "--format", "jsonl", "--out", str(out)]
+    driver = subprocess.Popen(command)
+
+    def n_stored() -> int:
+        if not store.exists():
+            return 0
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            try:
+                return int(connection.execute("SELECT count(*) FROM queries").fetchone()[0])
+            except sqlite3.OperationalError:
+                return 0
+
+    wait_until(lambda: n_stored() or driver.poll() is not None, "the first result in the store")
+    driver.kill()
+    driver.wait()
+    before = n_stored()
+    go_on.touch()
+    assert 0 < before <= 12
+    assert not out.exists()
+    again = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert f"{N_QUERIES - before} queries done, {before} w" in again.stdout
+    with open_searcher(folder / "proteins.db", SearchOptions(min_length=600), engine="cpu") as searcher:
+        swsearch.write_report((searcher.run_info(""), searcher.search(read(path, searcher))), plain, "jsonl")
+    assert out.read_bytes() == plain.read_bytes()
+
+
+def test_a_worker_with_another_program_or_database_is_refused(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
+) -> None:
+    """Each error is one line that names the worker, the difference and what to do."""
+    preload = tmp_path / "older.py"
+    preload.write_text("import swsearch\nswsearch.__version__ = '0.0.1'\n")
+    older = own_cluster.add_worker("--preload", str(preload))
+    message = r"worker tcp://.* has swsearch 0\.0\.1, and the driver has swsearch .*; install the same"
+    with (
+        pytest.raises(InputError, match=message),
+        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu"),
+    ):
+        pass
+    own_cluster.end_worker(older)
+
+    copy = tmp_path / "proteins.db"
+    shutil.copytree(folder / "proteins.db", copy)
+    own_cluster.add_worker()
+    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, engine="cpu") as searcher:
+        shutil.rmtree(copy)
+        with pytest.raises(DatabaseError, match=r"worker tcp://.*proteins\.db does not exist"):
+            list(searched(searcher, queries[:1]))
+        swsearch.build_database(folder / "proteins1.fasta", copy)
+        with pytest.raises(
+            DatabaseError, match=r"worker tcp://.* has other content \(digest .*; give the worker a copy"
+        ):
+            list(searched(searcher, queries[:1]))
+
+
+def test_a_worker_finds_its_database_elsewhere(
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], expected: list[object], tmp_path: Path
+) -> None:
+    """The driver's copy is gone when the worker opens its own; another database of that name is passed over."""
+    copy, other, local = (tmp_path / name / "proteins.db" for name in ("driver", "other", "local"))
+    for path in (copy, local):
+        shutil.copytree(folder / "proteins.db", path)
+    other.parent.mkdir()
+    swsearch.build_database(folder / "proteins1.fasta", other)
+    own_cluster.add_worker(SWSEARCH_DATABASES=f"{other.parent}:{local.parent}")
+    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, engine="cpu") as searcher:
+        shutil.rmtree(copy)
+        assert list(searched(searcher, queries[:3])) == expected[:3]
+
+
+def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Expected values: the messages."""
+    monkeypatch.setattr("swsearch.cluster.connection.FIRST_SECONDS", 0.0)
+    for place, message in (
+        ("local:none", "give the number of workers"),
+        (str(tmp_path / "missing.json"), "there is no scheduler, the file does not exist"),
+        (str(folder / "proteins0.fasta"), "there is no scheduler, the file has no address"),
+    ):
+        with pytest.raises(InputError, match=message), open_cluster_searcher(folder / "proteins.db", OPTIONS, place):
+            pass

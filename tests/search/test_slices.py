@@ -1,0 +1,194 @@
+"""Searches by slices: the merged results are, byte for byte, those of the whole database.
+
+Expected values: the reports of a search of the whole database with the same engine and options.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.protocol import Forecast, Progress, ScoreEngine
+from swsearch.errors import DatabaseError, InputError
+from swsearch.hits.result import QueryResult
+from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.query_file import QueryFiles
+from swsearch.search.search_subjects import SearchSubjects
+from swsearch.search.searcher import Searcher
+from swsearch.search.slices import merge_results, slices_of, whole
+from swsearch.sequences.record import SequenceRecord
+from tests.sliced_databases import DATA, segmented, sliced_databases
+
+FORMATS = ("blast6", "xml", "jsonl")
+
+
+class SlicedSearch(PlannedSearch):
+    """A search of each slice in this process, one after the other."""
+
+    def __init__(self, path: Path, engine: ScoreEngine, options: SearchOptions, opened: ExitStack) -> None:
+        database = opened.enter_context(PackedDatabase.open(path))
+        super().__init__(database, options, is_scored_here=False)
+        self.searchers = [
+            Searcher(opened.enter_context(PackedDatabase.open(path, one.segments)), engine, options)
+            for one in slices_of(self.search_subjects)
+        ]
+
+    @property
+    def engine_name(self) -> str:
+        return "cpu"
+
+    def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
+        return None
+
+    def explain(self, queries: Sequence[SequenceRecord]) -> list[str]:
+        return []
+
+    def search(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None = None, *, wait_until_prepared: bool = True
+    ) -> Generator[QueryResult, None, None]:
+        queries = list(queries)
+        if self.options.iterations == 1:
+            return self.search_once(queries, progress, wait_until_prepared=True)
+        in_rounds = self.in_rounds(self.search_once, most_queries=7, most_rows=10**6, n_together=2)
+        return in_rounds.search(queries, progress, wait_until_prepared=True)
+
+    def search_once(
+        self, queries: Sequence[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
+    ) -> Generator[QueryResult, None, None]:
+        found = [list(searcher.search_once(queries, progress)) for searcher in self.searchers]
+        yield from (merge_results(parts, self.options) for parts in zip(*found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sliced_databases(tmp_path_factory.mktemp("slices"))
+
+
+PROTEIN: list[dict[str, Any]] = [
+    {},
+    {"top": 3, "ties": "all", "evalue": 1000},
+    {"top": 1, "evalue": float("inf")},
+    {"top": 40, "evalue": float("inf"), "ties": "all"},
+    {"max_hsps": 3, "evalue": 1000},
+    {"top": 4, "min_identity": 35, "min_query_coverage": 30, "evalue": 1000},
+    {"top": 2, "ties": "all", "min_identity": 60, "max_hsps": 2, "evalue": 1000},
+    {"min_length": 100, "max_length": 300, "evalue": 1000},
+    {"id_pattern": "copy1", "evalue": 1000},
+    {"mask": "tantan", "evalue": 1000},
+    {"mask": "tantan", "mask_mode": "hard", "composition": "bias", "evalue": 1000},
+    {"iterations": 3, "top": 5},
+    {"iterations": 3, "max_hsps": 2, "ties": "all", "top": 3, "inclusion_evalue": 1e-5},
+    {"gap_open": 1, "gap_extend": 0, "min_score": 60, "top": 5},
+    {"dbsize": 10**9, "min_bits": 30},
+]
+BASES: list[dict[str, Any]] = [
+    {"evalue": 1000},
+    {"strand": "minus", "top": 2, "ties": "all"},
+    {"max_hsps": 4, "evalue": 1000, "min_alignment_length": 20},
+    {"top": 1, "evalue": float("inf")},
+    {"mask": "dust", "evalue": 1000},
+    {"translate": "both", "evalue": 1000, "max_hsps": 3},
+]
+CASES = [
+    *[("queries.fasta", "proteins", options) for options in PROTEIN],
+    ("obg.sto", "proteins", {"evalue": 1000}),
+    ("obg.sto", "proteins", {"iterations": 2}),
+    *[("reads.fasta", "bases", options) for options in BASES],
+    ("reads.fasta", "proteins", {"translate": "query", "evalue": 1000}),
+    ("queries.fasta", "bases", {"translate": "subject", "evalue": 1000, "min_identity": 20}),
+]
+
+
+@pytest.mark.parametrize(("queries", "database", "chosen"), CASES)
+def test_merged_slices_are_the_whole_database(
+    folder: Path, tmp_path: Path, queries: str, database: str, chosen: dict[str, Any]
+) -> None:
+    """The bytes of three formats, and the numbers that the formats leave out."""
+    options = SearchOptions(**chosen)
+    path = folder / f"{database}.db"
+    with ExitStack() as opened:
+        engine = opened.enter_context(CpuEngine(1))
+        plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+        sliced = SlicedSearch(path, engine, options, opened)
+        assert len(sliced.searchers) == (1 if "id_pattern" in chosen else 3)
+        assert sliced.run_info("") == plain.run_info("")
+        file = folder / queries if (folder / queries).exists() else DATA / queries
+        records = list(QueryFiles.of([file], "auto").records(plain.scheme, plain.needs))
+        assert all(isinstance(one, SequenceRecord) for one in records)
+        reports = {}
+        for name, searcher in (("plain", plain), ("sliced", sliced)):
+            results = list(searcher.search(records))  # type: ignore[arg-type]
+            for form in FORMATS:
+                swsearch.write_report((searcher.run_info(""), results), tmp_path / name, form)
+                reports[name, form] = (tmp_path / name).read_bytes()
+            reports[name, "numbers"] = [(one.n_passed, one.stats.cells, one.n_rounds, one.hits) for one in results]
+        assert any(hits for *_, hits in reports["plain", "numbers"])
+        for form in (*FORMATS, "numbers"):
+            assert reports["sliced", form] == reports["plain", form]
+
+
+def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: Path, tmp_path: Path) -> None:
+    """Expected value by hand: the additions of 10 sequences are no slices, and go where fewest residues are."""
+    segmented(tmp_path, "few", [(f"p{number}", "MKVLAAGIVG" * 9) for number in range(400)], [200, 170, 2, 3])
+    with PackedDatabase.open(tmp_path / "few.db") as database:
+        subjects = SearchSubjects(database, SearchOptions(), is_scored_here=False)
+        slices = slices_of(subjects)
+        assert [one.segments for one in slices] == [(0,), (1, 2, 3)]
+        assert sum(one.n_residues for one in slices) == whole(subjects).n_residues == database.n_residues
+        assert sum(one.n_bytes for one in slices) == whole(subjects).n_bytes
+
+
+def test_a_slice_needs_no_files_of_other_slices(folder: Path, tmp_path: Path) -> None:
+    """Files of the first segment are gone; the second slice is searched all the same, the whole database is refused."""
+    segmented(tmp_path, "two", [(f"p{number}", "MKVLAAGIVGLLLAQWERTY") for number in range(90)], [50, 40])
+    path = tmp_path / "two.db"
+    with PackedDatabase.open(path, [1]) as part, PackedDatabase.open(path) as database:
+        assert part.subject_index.tolist() == list(range(50, database.n_subjects))
+        assert [part.header(number) for number in (50, 60)] == [database.header(number) for number in (50, 60)]
+        (path / database.catalogue.segments[0].name / "residues.bin").unlink()
+    with pytest.raises(DatabaseError, match="residues"):
+        PackedDatabase.open(path)
+    with PackedDatabase.open(path, [1]) as part:
+        again = pickle.loads(pickle.dumps(part))
+        assert again.subject_index.tolist() == part.subject_index.tolist()
+        again.close()
+
+
+def test_a_filter_is_applied_to_the_subjects_of_a_slice(folder: Path) -> None:
+    """Expected value: the selection of the whole database, among the subjects of the slice."""
+    options = SearchOptions(id_pattern="copy", min_length=60)
+    with ExitStack() as opened:
+        engine = opened.enter_context(CpuEngine(1))
+        database = opened.enter_context(PackedDatabase.open(folder / "proteins.db"))
+        selection = Searcher(database, engine, options).search_subjects.selection
+        assert selection is not None
+        part = opened.enter_context(PackedDatabase.open(folder / "proteins.db", [2]))
+        of_slice = Searcher(part, engine, options).search_subjects
+        assert of_slice.parameters == selection.among(part.subject_index).parameters
+        assert 0 < of_slice.n_subjects < selection.n_subjects
+        first = opened.enter_context(PackedDatabase.open(folder / "proteins.db", [0]))
+        with pytest.raises(InputError, match="no subject"):
+            Searcher(first, engine, options)
+
+
+def test_subjects_that_are_only_counted_are_as_many_as_those_that_are_scored(folder: Path) -> None:
+    """The residues of all frames, without a translation; expected value: those of the translated partitions."""
+    for chosen in ({}, {"min_length": 500}, {"translate": "both", "max_length": 650}):
+        options = SearchOptions(**chosen)
+        with PackedDatabase.open(folder / "bases.db") as database, CpuEngine(1) as engine, ExitStack() as opened:
+            scored = Searcher(database, engine, options).search_subjects
+            counted = SlicedSearch(folder / "bases.db", engine, options, opened).search_subjects
+            numbers = [(one.n_residues, one.n_rows, one.n_subjects) for one in (scored, counted)]
+            assert numbers[0] == numbers[1]
+            assert np.array_equal(scored.distinct_lengths, counted.distinct_lengths)
+            assert counted.partitions == []

@@ -1,0 +1,53 @@
+"""Databases of three slices, for tests of searches by slices and of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import dnaio
+import numpy as np
+
+from swsearch.database.builder import build_database
+from swsearch.database.changes import add_to_database, remove_from_database
+from tests.support import random_dna
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def sliced_databases(folder: Path) -> Path:
+    """Databases of three slices, each with copies of the same sequences, whose hits are equal but for their order."""
+    records = list(islice(records_of(DATA / "proteins.fasta.gz"), 900))
+    segmented(folder, "proteins", records, [500, 200, 200])
+    rng = np.random.default_rng(5)
+    phage = next(records_of(DATA / "lambda_phage.fasta"))[1]
+    bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 48_000, 600)]
+    bases += [(f"random{number}", "".join("ACGT"[base] for base in random_dna(rng, 300))) for number in range(40)]
+    segmented(folder, "bases", bases, [60, 40, 20])
+    reads = ["".join(phage[start : start + 240]) for start in range(500, 40_000, 6_000)]
+    (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
+    return folder
+
+
+def records_of(path: Path) -> Iterator[tuple[str, str]]:
+    """Headers and letters of a FASTA file."""
+    with dnaio.open(path) as records:
+        yield from ((one.name, one.sequence) for one in records)
+
+
+def segmented(folder: Path, name: str, records: list[tuple[str, str]], sizes: list[int]) -> None:
+    """A database of one segment per size; the first ten sequences are also in every other segment."""
+    first = 0
+    for number, size in enumerate(sizes):
+        part = records[first : first + size]
+        first += size
+        if number:
+            part = part + [(f"copy{number}_{header}", letters) for header, letters in records[:10]]
+        file = folder / f"{name}{number}.fasta"
+        file.write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
+        if number:
+            add_to_database(folder / f"{name}.db", [file])
+        else:
+            build_database(file, folder / f"{name}.db")
+    remove_from_database(folder / f"{name}.db", [records[sizes[0] + 3][0].split()[0]])
