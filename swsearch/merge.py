@@ -69,23 +69,26 @@ class MergeReport:
     is_exact: bool
 
 
-def choose_runs(stores: Sequence[HitStore], notify: Callable[[str], None]) -> list[Source]:
+def choose_runs(stores: Sequence[HitStore | Source], notify: Callable[[str], None]) -> list[Source]:
     """The runs that are shares of one batch, from one or several stores.
 
-    The batch is that of the newest run in the first store that is a share, or else that of its newest run. From each
-    store, all runs that are shares of the batch are chosen or, if there are none, its newest share or run. Shares of
-    one batch have the same search, queries and number of shares. If there are several runs of one share, of which
-    exactly one is finished, the unfinished ones are left out; ``notify`` is called with a message about each run that
-    is left out.
+    The batch is that of the first run that is named by a :class:`Source`, or else that of the newest run in the first
+    store that is a share, or else that of its newest run. A named run is always chosen. From each store, all runs that
+    are shares of the batch are chosen or, if there are none, its newest share or run. Shares of one batch have the same
+    search, queries and number of shares. If there are several runs of one share, of which exactly one is finished, the
+    unfinished ones are left out; ``notify`` is called with a message about each run that is left out.
 
     Raises
     ------
     StoreError
         A store has no runs.
     """
-    chosen: list[Source] = []
-    first: StoredRun | None = None
+    named = [source for source in stores if isinstance(source, Source)]
+    chosen = [*named]
+    first = named[0].run if named else None
     for store in stores:
+        if isinstance(store, Source):
+            continue
         newest = _newest_share(store)
         first = first or newest
         batch = [run for run in store.runs() if _same_batch(first, run)] or [newest]
@@ -271,7 +274,8 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
             raise StoreError(f"{problem}: these are not shares of one batch; {ADVICE}")
         if source.shard in there:
             problem = f"share {source.shard} is there twice, as {there[source.shard]} and as {source}"
-            raise StoreError(f"{problem}; leave one out, or delete it with `swsearch runs delete`")
+            one = f"name the run to take, as {source.store.name}#{source.run.id}"
+            raise StoreError(f"{problem}; leave one out, or {one}")
         there[source.shard] = source
     missing = _missing_shares(sources)
     if missing:

@@ -172,7 +172,13 @@ Resume = Annotated[
     str | None,
     typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits."),
 ]
-Shard = Annotated[str, typer.Option(help="Search one share of the queries: i/n, i from 1 to n.")]
+Shard = Annotated[
+    str,
+    typer.Option(
+        help="Search one share of the queries: i/n, i from 1 to n; auto in a job array, or auto/n where tasks are "
+        "numbered from 1 to n. {shard} in the name of an output becomes 3-of-8 or so.",
+    ),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -258,6 +264,16 @@ KeptStore = Annotated[
         help="SQLite file or database URL that keeps the hits.",
         rich_help_panel=OUTPUT,
         callback=kept_store,
+    ),
+]
+StageStore = Annotated[
+    str,
+    typer.Option(
+        "--stage-store",
+        metavar="[auto|always|never]",
+        help="Write the store on this machine and publish it as whole files: auto where it is on a network file "
+        "system.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]

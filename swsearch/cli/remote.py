@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HERE_ALONE: Final = (
     "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
     "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
-    "in_pssm", "save_pssm",
+    "in_pssm", "save_pssm", "stage_store",
     *(field.name for field in fields(RowArguments)),
 )  # fmt: skip
 """Options that have a meaning on this machine alone."""

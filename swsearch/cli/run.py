@@ -6,10 +6,12 @@ the two commands after a run differ, and are in their own modules.
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -21,7 +23,7 @@ from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.hits.share import AskedQueries
+    from swsearch.hits.share import AskedQueries, Shard
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, WriteReport
     from swsearch.search.query_file import QueryFiles
@@ -53,6 +55,10 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     """
     if len(files) < (1 if run.in_pssm else 2):
         raise typer.BadParameter("give at least one query file and the database")
+    from swsearch.hits.job_arrays import asked_shard
+
+    shard = asked_shard(run.shard, os.environ)
+    search, run = _named_by_share(search, run, shard)
     *paths, database = files
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
@@ -62,12 +68,10 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
 
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
-    from swsearch.hits.share import Shard
     from swsearch.run import run_search, survey
     from swsearch.search.query_file import QueryFiles
     from swsearch.search.searcher import Searcher
 
-    shard = Shard.parse(run.shard)
     report = _report_format(run)
     if run.plot is not None:
         from swsearch.plots import check_plot
@@ -123,7 +127,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
                 queries,
                 searcher,
                 command=shlex.join(["swsearch", *sys.argv[1:]]),
-                store=_store_opener(search.store, stack, stores),
+                store=_store_opener(search.store, run.stage_store, stack, stores),
                 resume=run.resume,
                 shard=shard,
                 asked=found.asked,
@@ -148,6 +152,19 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
         _say_what_is_kept(opened, found.asked)
         raise
     return outcome
+
+
+def _named_by_share(search: SearchArguments, run: RunArguments, shard: Shard) -> tuple[SearchArguments, RunArguments]:
+    """The options with the share in place of ``{shard}`` in the names of all outputs."""
+
+    def named(path: Path | None) -> Path | None:
+        return None if path is None else Path(shard.named(str(path)))
+
+    search = replace(search, store=shard.named(search.store))
+    run = replace(
+        run, out=named(run.out), plot=named(run.plot), save_pssm=named(run.save_pssm), events=named(run.events)
+    )
+    return search, run
 
 
 def _about_residues(paths: list[str]) -> int:
@@ -236,7 +253,7 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
     return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
 
 
-def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
+def _store_opener(store: str, stage: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
     The store is opened late because the import of SQLAlchemy takes a third of a second, during which a GPU can work.
@@ -245,9 +262,9 @@ def _store_opener(store: str, stack: ExitStack, opened: list[HitStore]) -> Calla
         return None
 
     def open_store() -> HitStore:
-        from swsearch.store.repository import HitStore
+        from swsearch.store.staging import open_store
 
-        opened.append(stack.enter_context(HitStore(store, create=True)))
+        opened.append(stack.enter_context(open_store(store, create=True, stage=stage)))
         return opened[0]
 
     return open_store

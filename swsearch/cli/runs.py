@@ -118,11 +118,18 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
 
 @app.command(short_help="Put shards of one batch together into one run.")
 def merge(
-    shards: Annotated[list[str], typer.Argument(metavar="STORE…", help="Stores with the shards, or one with all.")],
+    shards: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="STORE…",
+            help="Stores with the shards, or one with all. {shard} in a name stands for all shards; STORE#3 is run 3.",
+        ),
+    ],
     store: options.KeptStore = options.DEFAULT_STORE,
     partial: Annotated[
         bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
     ] = False,
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Put the shards of one batch together into one run.
 
@@ -132,18 +139,26 @@ def merge(
 
     Example: swsearch runs merge shard1.sqlite shard2.sqlite --store hits.sqlite
 
+    Example: swsearch runs merge 'hits-{shard}.sqlite' --store hits.sqlite
+
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
-    from swsearch.merge import choose_runs, plan_merge, shares_named
+    from swsearch.cli.share_stores import named_runs, stores_of
+    from swsearch.merge import Source, choose_runs, plan_merge, shares_named
     from swsearch.store.repository import HitStore
+    from swsearch.store.staging import open_store
 
     refuse_collisions({}, store=store)
     with ExitStack() as stack:
-        sources = choose_runs([stack.enter_context(HitStore(name)) for name in shards], say)
+        given: list[HitStore | Source] = []
+        for name, runs in (named_runs(name) for pattern in shards for name in stores_of(pattern)):
+            opened = stack.enter_context(HitStore(name))
+            given += [opened] if runs is None else [Source(opened, opened.run(runs))]
+        sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
-        target = stack.enter_context(HitStore(store, create=True))
+        target = stack.enter_context(open_store(store, create=True, stage=stage_store))
         merged = plan.carry_out(target, shlex.join(["swsearch", *sys.argv[1:]]))
     if merged.missing:
         which = f"; {shares_named(merged.missing_shares)} not there" if merged.missing_shares else ""
@@ -161,6 +176,7 @@ def export(
     run: Run,
     out: Annotated[str, typer.Option("--out", help="Store to write the run to.")],
     store: options.KeptStore = options.DEFAULT_STORE,
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Copy one run into a store of its own, to hand on or to archive.
 
@@ -169,13 +185,14 @@ def export(
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.merge import Source, copy_run
     from swsearch.store.repository import HitStore
+    from swsearch.store.staging import open_store
 
     refuse_collisions({}, store=out, store_option="--out", stores=[store])
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
     with HitStore(store) as source:
         stored = find_run(source, run)
-        with HitStore(out, create=True) as target:
+        with open_store(out, create=True, stage=stage_store) as target:
             copied = copy_run(target, Source(source, stored))
     print(f"run {stored.id} of {source.name} is run {copied} of {target.name}")
 
@@ -187,6 +204,7 @@ def delete(
     force: Annotated[
         bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
     ] = False,
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Delete a run with its queries and hits.
 
@@ -194,9 +212,9 @@ def delete(
 
     Example: swsearch runs delete 3
     """
-    from swsearch.store.repository import HitStore
+    from swsearch.store.staging import open_store
 
-    with HitStore(store) as opened:
+    with open_store(store, stage=stage_store) as opened:
         run_id = opened.delete_run(run, force=force)
     print(f"run {run_id} deleted")
 

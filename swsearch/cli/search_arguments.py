@@ -175,6 +175,7 @@ class RunArguments(RowArguments):
     save_pssm: options.SavePssm = None
     events: options.Events = None
     explain: options.Explain = False
+    stage_store: options.StageStore = "auto"
 
     @property
     def place(self) -> str | None:

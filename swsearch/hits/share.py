@@ -15,6 +15,8 @@ from swsearch.errors import InputError
 
 MAX_SHARES: Final = 999_999_999
 """Largest number of shares. It is larger than any job array, and within the integer range of every SQL database."""
+PLACEHOLDER: Final = "{shard}"
+"""The text in a file's name that stands for the share."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,25 @@ class Shard:
         index, slash, count = text.partition("/")
         if slash and _is_number(index) and _is_number(count) and 1 <= int(index) <= int(count):
             return Shard(int(index), int(count))
-        raise InputError(f"--shard {text[:40]!r}: give i/n with 1 <= i <= n <= {MAX_SHARES:,}, such as 2/8")
+        forms = f"give i/n with 1 <= i <= n <= {MAX_SHARES:,}, such as 2/8, or auto in a job array"
+        raise InputError(f"--shard {text[:40]!r}: {forms}")
+
+    @property
+    def label(self) -> str:
+        """The share as part of a file's name, with leading zeros so that names sort by share.
+
+        >>> Shard(3, 8).label, Shard(3, 10).label
+        ('3-of-8', '03-of-10')
+        """
+        return f"{self.index:0{len(str(self.count))}}-of-{self.count}"
+
+    def named(self, name: str) -> str:
+        """A name of a file with :attr:`label` in place of :data:`PLACEHOLDER`.
+
+        >>> Shard(3, 8).named("hits-{shard}.sqlite")
+        'hits-3-of-8.sqlite'
+        """
+        return name.replace(PLACEHOLDER, self.label)
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

@@ -37,6 +37,8 @@ def open_run(
 ) -> tuple[int, bool]:
     """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
+    With ``latest``, a share that has a finished run continues this run, in which nothing is missing.
+
     ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
     raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
     """
@@ -65,6 +67,11 @@ def open_run(
             return False
         return True
 
+    if resume == "latest" and shard.count > 1 and asked.digest is not None:
+        # A job array that is submitted again, or a task that is queued again after its end, has nothing left to do.
+        # Without this, it would store its share a second time, and `runs merge` would refuse both.
+        done = [run.id for run in store.runs() if run.state == "finished" and run.asked == asked and not obstacle(run)]
+        resume = str(done[-1]) if done else resume
     while resume == "latest":
         unfinished = [
             run

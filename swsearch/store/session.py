@@ -314,7 +314,7 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
     SchemaOutdated
         The store has another schema.
     """
-    _check_file(engine.url, create=create)
+    check_file(engine.url, create=create)
     with reading(engine) as connection:
         found = revision_of(connection)
         foreign = found is None and engine.dialect.name == "sqlite" and bool(inspect(connection).get_table_names())
@@ -329,7 +329,7 @@ def create_or_check(engine: Engine, *, create: bool) -> None:
         raise _outdated(engine.url, found)
 
 
-def _check_file(url: URL, *, create: bool) -> None:
+def check_file(url: URL, *, create: bool) -> None:
     """Refuse a missing file if the store is only read, and a folder.
 
     SQLite itself refuses a file of another kind. The file is not opened here, since closing it would release all locks
@@ -430,7 +430,7 @@ def upgrade(target: str | os.PathLike[str]) -> tuple[str, str]:
         A newer program wrote it.
     """
     url = store_url(target)
-    _check_file(url, create=False)
+    check_file(url, create=False)
     engine = make_engine(url)
     try:
         with writing(engine) as connection:

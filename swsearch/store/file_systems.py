@@ -1,0 +1,62 @@
+"""Which file systems are shared by several machines, so that SQLite must not write to them in WAL mode.
+
+WAL mode keeps an index of the log in memory that all users of the file map. Machines that share a file do not share
+this memory, and the locks of network file systems may be missing (Lustre without ``flock``, NFS with ``nolock``).
+:func:`is_shared` takes a path and reads the mounts of this process from ``/proc/self/mountinfo``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+SHARED: Final = frozenset(
+    {
+        "9p", "afs", "beegfs", "ceph", "cifs", "coda", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
+        "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
+        "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.cephfs", "fuse.cvmfs", "fuse.davfs", "fuse.dfuse",
+        "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys", "fuse.hdfs", "fuse.juicefs", "fuse.mfs", "fuse.mount-s3",
+        "fuse.mountpoint-s3", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
+    }
+)  # fmt: skip
+"""Types of file systems, as the kernel names them."""
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+
+
+def is_shared(path: Path) -> bool:
+    """Whether the folder of a file, which need not exist, is on a file system of :data:`SHARED`; False if unknown."""
+    try:
+        mounts = _MOUNTS.read_text("utf-8", "surrogateescape")
+    except OSError:  # not Linux
+        return False
+    return file_system(os.path.realpath(path.parent), mounts) in SHARED
+
+
+def file_system(path: str, mounts: str) -> str | None:
+    r"""The type of the file system on which ``path`` is; None if no mount has it.
+
+    Parameters
+    ----------
+    path : str
+        An absolute path without links.
+    mounts : str
+        The text of ``/proc/self/mountinfo``. If several mounts have the same place, the last one hides the others.
+
+    >>> mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:35 / /home rw shared:1 - nfs4 server:/home rw\n"
+    >>> file_system("/home/me", mounts), file_system("/homeless", mounts)
+    ('nfs4', 'ext4')
+    """
+    found: str | None = None
+    longest = -1
+    for line in mounts.splitlines():
+        place, _, source = line.partition(" - ")
+        fields, types = place.split(" "), source.split(" ")
+        if len(fields) < 5 or not types[0]:
+            continue
+        folder = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), fields[4]).rstrip("/")
+        if (path == folder or path.startswith(f"{folder}/")) and len(folder) >= longest:
+            found, longest = types[0], len(folder)
+    return found

@@ -1,0 +1,342 @@
+"""Stores on file systems that several machines share: written on this machine, and published there as whole files.
+
+SQLite in WAL mode must not write to a network file system (:mod:`swsearch.store.file_systems`). A
+:class:`StagedStore` therefore works on a copy in a folder of this machine, and publishes its state: when the first
+change is committed, at intervals while more follow, and when it is closed. To *publish* is to write a consistent copy
+to a temporary file beside the target, synchronize it, and rename it, so that the target is always a complete store.
+
+**What survives a kill.** On the same machine, everything that was committed: the folder remains, and the next process
+that opens the store continues in it. On another machine, everything that was published: the target has the runs of the
+process as ``interrupted``, so that ``--resume latest`` continues them there. What was committed after that is searched
+again, with the same results.
+
+**One writer.** The folder is locked (``flock``), so a second process of this machine is refused. Processes of other
+machines are detected when a state is published: every published file has a random number (SQLite's ``user_version``),
+and the target must still be the file that this process has read or published last. Otherwise nothing is replaced, and
+the error names the file with this process's results.
+
+:func:`open_store` decides whether a store is staged.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection
+
+from swsearch.errors import InputError, StoreError
+from swsearch.store.file_systems import is_shared
+from swsearch.store.models import INTERRUPTED, RUNNING
+from swsearch.store.repository import HitStore
+from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated
+from swsearch.store.workers import Worker
+
+CHOICES: Final = ("auto", "always", "never")
+"""Values of ``--stage-store``."""
+PUBLISH_SECONDS: Final = 30.0
+"""Shortest time between two publications, in seconds."""
+MAX_SHARE_OF_TIME: Final = 0.05
+"""Largest part of the time that publications take; a store of many gigabytes is published less often."""
+
+_HEADER_BYTES: Final = 100
+"""Size of the header of an SQLite file, which has the number of its last change and ``user_version``."""
+_LOCK: Final = "lock"
+_BASES: Final = "bases"
+"""Files in the folder of the copy: the lock, and the identities of the target from which the copy continues."""
+_NEW: Final = "no file"
+"""The identity of a target that does not exist."""
+
+
+def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto") -> HitStore:
+    """Open a store to write to it; close it, or use it as a context manager.
+
+    Parameters
+    ----------
+    target : str or path
+        A file, or a URL (:mod:`swsearch.store.session`).
+    create : bool
+        Create the store if there is none; otherwise a missing store is an error.
+    stage : str
+        ``auto`` to stage a file that is on a network file system, ``always`` to stage every file, ``never`` to write
+        to the file itself.
+
+    Raises
+    ------
+    InputError
+        ``stage`` has another value, or is ``always`` for a store that is not a file.
+    StoreError
+        The store cannot be opened, or another process of this machine writes to the same staged store.
+    """
+    if stage not in CHOICES:
+        raise InputError(f"--stage-store {stage!r}: choose {', '.join(CHOICES[:-1])} or {CHOICES[-1]}")
+    url = store_url(target)
+    is_file = url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
+    if stage == "always" and not is_file:
+        raise InputError(f"--stage-store always: {display_name(url)} is no file; leave the option out")
+    if stage == "always" or (stage == "auto" and is_file and is_shared(Path(os.path.realpath(str(url.database))))):
+        return StagedStore(target, create=create)
+    return HitStore(target, create=create)
+
+
+class StagedStore(HitStore):
+    """A store that is written on this machine and published to its file; see the module's description.
+
+    Parameters
+    ----------
+    target : str or path
+        A file, or a URL of SQLite. Links are followed.
+    create : bool
+        Create the store if there is none; otherwise a missing store is an error.
+    busy_seconds : float
+        As for :class:`HitStore`.
+    publish_seconds : float
+        Shortest time between two publications, in seconds.
+
+    Raises
+    ------
+    StoreError
+        The store cannot be opened or read; another process of this machine has it open; or SQLite's side files show
+        that a process writes to the file itself.
+    """
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        publish_seconds: float = PUBLISH_SECONDS,
+    ) -> None:
+        url = store_url(target)
+        check_file(url, create=create)
+        shown = display_name(url)
+        self._target = Path(os.path.realpath(str(url.database)))
+        self._folder = _own_folder(self._target)
+        self._lock = _locked(self._folder, shown)
+        self._local = self._folder / "store.sqlite"
+        self._is_open = True
+        self._has_changed = False
+        self._is_replaced = False
+        self._publish_seconds = publish_seconds
+        self._next_publication = 0.0
+        self._publishing = threading.Lock()
+        try:
+            with _naming(shown):
+                self._take_over(shown)
+            try:
+                super().__init__(self._local, create=True, busy_seconds=busy_seconds)
+            except StoreError as error:  # its message names the copy
+                raise StoreError(str(error).replace(str(self._local), shown)) from error
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self.name = shown
+
+    def close(self) -> None:
+        """Publish the last changes and remove the copy; further calls have no effect.
+
+        Raises
+        ------
+        StoreError
+            The target cannot be written, or another process has replaced it; the copy then remains, and the next
+            process of this machine that opens the store continues in it, or the message names it.
+        """
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            if self._has_changed:
+                self.publish()
+            super().close()
+            for file in self._folder.iterdir():
+                if file.name != _LOCK:
+                    file.unlink()
+        finally:
+            super().close()
+            os.close(self._lock)
+
+    def publish(self) -> None:
+        """Publish the current state.
+
+        Raises
+        ------
+        StoreError
+            The target cannot be written, or another process has replaced it.
+        """
+        with self._publishing, _naming(self.name):
+            if self._is_replaced:
+                return  # the error was raised, and the results up to then are kept
+            began = time.monotonic()
+            whole = self._folder / "published.sqlite"
+            _copy_of(self._local, whole)
+            if _identity(self._target) not in self._bases():
+                raise self._replaced(whole)
+            new = _identity(whole)
+            self._note_bases(*self._bases(), new)  # a kill before the next line leaves both possible
+            _replace(self._target, whole)
+            self._note_bases(new)
+            whole.unlink()
+            self._has_changed = False
+            took = time.monotonic() - began
+            self._next_publication = time.monotonic() + max(self._publish_seconds, took / MAX_SHARE_OF_TIME)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with super()._writing() as connection:
+            yield connection
+        if self._whole is None:
+            self._has_changed = True
+            if time.monotonic() >= self._next_publication:
+                self.publish()
+
+    # --- the copy and the file from which it was made ---
+
+    def _take_over(self, shown: str) -> None:
+        """Bring the copy to the state of the target, or keep a copy with later changes that a kill has left."""
+        for end in ("-wal", "-journal"):
+            beside = Path(f"{self._target}{end}")
+            if beside.exists() and beside.stat().st_size:
+                problem = f"{shown}{end} shows that a process writes to the store itself, or was killed"
+                advice = (
+                    f"wait for its end; if it has ended, `swsearch runs list --store {shown}` puts the store in order"
+                )
+                raise StoreError(f"{problem}; {advice}")
+        is_left = self._local.exists() and (self._folder / _BASES).exists()
+        if is_left and _identity(self._target) in self._bases():
+            return
+        for file in self._folder.iterdir():
+            if file.name != _LOCK:
+                file.unlink()
+        base = _identity(self._target)
+        if base != _NEW:
+            shutil.copyfile(self._target, self._local)
+            if base != _identity(self._target):
+                raise StoreError(f"{shown} was replaced while it was read; run the command again")
+            with closing(sqlite3.connect(self._local)) as local, translated(store_url(self._target)):
+                local.execute("PRAGMA journal_mode = WAL")
+        self._note_bases(base)
+
+    def _bases(self) -> list[str]:
+        """The identities of the target with which the copy may replace it."""
+        return (self._folder / _BASES).read_text().splitlines()
+
+    def _note_bases(self, *identities: str) -> None:
+        unfinished = self._folder / f"{_BASES}.unfinished"
+        unfinished.write_text("".join(f"{identity}\n" for identity in identities))
+        unfinished.replace(self._folder / _BASES)
+
+    def _replaced(self, whole: Path) -> StoreError:
+        """The error if another process has replaced the target; the results are kept under another name."""
+        kept = Path(tempfile.mkdtemp(prefix="swsearch-unpublished-", dir=self._folder.parent)) / self._target.name
+        shutil.copyfile(whole, kept)
+        self._is_replaced = True
+        problem = f"{self.name} was deleted or replaced by another process, which this one must not overwrite"
+        advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
+        return StoreError(f"{problem}; what this process found is in {kept}; {advice}")
+
+
+def _own_folder(target: Path) -> Path:
+    """A folder of this user on this machine for the copy of ``target``; the same for every process."""
+    places = filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp"))
+    place = next((Path(place) for place in places if os.path.isdir(place) and not is_shared(Path(place, "file"))), None)
+    if place is None:
+        raise StoreError(f"{target}: no folder for temporary files is on a disk of this machine; set TMPDIR to one")
+    digest = hashlib.sha256(os.fsencode(target)).hexdigest()[:24]
+    folder = place / f"swsearch-{os.getuid()}-{digest}"
+    try:
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}; set TMPDIR to a folder that can be written to") from error
+    if found.st_uid != os.getuid() or not folder.is_dir() or folder.is_symlink():
+        raise StoreError(f"{folder} belongs to another user; set TMPDIR to another folder")
+    return folder
+
+
+def _locked(folder: Path, shown: str) -> int:
+    """The descriptor of a folder's locked file."""
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
+        os.close(lock)
+        problem = f"{shown} is being written by {holder}; a store on a network file system has one writer"
+        advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
+        raise StoreError(f"{problem}; {advice}") from error
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(Worker.this()).encode(), 0)
+    return lock
+
+
+def _identity(path: Path) -> str:
+    """What distinguishes the content of a store's file from its earlier states.
+
+    The file is opened, since a network file system compares with its server only then.
+    """
+    try:
+        with path.open("rb") as file:
+            return f"{os.fstat(file.fileno()).st_size} {hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()}"
+    except FileNotFoundError:
+        return _NEW
+
+
+def _copy_of(local: Path, copy: Path) -> None:
+    """Write a store's committed state to a single file, in which the runs of this process are interrupted."""
+    copy.unlink(missing_ok=True)
+    worker = Worker.this()
+    with closing(sqlite3.connect(local)) as source, closing(sqlite3.connect(copy, isolation_level=None)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+        target.execute("PRAGMA synchronous = OFF")  # the file is synchronized where it is published
+        of_this = "state = ? AND host = ? AND process = ?"
+        target.execute(
+            f"UPDATE runs SET state = ? WHERE {of_this}", (INTERRUPTED, RUNNING, worker.host, worker.process)
+        )
+        target.execute(f"PRAGMA user_version = {secrets.randbelow(2**31 - 1) + 1}")
+
+
+def _replace(target: Path, whole: Path) -> None:
+    """Replace ``target`` by a copy of ``whole``, in one step and durably."""
+    unfinished = target.with_name(f".{target.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}.unfinished")
+    try:
+        with whole.open("rb") as source, unfinished.open("xb") as file:
+            with suppress(OSError):
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o777)
+            shutil.copyfileobj(source, file, 1 << 20)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _naming(shown: str) -> Iterator[None]:
+    """Convert errors of the operating system, and of SQLite, to one line that names the store."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{shown} cannot be published: {error.strerror or error} ({error.filename or 'copy'})"
+        raise StoreError(f"{problem}; what was stored is kept, run the command again on this machine") from error
+    except sqlite3.Error as error:
+        raise StoreError(f"{shown}: {error}") from error

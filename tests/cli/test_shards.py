@@ -1,0 +1,157 @@
+"""Shares in job arrays: names of their stores, tasks that run again, and what `runs merge` takes. Expected values: by
+hand, or the same batch without shares."""
+
+import shutil
+import signal
+
+import pytest
+
+from swsearch.store.repository import HitStore
+from tests.cli.conftest import DATA
+from tests.cli.test_batch import report
+
+QUERIES = DATA / "queries.fasta"
+
+
+def in_array(monkeypatch, task, last=3):
+    """The environment of a task of a Slurm array."""
+    for name, value in (("ID", task), ("MIN", 1), ("MAX", last), ("STEP", 1), ("COUNT", last)):
+        monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", str(value))
+
+
+@pytest.fixture
+def shares(swsearch, monkeypatch, few_proteins_db):
+    """Three tasks of an array, each with a store of its own: the arguments with which they were started."""
+    arguments = ["batch", QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite"]
+    for task in (1, 2, 3):
+        in_array(monkeypatch, task)
+        outcome = swsearch(*arguments, "--resume", "latest")
+        assert outcome.out == f"run 1 in h-{task}-of-3.sqlite: {3 if task == 1 else 2} queries done, 0 failed\n"
+    return arguments
+
+
+def test_the_tasks_of_an_array_name_their_stores_and_are_merged_by_that_name(swsearch, few_proteins_db, shares):
+    """Source: the batch without shares."""
+    merged = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
+    assert (merged.out, merged.err) == ("run 1 in all.sqlite: 7 queries of 3 shards\n", "")
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
+    assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
+
+
+def test_a_query_takes_its_share_and_names_every_output_by_it(swsearch, monkeypatch, tmp_path, few_proteins_db):
+    in_array(monkeypatch, 2)
+    outputs = ["--store", "s-{shard}.sqlite", "--out", "o-{shard}.tsv", "--events", "e-{shard}.jsonl"]
+    outcome = swsearch("query", QUERIES, few_proteins_db, "--shard", "auto", "--format", "blast6", *outputs)
+    assert outcome.code == 0, outcome.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "e-2-of-3.jsonl", "o-2-of-3.tsv", "s-2-of-3.sqlite",
+    ]  # fmt: skip
+    found = {line.split("\t")[0] for line in (tmp_path / "o-2-of-3.tsv").read_text().splitlines()}
+    headers = [line[1:].split()[0] for line in QUERIES.read_text().splitlines() if line.startswith(">")]
+    assert found <= {headers[1], headers[4]}
+
+
+def test_a_task_that_has_ended_has_nothing_to_do_when_it_runs_again(swsearch, monkeypatch, shares):
+    """As if the whole array were submitted again because one task had failed; a second run could not be merged."""
+    in_array(monkeypatch, 2)
+    again = swsearch(*shares, "--resume", "latest")
+    assert again.out == "run 1 in h-2-of-3.sqlite: 0 queries done, 2 were there before, 0 failed\n"
+    assert swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite").code == 0
+
+
+def test_a_task_that_runs_again_in_other_files_begins_anew(swsearch, monkeypatch, tmp_path, few_proteins_db, shares):
+    """By hand: the first query is left out, so the share has other queries than the finished run."""
+    (tmp_path / "fewer.fasta").write_text(">" + ">".join(QUERIES.read_text().split(">")[2:]))
+    in_array(monkeypatch, 2)
+    other = swsearch("batch", "fewer.fasta", few_proteins_db, *shares[3:], "--resume", "latest")
+    assert other.out == "run 2 in h-2-of-3.sqlite: 2 queries done, 0 failed\n"
+
+
+def test_a_share_of_no_queries_is_merged_too(swsearch, few_proteins_db):
+    """Source: the batch without shares; it has 7 queries, so shares 8/9 and 9/9 are empty."""
+    for index in range(1, 10):
+        outcome = swsearch("batch", QUERIES, few_proteins_db, "--shard", f"{index}/9", "--store", "s-{shard}.sqlite")
+        n_done = "1 query" if index < 8 else "0 queries"
+        assert outcome.out == f"run 1 in s-{index}-of-9.sqlite: {n_done} done, 0 failed\n"
+    refused = swsearch("runs", "merge", *(f"s-{index}-of-9.sqlite" for index in range(1, 9)), "--store", "all.sqlite")
+    assert "share 9/9 is missing, 0 of 7 queries" in refused.error
+    assert swsearch("runs", "merge", "s-{shard}.sqlite", "--store", "all.sqlite").code == 0
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
+    assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
+
+
+def test_a_name_for_all_shares_stands_for_the_stores_that_are_there(swsearch, tmp_path, few_proteins_db, shares):
+    (tmp_path / "h-3-of-3.sqlite").rename(tmp_path / "away")
+    missing = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
+    assert "share 3/3 is missing, 2 of 7 queries; name the store that has it" in missing.error
+    (tmp_path / "away").rename(tmp_path / "h-3-of-3.sqlite")
+    shutil.copy(tmp_path / "h-1-of-3.sqlite", tmp_path / "h-01-of-10.sqlite")
+    several = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
+    assert "there are stores of 3 and 10 shares; name those of one batch, such as h-*-of-10.sqlite" in several.error
+    nothing = swsearch("runs", "merge", "x-{shard}.sqlite", "--store", "all.sqlite")
+    assert "x-{shard}.sqlite: there is no such store of any share" in nothing.error
+    assert not (tmp_path / "all.sqlite").exists()
+
+
+def test_a_run_is_chosen_by_its_number(swsearch, few_proteins_db, shares):
+    """By hand: share 1/3 is there twice in its store; the message names the runs as they can be given."""
+    again = ["batch", QUERIES, few_proteins_db, "--shard", "1/3", "--store", "h-1-of-3.sqlite"]
+    assert swsearch(*again).out == "run 2 in h-1-of-3.sqlite: 3 queries done, 0 failed\n"
+    rest = ["h-2-of-3.sqlite", "h-3-of-3.sqlite", "--store", "all.sqlite"]
+    twice = swsearch("runs", "merge", "h-1-of-3.sqlite", *rest)
+    assert "share 1/3 is there twice" in twice.error
+    assert "name the run to take, as h-1-of-3.sqlite#2" in twice.error
+    assert swsearch("runs", "merge", "h-1-of-3.sqlite#2", *rest).out == "run 1 in all.sqlite: 7 queries of 3 shards\n"
+    assert swsearch("runs", "merge", *rest[:2], "h-1-of-3.sqlite#1", *rest[2:]).code == 0
+    unknown = swsearch("runs", "merge", "h-1-of-3.sqlite#7", *rest)
+    assert "h-1-of-3.sqlite has no run '7'" in unknown.error
+
+
+def test_the_batch_is_that_of_the_run_that_is_named(swsearch, few_proteins_db):
+    """By hand: one store with the shares of two batches, of which the newer one would be merged."""
+    for top in ("3", "5"):
+        for index in (1, 2):
+            share = ["--shard", f"{index}/2", "--top", top, "--store", "h.sqlite"]
+            assert swsearch("batch", QUERIES, few_proteins_db, *share).code == 0
+    assert swsearch("runs", "merge", "h.sqlite#1", "h.sqlite#2", "--store", "all.sqlite").code == 0
+    assert swsearch("runs", "merge", "h.sqlite", "--store", "all.sqlite").code == 0
+    with HitStore("all.sqlite") as store:
+        assert [run.info.parameters["top"] for run in store.runs()] == [3, 5]
+
+
+def test_auto_outside_an_array_stores_nothing(swsearch, tmp_path, few_proteins_db):
+    for command in ("query", "batch"):
+        refused = swsearch(command, QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite")
+        assert refused.code == 1
+        assert "--shard auto: this is no task of a job array" in refused.error
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("same_node", [True, False])
+def test_a_killed_task_goes_on_from_its_published_store(
+    swsearch, spawn_paused, monkeypatch, tmp_path, few_proteins_db, same_node
+):
+    """Source: the batch without shares. The first query was published; the others are on the disk of the node alone."""
+    node, other = tmp_path / "node", tmp_path / "other"
+    for folder in (node, other):
+        folder.mkdir()
+    in_array(monkeypatch, 1, last=2)
+    monkeypatch.setenv("TMPDIR", str(node))
+    arguments = ["batch", QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite"]
+    arguments += ["--stage-store", "always", "--resume", "latest"]
+    process = spawn_paused('HitStore, "add_query", 3', *arguments)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    monkeypatch.setenv("TMPDIR", str(node if same_node else other))
+    resumed = swsearch(*arguments)
+    before = "1 query done, 3 were there before" if same_node else "4 queries done, 0 were there before"
+    assert (resumed.code, resumed.out) == (0, f"run 1 in h-1-of-2.sqlite: {before}, 0 failed\n")
+    in_array(monkeypatch, 2, last=2)
+    assert swsearch(*arguments).code == 0
+    merged = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite", "--stage-store", "always")
+    assert merged.out == "run 1 in all.sqlite: 7 queries of 2 shards\n"
+    assert sorted(path.name for path in tmp_path.glob("*.sqlite*")) == [
+        "all.sqlite", "h-1-of-2.sqlite", "h-2-of-2.sqlite",
+    ]  # fmt: skip
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
+    assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")

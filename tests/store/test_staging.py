@@ -1,0 +1,241 @@
+"""Staged stores: what a kill leaves, on this machine and for another one, and who may replace a published file.
+
+The processes that are killed are real. Another machine is a process with another folder for temporary files, which
+therefore sees the published file alone. Expected values: by hand.
+"""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from swsearch.errors import InputError, StoreError
+from swsearch.store.file_systems import file_system
+from swsearch.store.repository import HitStore
+from swsearch.store.staging import StagedStore, open_store
+from tests.store.conftest import RUN, make_query
+
+ADD_AND_WAIT = """
+import sys
+from swsearch.store.staging import StagedStore
+from tests.store.conftest import RUN, make_query
+
+path, n_published, n_queries = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+store = StagedStore(path, create=True, publish_seconds=1e9)
+run = store.start_run(RUN)
+for number in range(n_queries):
+    store.add_query(run, make_query(number))
+    if number + 1 == n_published:
+        store.publish()
+print("here", flush=True)
+sys.stdin.readline()
+store.finish_run(run)
+store.close()
+"""
+
+
+@pytest.fixture(autouse=True)
+def node(tmp_path, monkeypatch):
+    """The folder for temporary files of this machine."""
+    (tmp_path / "node").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "node"))
+    return tmp_path / "node"
+
+
+@pytest.fixture
+def target(tmp_path):
+    (tmp_path / "shared").mkdir()
+    return tmp_path / "shared" / "hits.sqlite"
+
+
+@pytest.fixture
+def start(fork_server):
+    """Start a process that adds queries to a staged store and waits before it finishes its run."""
+
+    def call(target, n_queries, n_published=0):
+        arguments = ["-c", ADD_AND_WAIT, str(target), str(n_published), str(n_queries)]
+        process = fork_server.popen(
+            arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+        )
+        assert process.stdout.readline() == "here\n", process.communicate()[1]
+        return process
+
+    return call
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def numbers(store, run=1):
+    return sorted(store.committed(run))
+
+
+def test_a_finished_store_is_one_file_that_any_program_reads(target, node):
+    with StagedStore(target, create=True) as store:
+        assert store.name == str(target)
+        run = store.start_run(RUN)
+        for number in range(3):
+            store.add_query(run, make_query(number))
+        store.finish_run(run)
+    assert [path.name for path in target.parent.iterdir()] == ["hits.sqlite"]
+    assert [path.name for path in node.glob("*/*")] == ["lock"]
+    with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    connection.close()
+    with HitStore(target) as store:
+        assert (store.run(1).state, numbers(store)) == ("finished", [0, 1, 2])
+        assert list(store.queries(1)) == [make_query(number) for number in range(3)]
+
+
+def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target):
+    kill(start(target, 5))
+    with HitStore(target) as published:
+        assert (published.run(1).state, numbers(published)) == ("interrupted", [])
+    with StagedStore(target) as store:
+        assert (store.run(1).state, numbers(store)) == ("interrupted", [0, 1, 2, 3, 4])
+        store.resume_run(1)
+        store.add_query(1, make_query(5))
+    with HitStore(target) as published:
+        assert numbers(published) == [0, 1, 2, 3, 4, 5]
+
+
+def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path, monkeypatch):
+    """The run is interrupted in the published file, since the other machine cannot see that its process was killed."""
+    kill(start(target, 5, n_published=3))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with StagedStore(target) as store:
+        assert (store.run(1).state, numbers(store)) == ("interrupted", [0, 1, 2])
+        store.resume_run(1)
+        for number in (3, 4, 5):
+            store.add_query(1, make_query(number))
+        store.finish_run(1)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "node"))
+    with StagedStore(target) as store:  # what the killed process left is older than the published file
+        assert (store.run(1).state, numbers(store)) == ("finished", [0, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_kill_during_a_publication_loses_nothing(start, target, node, renamed):
+    """A process that is killed while it publishes leaves the target before or after its rename; `bases` has both."""
+    kill(start(target, 2))
+    before = target.read_bytes()
+    (bases,) = node.glob("*/bases")
+    known = bases.read_text()
+    kill(start(target, 3, n_published=3))
+    assert target.read_bytes() != before
+    bases.write_text(known + bases.read_text())
+    if not renamed:
+        target.write_bytes(before)
+    with StagedStore(target) as store:
+        assert [numbers(store, run.id) for run in store.runs()] == [[0, 1], [0, 1, 2]]
+
+
+def test_a_second_process_of_this_machine_is_refused(start, target):
+    process = start(target, 1)
+    with pytest.raises(StoreError, match=rf"is being written by process {process.pid} on .*; a store on a network"):
+        StagedStore(target)
+    _, errors = process.communicate("\n")
+    assert (process.returncode, errors) == (0, "")
+    with StagedStore(target) as store:
+        assert store.run(1).state == "finished"
+
+
+def test_a_process_never_overwrites_what_another_machine_has_published(start, target, tmp_path, monkeypatch):
+    process = start(target, 4)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with StagedStore(target) as store:
+        assert store.start_run(RUN) == 2
+    _, errors = process.communicate("\n")
+    assert process.returncode == 1
+    message = errors.splitlines()[-1]
+    assert "hits.sqlite was deleted or replaced by another process, which this one must not overwrite" in message
+    assert "--store hits-{shard}.sqlite" in message
+    with HitStore(target) as store:
+        assert [run.id for run in store.runs()] == [1, 2]
+        assert numbers(store) == []
+    kept = message.partition("what this process found is in ")[2].partition(";")[0]
+    with HitStore(kept) as store:
+        assert numbers(store) == [0, 1, 2, 3]
+
+
+def test_a_publication_that_fails_loses_nothing(target):
+    """The folder's place is taken by a file in place of a disk that fails; the next process publishes what is left."""
+    away = target.parent.with_name("away")
+    store = StagedStore(target, create=True, publish_seconds=1e9)
+    run = store.start_run(RUN)
+    store.add_query(run, make_query(0))
+    target.parent.rename(away)
+    target.parent.touch()
+    with pytest.raises(StoreError, match=r"hits.sqlite cannot be published: Not a directory .*; what was stored is ke"):
+        store.close()
+    target.parent.unlink()
+    away.rename(target.parent)
+    with StagedStore(target) as again:
+        assert numbers(again) == [0]
+        again.interrupt_run(1)
+    with HitStore(target) as published:
+        assert numbers(published) == [0]
+
+
+def test_a_store_that_is_written_directly_is_not_staged(target):
+    with HitStore(target, create=True) as store:
+        store.start_run(RUN)
+        with pytest.raises(StoreError, match=r"hits.sqlite-wal shows that a process writes to the store itself"):
+            StagedStore(target)
+    with StagedStore(target) as staged:
+        assert len(staged.runs()) == 1
+
+
+@pytest.mark.parametrize("content", [b"no database at all, " * 100, b""])
+def test_another_file_is_refused_as_without_staging(target, content):
+    if content:
+        target.write_bytes(content)
+    with pytest.raises(StoreError) as staged:
+        StagedStore(target)
+    with pytest.raises(StoreError) as direct:
+        HitStore(target)
+    assert str(staged.value) == str(direct.value)
+    assert (target.read_bytes() if content else b"") == content
+
+
+def test_the_choice_of_staging(target, tmp_path):
+    for stage, kind in (("auto", HitStore), ("always", StagedStore), ("never", HitStore)):
+        with open_store(tmp_path / f"{stage}.sqlite", create=True, stage=stage) as store:
+            assert type(store) is kind
+    with pytest.raises(InputError, match=r"--stage-store 'perhaps': choose auto, always or never"):
+        open_store(target, create=True, stage="perhaps")
+    with pytest.raises(InputError, match=r"postgresql.*is no file; leave the option out"):
+        open_store("postgresql://nobody@nowhere/hits", stage="always")
+
+
+def test_the_file_system_of_a_path_is_that_of_its_mount():
+    """Source: proc(5). The last of two mounts at one place hides the other; a blank is written as its octal code."""
+    mounts = """22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:35 / /scratch rw,relatime shared:20 - lustre 10.0.0.1@o2ib:/scratch rw
+41 22 0:36 / /home rw,relatime - nfs4 server:/home rw,vers=4.2
+42 41 8:17 / /home/local\\040disk rw,relatime shared:3 master:4 - xfs /dev/sdb1 rw
+43 22 0:37 / /mnt rw - ext4 /dev/sdc1 rw
+44 22 0:38 / /mnt rw - fuse.sshfs me@host:/ rw
+"""
+    assert file_system("/scratch/me", mounts) == "lustre"
+    assert file_system("/scratchy/me", mounts) == "ext4"
+    assert file_system("/home/me/hits", mounts) == "nfs4"
+    assert file_system("/home/local disk/hits", mounts) == "xfs"
+    assert file_system("/mnt", mounts) == "fuse.sshfs"
+    assert file_system("/", mounts) == "ext4"
+    assert file_system("/", "") is None
+
+
+def test_this_folders_file_system_is_what_the_system_says(tmp_path):
+    """Source: `stat -f` of coreutils, which asks the kernel in another way."""
+    with open("/proc/self/mountinfo") as file:
+        found = file_system(os.path.realpath(tmp_path), file.read())
+    said = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout
+    assert found is not None
+    assert said.strip().partition("/")[0].startswith(found.partition("2")[0][:3])
+    assert sys.platform == "linux"
