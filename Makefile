@@ -67,8 +67,9 @@ lint: $(VENV)/.installed-test
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/lint_arithmetic.py
 
-$(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh
+$(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh scripts/install_snakemake.sh
 	sh scripts/install_peers.sh
+	sh scripts/install_snakemake.sh $(BIN)/python $(VENV)/snakemake
 	@touch $@
 
 # The checks of `lint` run beside the tests.

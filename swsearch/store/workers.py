@@ -50,7 +50,10 @@ class Worker:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was a process of this machine and has ended; False if unknown."""
+        """Whether it was a process of this machine and has ended; False if unknown.
+
+        A process that was killed remains as a zombie until its parent has asked for its exit code.
+        """
         if not self.is_here:
             return False
         try:
@@ -59,6 +62,8 @@ class Worker:
             return True
         except PermissionError:
             pass
+        if _fields(self.process)[:1] in ([b"Z"], [b"X"]):
+            return True
         began = _began(self.process)
         return None not in (self.began, began) and self.began != began
 
@@ -66,7 +71,15 @@ class Worker:
 def _began(process: int) -> str | None:
     try:
         machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        ticks = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[_START_FIELD]
     except OSError:
         return None
-    return f"{machine} {int(ticks)}"
+    fields = _fields(process)
+    return f"{machine} {int(fields[_START_FIELD])}" if fields else None
+
+
+def _fields(process: int) -> list[bytes]:
+    """The fields of ``/proc/PID/stat`` after the program's name, the state first; empty if there is no such process."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []

@@ -208,3 +208,16 @@ def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
         count = "import sys; from swsearch.store.repository import HitStore; print(len(HitStore(sys.argv[1]).runs()))"
         done = subprocess.run([sys.executable, "-c", count, str(path)], check=True, capture_output=True, text=True)
         assert done.stdout == "2\n"
+
+
+def test_a_killed_process_whose_parent_has_not_asked_for_its_exit_code_has_ended(tmp_path):
+    """The process is a zombie, as it is below an init program of a container that waits for no child."""
+    process = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "z.sqlite"], cwd=REPOSITORY, stdout=-1)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    wait_until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes() == b"", "the end of the process")
+    wait_until(lambda: " Z " in Path(f"/proc/{process.pid}/stat").read_text(), "the end of its threads")
+    with HitStore(tmp_path / "z.sqlite") as store:
+        assert store.run(1).state == "interrupted"
+    process.communicate()
