@@ -70,10 +70,12 @@ FAMILY_OPTIONS: Final = SearchOptions(
 def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
     r"""A packed database, open for reading; a context manager.
 
+    ``path`` is a folder, or its URL in an object store, such as ``s3://bucket/proteins.db``.
+
     Raises
     ------
     DatabaseError
-        There is no database at ``path``, or it is damaged.
+        There is no database at ``path``, it is damaged, or it cannot be fetched.
 
     >>> import swsearch, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())

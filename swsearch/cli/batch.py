@@ -14,7 +14,8 @@ from swsearch.words import counted
 @takes_arguments
 def batch(
     files: Annotated[
-        list[str], typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`.")
+        list[str],
+        typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`, or its URL."),
     ],
     *,
     run: BatchArguments,
@@ -30,6 +31,8 @@ def batch(
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
 
     Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
+
+    Example: swsearch batch reads.fasta s3://bucket/genome.db --store 'hits-{shard}.sqlite' --shard auto --resume latest
     """
     from swsearch.cli.output import say
     from swsearch.cli.run import execute

@@ -17,18 +17,22 @@ app = typer.Typer(
     help="Look at a database, check it, export it and change it.", no_args_is_help=True, rich_markup_mode=None
 )
 
+DatabaseOrUrl = Annotated[
+    str, typer.Argument(metavar="DB", help="A database made by `swsearch index`, or its URL in an object store.")
+]
 Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")]
 
 
 @app.command()
-def info(database: Database) -> None:
+def info(database: DatabaseOrUrl) -> None:
     """Show what a database holds.
 
     Example: swsearch db info proteins.db
     """
+    from swsearch.cli.remote_database import fetched
     from swsearch.database.reader import PackedDatabase
 
-    with PackedDatabase.open(database) as opened:
+    with fetched(database), PackedDatabase.open(database) as opened:
         catalogue = opened.catalogue
         lengths = opened.distinct_lengths()
         mean = catalogue.n_residues / catalogue.n_subjects
@@ -53,15 +57,17 @@ def info(database: Database) -> None:
 
 
 @app.command()
-def verify(database: Database) -> None:
+def verify(database: DatabaseOrUrl) -> None:
     """Read every byte of a database and compare it with its checksums; exit code 1 where one differs.
 
     Example: swsearch db verify proteins.db
     """
+    from swsearch.cli.remote_database import fetched
     from swsearch.database.verify import verify_path
     from swsearch.errors import DatabaseError
 
-    problems = verify_path(database)
+    with fetched(database):
+        problems = verify_path(database)
     if problems:
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; index its FASTA again")
     print(f"{database} is whole")
@@ -69,7 +75,7 @@ def verify(database: Database) -> None:
 
 @app.command()
 def export(
-    database: Database,
+    database: DatabaseOrUrl,
     out: options.Out = None,
     width: Annotated[int, typer.Option(min=0, help="Letters on a line, 0 for one line a sequence.")] = 60,
 ) -> None:
@@ -79,11 +85,12 @@ def export(
     """
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
+    from swsearch.cli.remote_database import fetched
     from swsearch.database.export import export as write_fasta
     from swsearch.database.reader import PackedDatabase
 
     refuse_collisions({"--out": out or "-"}, databases=[database])
-    with PackedDatabase.open(database) as opened, result_stream(out) as stream:
+    with fetched(database), PackedDatabase.open(database) as opened, result_stream(out) as stream:
         write_fasta(opened, stream, width)
 
 

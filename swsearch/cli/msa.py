@@ -204,8 +204,9 @@ class _Finish:
 def _split(files: list[str]) -> tuple[list[str], list[str]]:
     """The query files, and the databases: the arguments from the first one that is a database on, or else the last."""
     from swsearch.database.format import CATALOGUE
+    from swsearch.database.object_store import is_url
 
-    known = [place for place, path in enumerate(files) if (Path(path) / CATALOGUE).is_file()]
+    known = [place for place, path in enumerate(files) if is_url(path) or (Path(path) / CATALOGUE).is_file()]
     first = known[0] if known else len(files) - 1
     if first < 1:
         raise typer.BadParameter("give at least one query file and then the databases")

@@ -16,7 +16,7 @@ def query(
         list[str],
         typer.Argument(
             metavar="QUERY… DB",
-            help="Query files, - is stdin; then a database made by `swsearch index`.",
+            help="Query files, - is stdin; then a database made by `swsearch index`, or its URL in an object store.",
         ),
     ],
     *,

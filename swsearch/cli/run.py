@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.remote_database import fetched
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
@@ -63,6 +64,21 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
     query_residues = _about_residues(paths)
+    with fetched(database, quiet=search.quiet):
+        return _execute(paths, database, search, run, shard, query_residues, skip_refused=skip_refused)
+
+
+def _execute(
+    paths: list[str],
+    database: str,
+    search: SearchArguments,
+    run: RunArguments,
+    shard: Shard,
+    query_residues: int,
+    *,
+    skip_refused: bool,
+) -> RunOutcome:
+    """Search with the queries of ``paths``; the options were checked, and a remote database is in the cache."""
     if run.place is None:
         search.warm_up_gpus(database, query_residues)
 

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch.cli import options
@@ -93,13 +92,13 @@ class SearchArguments:
 
         ``query_residues`` is about the number of residues of all queries.
         """
-        from swsearch.database.reader import load_catalogue
+        from swsearch.database.reader import catalogue_of
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
 
         # open_searcher raises the errors of the options or the database again.
         with contextlib.suppress(SwSearchError):
-            catalogue = load_catalogue(Path(database))
+            catalogue = catalogue_of(database)
             cells = catalogue.n_residues * query_residues
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
@@ -133,11 +132,11 @@ class SearchArguments:
 
     def _translation_report(self, database: str) -> AbstractContextManager[ProgressReport | None]:
         from swsearch.cli.progress import ProgressReport
-        from swsearch.database.reader import load_catalogue
+        from swsearch.database.reader import catalogue_of
 
         if self.translate not in ("subject", "both"):
             return contextlib.nullcontext()
-        n_bases = load_catalogue(Path(database)).n_residues
+        n_bases = catalogue_of(database).n_residues
         return ProgressReport("translating", n_bases, "M bases/s", 1e6, self.quiet)
 
 

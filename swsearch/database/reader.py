@@ -36,6 +36,7 @@ from swsearch.database.format import (
     catalogue_text,
     read_catalogue,
 )
+from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
@@ -217,8 +218,19 @@ class PackedDatabase(Closeable):
     2 P1 a kinase WYr
     """
 
-    def __init__(self, path: Path, catalogue: Catalogue, segments: tuple[Segment, ...]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        catalogue: Catalogue,
+        segments: tuple[Segment, ...],
+        url: str | None = None,
+        cached: Closeable | None = None,
+    ) -> None:
         self.path = path
+        """The folder; that of the cache for a database of an object store."""
+        self.url = url
+        """The URL of a database of an object store; None for a database of this machine."""
+        self._cached = cached
         self.catalogue = catalogue
         self.segments = segments
         self.n_subjects = catalogue.n_subjects
@@ -228,17 +240,31 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
-        """Open the database at ``path``, or one slice of it.
+        """Open the database at ``path``, a folder or the URL of one in an object store, or one slice of it.
 
         A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its subjects
         keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and ``digest``, is that of
         the whole database.
 
+        A database of an object store is fetched completely into the cache of this node, unless it is there
+        (:mod:`swsearch.database.remote`).
+
         Raises
         ------
         DatabaseError
-            There is no database of this program's format at ``path``, or one of its files is missing or truncated.
+            There is no database of this program's format at ``path``, or one of its files is missing or truncated; or
+            it cannot be fetched.
         """
+        if isinstance(path, str) and is_url(path):
+            from swsearch.database.remote import fetch
+
+            cached = fetch(path)
+            try:
+                found = cls.open(cached.folder, segments)
+                return cls(found.path, found.catalogue, found.segments, path.rstrip("/"), cached)
+            except BaseException:
+                cached.close()
+                raise
         folder = Path(path)
         catalogue = load_catalogue(folder)
         for _ in range(MAX_ATTEMPTS):
@@ -274,17 +300,24 @@ class PackedDatabase(Closeable):
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
         """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
-        return PackedDatabase(self.path, self.catalogue, tuple(self.segments[number] for number in segments))
+        return PackedDatabase(self.path, self.catalogue, tuple(self.segments[number] for number in segments), self.url)
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
         self.segments = ()
         self._bases = []
+        if self._cached is not None:
+            self._cached.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]
         is_whole = len(numbers) == len(self.catalogue.segments)
-        return PackedDatabase.open_content, (self.path, self.digest, None if is_whole else numbers)
+        return PackedDatabase.open_content, (self.url or self.path, self.digest, None if is_whole else numbers)
+
+    @property
+    def location(self) -> str:
+        """The absolute path of the folder without symbolic links, or the URL."""
+        return self.url or os.path.realpath(self.path)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -433,6 +466,20 @@ def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | 
     return tuple(segments)
 
 
+def catalogue_of(path: str | os.PathLike[str]) -> Catalogue:
+    """The catalogue of a database that :meth:`PackedDatabase.open` can open; one of an object store is fetched.
+
+    Raises
+    ------
+    DatabaseError
+        There is no database, or it cannot be fetched.
+    """
+    if isinstance(path, str) and is_url(path):
+        with PackedDatabase.open(path) as opened:
+            return opened.catalogue
+    return load_catalogue(Path(path))
+
+
 def load_catalogue(folder: Path) -> Catalogue:
     """The catalogue of a database.
 
@@ -441,6 +488,7 @@ def load_catalogue(folder: Path) -> Catalogue:
     DatabaseError
         There is no database, or none of this program's format; the message says what was found instead.
     """
+    refuse_url(os.fspath(folder))
     if is_staging(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
     try:

@@ -41,7 +41,7 @@ def verify_path(path: str | os.PathLike[str]) -> list[str]:
     for _ in range(MAX_ATTEMPTS):
         with PackedDatabase.open(path) as database:
             problems = verify(database)
-        if not problems or load_catalogue(Path(path)) == database.catalogue:
+        if not problems or load_catalogue(database.path) == database.catalogue:
             return problems
     raise DatabaseError(f"{path} changes so often that it cannot be verified; wait until its writers have ended")
 

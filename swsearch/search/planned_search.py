@@ -9,7 +9,6 @@ the scoring scheme and its statistics. It checks queries, counts their cells, an
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 
@@ -89,7 +88,7 @@ class PlannedSearch(ABC):
         self.database = database
         self.options = options
         self.threads = threads
-        self.needs = QueryNeeds(str(database.path), database.alphabet, options.translate)
+        self.needs = QueryNeeds(database.url or str(database.path), database.alphabet, options.translate)
         self.needs.check_database()
         self.query_alphabet = self.needs.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
@@ -210,7 +209,7 @@ class PlannedSearch(ABC):
             statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
             search_space=self.significance.search_space * self.significance.n_comparisons,
             database=DatabaseInfo(
-                path=os.path.realpath(self.database.path),
+                path=self.database.location,
                 digest=self.database.digest,
                 generation=self.database.catalogue.generation,
                 alphabet=self.database.alphabet.name,

@@ -1,6 +1,6 @@
 """Stores on file systems that several machines share: written on this machine, and published there as whole files.
 
-SQLite in WAL mode must not write to a network file system (:mod:`swsearch.store.file_systems`). A
+SQLite in WAL mode must not write to a network file system (:mod:`swsearch.file_systems`). A
 :class:`StagedStore` therefore works on a copy in a folder of this machine, and publishes its state: when the first
 change is committed, at intervals while more follow, and when it is closed. To *publish* is to write a consistent copy
 to a temporary file beside the target, synchronize it, and rename it, so that the target is always a complete store.
@@ -37,7 +37,7 @@ from typing import Final
 from sqlalchemy import Connection
 
 from swsearch.errors import InputError, StoreError
-from swsearch.store.file_systems import is_shared
+from swsearch.file_systems import is_shared
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.repository import HitStore
 from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from swsearch.errors import InputError, StoreError
-from swsearch.store.file_systems import file_system
+from swsearch.file_systems import file_system
 from swsearch.store.repository import HitStore
 from swsearch.store.staging import StagedStore, open_store
 from tests.store.conftest import RUN, make_query

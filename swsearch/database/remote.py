@@ -1,0 +1,111 @@
+"""Databases in object stores: fetched into the cache of this node, checked, and read from there.
+
+:func:`fetch` takes the URL of a database that was uploaded as it is (``catalogue.json`` and its segments) and returns
+an entry of :mod:`swsearch.database.node_cache` for :class:`~swsearch.database.reader.PackedDatabase`. Its key is the
+SHA-256 of the catalogue, so that a new generation at the same URL is a new entry, and equal databases at two URLs are
+one.
+
+The catalogue is read at each call. Each file is compared with the size and the SHA-256 that the catalogue states while
+it arrives; a file that differs, because it is damaged or because the database is being replaced, ends the fetch, and
+nothing of it remains. A fetch that was killed continues after the files that were complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from swsearch.database.format import (
+    ARRAY_DTYPES,
+    CATALOGUE,
+    MAX_CATALOGUE_BYTES,
+    Catalogue,
+    FileEntry,
+    array_path,
+    read_catalogue,
+)
+from swsearch.database.node_cache import CacheEntry, NodeCache
+from swsearch.database.object_store import ObjectFolder
+from swsearch.errors import DatabaseError
+
+
+def fetch(
+    url: str,
+    *,
+    cache: NodeCache | None = None,
+    begin: Callable[[int], None] = lambda _: None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> CacheEntry:
+    """A database of an object store as a folder of this node, in use until the returned entry is closed.
+
+    Parameters
+    ----------
+    url : str
+    cache : NodeCache, optional
+        By default, the cache of the user.
+    begin : callable
+        Called with the number of bytes of the database before files are fetched; not called if the cache has them.
+    advance : callable
+        Called with the number of bytes that have arrived since the last call.
+
+    Raises
+    ------
+    DatabaseError
+        There is no database, it cannot be read, an object is damaged or changes meanwhile, or the cache has no room.
+    """
+    objects = ObjectFolder(url)
+    raw = objects.read(CATALOGUE, MAX_CATALOGUE_BYTES)
+    try:
+        catalogue = read_catalogue(raw.decode("utf-8"))
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise DatabaseError(f"{objects.url} cannot be used: {error}; upload the database again") from error
+
+    def create(folder: Path) -> None:
+        begin(catalogue.n_bytes)
+        for name, file in _files(catalogue):
+            _fetch_file(objects, name, file, folder / name, advance)
+        _write(folder / CATALOGUE, raw)
+
+    key = hashlib.sha256(raw).hexdigest()
+    return (NodeCache() if cache is None else cache).open(key, catalogue.n_bytes + len(raw), create)
+
+
+def _files(catalogue: Catalogue) -> Iterator[tuple[str, FileEntry]]:
+    """The names of all files of a database below its folder, with their entries."""
+    for segment in catalogue.segments:
+        for array in ARRAY_DTYPES:
+            yield array_path(Path(segment.name), array).as_posix(), segment.files[array]
+        if segment.removed is not None:
+            yield f"{segment.name}/{segment.removed.name}", segment.removed.file
+
+
+def _fetch_file(
+    objects: ObjectFolder, name: str, file: FileEntry, target: Path, advance: Callable[[int], None]
+) -> None:
+    """Fetch one file; it appears when its bytes have the stated checksum."""
+    if target.is_file() and target.stat().st_size == file.size:
+        advance(file.size)
+        return
+    target.parent.mkdir(exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    digest = hashlib.sha256()
+    with unfinished.open("wb") as stream:
+        for block in objects.blocks(name, file.size):
+            digest.update(block)
+            stream.write(block)
+            advance(len(block))
+        stream.flush()
+        os.fsync(stream.fileno())
+    if digest.hexdigest() != file.sha256:
+        problem = "does not have the checksum that its catalogue states: it is damaged, or was replaced meanwhile"
+        raise DatabaseError(f"{objects.url}/{name} {problem}; run the command again, or upload the database again")
+    unfinished.rename(target)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -1,0 +1,301 @@
+"""Databases in an object store: what is fetched, kept, removed and refused. The S3 server and the processes are real.
+
+Expected values: the same search of the database on this machine, or by hand.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swsearch.database.format import read_catalogue, write_catalogue
+from swsearch.database.node_cache import NodeCache
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.remote import fetch
+from swsearch.errors import DatabaseError
+from tests.cli.conftest import DATA
+from tests.patience import wait_until
+from tests.s3_server import running_server
+
+pytest.importorskip("obstore", reason="needs obstore")
+
+QUERIES = DATA / "queries.fasta"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with running_server() as running:
+        yield running
+
+
+@pytest.fixture
+def cache(server, tmp_path, monkeypatch):
+    """An empty cache, and the environment of the server."""
+    for name, value in server.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SWSEARCH_CACHE_LIMIT", raising=False)
+    return tmp_path / "cache" / "databases"
+
+
+@pytest.fixture
+def url(server, cache, few_proteins_db, request):
+    test = hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
+    return server.upload(few_proteins_db, f"{test}/few.db")
+
+
+def entries(cache):
+    return sorted(path.name for path in cache.iterdir() if not path.name.endswith(".lock"))
+
+
+def key_of(database: Path) -> str:
+    return hashlib.sha256((database / "catalogue.json").read_bytes()).hexdigest()
+
+
+def object_name(url, name):
+    return f"{url.removeprefix('s3://databases/')}/{name}"
+
+
+def test_a_search_of_a_url_prints_what_a_search_of_the_folder_prints(swsearch, cache, few_proteins_db, url):
+    """The second search takes the files from the cache, whose entry is named by the catalogue's checksum."""
+    asked = ["--format", "json", "--store"]
+    here = swsearch("query", QUERIES, few_proteins_db, *asked, "here.sqlite")
+    first = swsearch("query", QUERIES, url, *asked, "there.sqlite")
+    assert (first.code, first.out) == (0, here.out)
+    assert f"swsearch: fetching {url}, " in first.err
+    assert entries(cache) == [key_of(few_proteins_db)]
+    second = swsearch("query", QUERIES, f"{url}/", *asked, "none")
+    assert (second.code, second.out) == (0, here.out)
+    assert "fetching" not in second.err
+    assert f"database      {url}: 60 protein sequences" in swsearch("runs", "show", "1", "--store", "there.sqlite").out
+
+
+def test_a_batch_that_began_in_the_folder_goes_on_with_the_url(swsearch, few_proteins_db, url):
+    batch = ["--store", "b.sqlite", "--shard", "1/2"]
+    assert swsearch("batch", QUERIES, few_proteins_db, *batch).code == 0
+    again = swsearch("batch", QUERIES, url, *batch, "--resume", "latest")
+    assert again.out == "run 1 in b.sqlite: 0 queries done, 4 were there before, 0 failed\n"
+
+
+def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_proteins_db, url):
+    info = swsearch("db", "info", url).out
+    assert info.splitlines()[1:] == swsearch("db", "info", few_proteins_db).out.splitlines()[1:]
+    assert info.splitlines()[0].split() == ["database", url]
+    assert swsearch("db", "verify", url).out == f"{url} is whole\n"
+    assert swsearch("db", "export", url).out == swsearch("db", "export", few_proteins_db).out
+    for command in (["add", url, QUERIES], ["remove", url, "x"], ["compact", url]):
+        refused = swsearch("db", *command)
+        assert "a database in an object store can be searched, not changed or created; work on a copy" in refused.error
+
+
+def test_an_open_database_of_a_url_is_pickled_by_its_url(url):
+    with PackedDatabase.open(url) as database:
+        again = pickle.loads(pickle.dumps(database))
+        assert again.url == url
+        assert again.header(3) == database.header(3)
+        again.close()
+
+
+def test_a_file_url_is_fetched_too(cache, few_proteins_db):
+    with PackedDatabase.open(few_proteins_db.as_uri()) as database:
+        assert database.path.parent == cache
+        assert database.n_subjects == 60
+
+
+@pytest.mark.parametrize("damage", ["changed", "shorter", "longer", "missing"])
+def test_a_damaged_object_is_one_error_and_nothing_is_kept(server, cache, few_proteins_db, url, damage):
+    name = "segment-000001/residues.bin"
+    content = bytearray((few_proteins_db / name).read_bytes())
+    place = object_name(url, name)
+    problem = "does not have the checksum that its catalogue states: it is damaged, or was replaced meanwhile"
+    if damage == "missing":
+        server.delete(place)
+        problem = "does not exist; check the URL"
+    elif damage == "changed":
+        content[100] ^= 1
+        server.put(place, bytes(content))
+    else:
+        server.put(place, bytes(content[:-1] if damage == "shorter" else [*content, 31]))
+        problem = f"its catalogue says {len(content):,}"
+    with pytest.raises(DatabaseError) as refused:
+        PackedDatabase.open(url)
+    assert problem in str(refused.value)
+    assert str(refused.value).startswith(f"{url}/{name} ")
+    assert entries(cache) == []
+    server.put(place, (few_proteins_db / name).read_bytes())
+    PackedDatabase.open(url).close()
+
+
+def test_places_without_a_database_are_one_line(server, cache, monkeypatch):
+    with pytest.raises(DatabaseError, match=r"s3://databases/none.db/catalogue.json does not exist; check the URL"):
+        PackedDatabase.open("s3://databases/none.db")
+    server.put("foreign.db/catalogue.json", b"{}")
+    with pytest.raises(DatabaseError, match=r"s3://databases/foreign.db cannot be used: catalogue.json is not that of"):
+        PackedDatabase.open("s3://databases/foreign.db")
+    for secret in ("https://me:secret@host/few.db", "https://host/few.db?signature=secret"):
+        with pytest.raises(
+            DatabaseError, match=r"no user, password, query or fragment; give credentials in"
+        ) as refused:
+            PackedDatabase.open(secret)
+        assert "secret" not in str(refused.value)
+    assert not cache.exists()
+
+
+def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_proteins_db, url, tmp_path):
+    """By hand: the catalogue of a later generation, with the same files."""
+    with PackedDatabase.open(url) as before:
+        catalogue = read_catalogue((few_proteins_db / "catalogue.json").read_text())
+        newer = write_catalogue(type(catalogue)(**{**vars(catalogue), "generation": 2}))
+        server.put(object_name(url, "catalogue.json"), newer.encode())
+        with PackedDatabase.open(url) as after:
+            assert (before.catalogue.generation, after.catalogue.generation) == (1, 2)
+            assert after.header(0) == before.header(0)
+    assert len(entries(cache)) == 2
+
+
+FETCH = """
+import sys
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.remote import fetch
+
+blocks_left = int(sys.argv[2])
+
+def advance(n_bytes):
+    global blocks_left
+    blocks_left -= 1
+    if blocks_left == 0:
+        print("here", flush=True)
+        sys.stdin.readline()
+
+with fetch(sys.argv[1], advance=advance) as entry, PackedDatabase.open(entry.folder) as database:
+    print(database.n_subjects, blocks_left, flush=True)
+    sys.stdin.readline()
+"""
+"""Fetches a database and waits in the middle of a file, then until it is ended. Each file is one block."""
+
+
+@pytest.fixture
+def start(cache):
+    """Start a process that opens a database, or stops before it fetches a file, and waits."""
+    started = []
+
+    def call(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", FETCH, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield call
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_two_processes_fetch_once(cache, url, start):
+    """The first process is stopped while it fetches; the second waits for its lock, and fetches no block."""
+    first = start(url, "3")
+    assert first.stdout.readline() == "here\n"
+    second = start(url, "0")
+    (lock,) = cache.glob("*.lock")
+
+    def is_waiting() -> bool:
+        waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
+        return any(int(fields[5]) == second.pid and str(lock.stat().st_ino) in fields[6] for fields in waiting)
+
+    wait_until(is_waiting, "the second process at the lock")
+    first.stdin.write("\n")
+    first.stdin.flush()
+    assert second.stdout.readline() == "60 0\n"
+
+
+def test_a_killed_fetch_leaves_no_entry_and_goes_on_after_its_complete_files(cache, few_proteins_db, url, start):
+    killed = start(url, "5")
+    assert killed.stdout.readline() == "here\n"
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert entries(cache) == [f"fetching-{key_of(few_proteins_db)}"]
+    complete = {path.name: path.stat().st_ino for path in cache.glob("fetching-*/*/*.bin")}
+    assert len(complete) == 4
+    with fetch(url) as entry:
+        found = {path.name: path.stat().st_ino for path in entry.folder.glob("*/*.bin")}
+        assert complete.items() <= found.items()
+        assert len(found) == 7
+    assert entries(cache) == [key_of(few_proteins_db)]
+
+
+def test_the_oldest_entries_go_and_never_one_in_use(cache):
+    """By hand: three entries of 600 kB each in a cache of 2 MB; their locks tell when they were used last."""
+
+    def create(folder: Path) -> None:
+        (folder / "content").write_bytes(b"x" * 600_000)
+
+    small = NodeCache(cache, 2_000_000)
+    used = small.open("a", 600_000, create)
+    for age, key in ((30, "b"), (20, "c")):
+        small.open(key, 600_000, create).close()
+        os.utime(cache / f"{key}.lock", (1e9 - age, 1e9 - age))
+    os.utime(cache / "a.lock", (1e9 - 40, 1e9 - 40))
+    small.open("d", 600_000, create).close()
+    assert entries(cache) == ["a", "c", "d"]
+    with (
+        used,
+        pytest.raises(DatabaseError, match=r"limit of 2,000,000 bytes, of which 600,\d\d\d bytes are in use, and"),
+    ):
+        small.open("e", 1_500_000, create)
+    assert entries(cache) == ["a"]
+    with small.open("e", 1_500_000, create):
+        assert entries(cache) == ["e"]
+    with pytest.raises(DatabaseError, match="set SWSEARCH_CACHE_LIMIT, or another folder with SWSEARCH_CACHE"):
+        small.open("f", 2_500_000, create)
+
+
+def test_an_open_database_is_in_use_until_it_is_closed(cache, url):
+    database = PackedDatabase.open(url)
+    (lock,) = cache.glob("*.lock")
+    with lock.open() as file:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        database.close()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"), [("1000", 1000), ("2K", 2048), ("1.5g", 3 << 29), ("1 T", None), ("x", None)]
+)
+def test_the_limit_is_a_size(cache, monkeypatch, url, text, n_bytes):
+    monkeypatch.setenv("SWSEARCH_CACHE_LIMIT", text)
+    if n_bytes is None:
+        with pytest.raises(DatabaseError, match="give bytes, or a number with K, M, G or T, such as 200G"):
+            PackedDatabase.open(url)
+    elif n_bytes < 10_000:
+        with pytest.raises(DatabaseError, match=f"has a limit of {n_bytes:,} bytes, and the database needs"):
+            PackedDatabase.open(url)
+    else:
+        PackedDatabase.open(url).close()
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(monkeypatch, tmp_path, url):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DatabaseError, match=r"the cache .* cannot be used: Not a directory .*; choose another folder"):
+        PackedDatabase.open(url)
+
+
+def test_what_no_program_reads_is_not_fetched(server, cache, few_proteins_db, url, tmp_path):
+    """The lock file of the database's writer, and other files, may have been uploaded with it."""
+    server.put(object_name(url, "notes.txt"), b"notes")
+    with fetch(url) as entry:
+        found = sorted(path.relative_to(entry.folder).as_posix() for path in entry.folder.rglob("*") if path.is_file())
+    catalogue = json.loads((few_proteins_db / "catalogue.json").read_text())
+    (segment,) = catalogue["segments"]
+    assert found == sorted(["catalogue.json", *(f"{segment['name']}/{name}.bin" for name in segment["files"])])
+    shutil.rmtree(cache)
