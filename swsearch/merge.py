@@ -249,7 +249,8 @@ def _check_same(sources: Sequence[Source]) -> None:
     for source in sources[1:]:
         difference = first.run.info.differences(source.run.info)
         if difference:
-            raise StoreError(f"{source} is of another search than {first}: {difference}")
+            advice = "leave it out, or search its share again with the same options"
+            raise StoreError(f"{source} is of another search than {first}: {difference}; {advice}")
     named = [source for source in sources if source.run.asked is not None and source.run.asked.digest is not None]
     for source in named[1:]:
         if _other_queries(named[0].run, source.run):
@@ -261,7 +262,8 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
     for source in sources:
         if source.run.state != FINISHED:
             share = "" if source.shard is None else f", share {source.shard},"
-            finish = "finish it with `swsearch batch --resume`"
+            again = "" if source.shard is None else f" --shard {source.shard}"
+            finish = f"finish it with `swsearch batch …{again} --store {source.store.name} --resume latest`"
             raise StoreError(f"{source}{share} is {source.run.state}; {finish}, or {ADVICE}")
     there: dict[Shard, Source] = {}
     for source in sources:
@@ -274,8 +276,9 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
             raise StoreError(f"{problem}: these are not shares of one batch; {ADVICE}")
         if source.shard in there:
             problem = f"share {source.shard} is there twice, as {there[source.shard]} and as {source}"
-            one = f"name the run to take, as {source.store.name}#{source.run.id}"
-            raise StoreError(f"{problem}; leave one out, or {one}")
+            is_same = str(source) == str(there[source.shard])
+            named = "" if is_same else f", or name the run to take, as {source.store.name}#{source.run.id}"
+            raise StoreError(f"{problem}; leave one out{named}")
         there[source.shard] = source
     missing = _missing_shares(sources)
     if missing:

@@ -38,7 +38,7 @@ def report(
     refuse_shared_stdout(save_pssm, out)
     refuse_collisions({"--out": out or "-", "--save-pssm": save_pssm}, stores=[store])
     chosen = get_format(format_name, options.field_list(fields), rows.rows)
-    with HitStore(store) as opened:
+    with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
             so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"

@@ -60,7 +60,7 @@ def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """
     from swsearch.store.repository import HitStore
 
-    with HitStore(store) as opened:
+    with HitStore(store, only_read=True) as opened:
         stored = opened.runs()
     print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
     for run in stored:
@@ -78,7 +78,7 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     """
     from swsearch.store.repository import HitStore
 
-    with HitStore(store) as opened:
+    with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         failures = opened.failures(stored.id)
     info = stored.info
@@ -154,7 +154,7 @@ def merge(
     with ExitStack() as stack:
         given: list[HitStore | Source] = []
         for name, runs in (named_runs(name) for pattern in shards for name in stores_of(pattern)):
-            opened = stack.enter_context(HitStore(name))
+            opened = stack.enter_context(HitStore(name, only_read=True))
             given += [opened] if runs is None else [Source(opened, opened.run(runs))]
         sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
@@ -190,7 +190,7 @@ def export(
     refuse_collisions({}, store=out, store_option="--out", stores=[store])
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
-    with HitStore(store) as source:
+    with HitStore(store, only_read=True) as source:
         stored = find_run(source, run)
         with open_store(out, create=True, stage=stage_store) as target:
             copied = copy_run(target, Source(source, stored))

@@ -76,6 +76,9 @@ class HitStore(Closeable):
         Create the store if there is none; otherwise a missing store is an error.
     busy_seconds : float
         Longest time to wait for another process that writes to the same file, in seconds.
+    only_read : bool
+        Whether this object reads only, so that a store on a network file system needs no locks
+        (:mod:`swsearch.store.staging`).
 
     Raises
     ------
@@ -86,11 +89,16 @@ class HitStore(Closeable):
     """
 
     def __init__(
-        self, target: str | os.PathLike[str], *, create: bool = False, busy_seconds: float = BUSY_SECONDS
+        self,
+        target: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        only_read: bool = False,
     ) -> None:
         url = store_url(target)
         self.name = display_name(url)
-        self._engine = make_engine(url, busy_seconds=busy_seconds)
+        self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
         self._whole: Connection | None = None
         try:
             create_or_check(self._engine, create=create)

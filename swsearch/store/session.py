@@ -27,6 +27,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
+from swsearch.file_systems import is_shared
 from swsearch.resources import resource_folder
 from swsearch.store.models import SCHEMA, Base, SchemaRow
 
@@ -85,8 +86,10 @@ def without_passwords(command: str) -> str:
     return _PASSWORD.sub(r"\1***@", command)
 
 
-def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
+def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool = False) -> Engine:
     """An SQLAlchemy engine whose connections have the settings described above; no connection is opened yet.
+
+    With ``only_read``, a published file of a network file system is read without locks, which may be missing there.
 
     Raises
     ------
@@ -99,7 +102,8 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS) -> Engine:
         except (ModuleNotFoundError, NoSuchModuleError) as error:
             advice = "`pip install 'swsearch[postgresql]'` adds it"
             raise StoreError(f"{display_name(url)} needs psycopg, which is not installed; {advice}") from error
-    if _is_frozen(Path(str(url.database))):
+    path = Path(str(url.database))
+    if _is_frozen(path) or (only_read and "uri" not in url.query and _is_published(path)):
         frozen = Path(str(url.database)).absolute().as_uri()
         url = url.set(database=frozen, query={"mode": "ro", "immutable": "1", "uri": "true"})
     engine = create_engine(url, connect_args={"timeout": busy_seconds})
@@ -152,6 +156,18 @@ def _is_frozen(path: Path) -> bool:
     """
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     return path.is_file() and not writable and not Path(f"{path}-wal").exists()
+
+
+def _is_published(path: Path) -> bool:
+    """Whether a store is on a network file system and no process writes to it: it is replaced, never changed.
+
+    Side files belong to a process that writes to the file itself, which needs locks.
+    """
+    return (
+        path.is_file()
+        and is_shared(Path(os.path.realpath(path)))
+        and not any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
+    )
 
 
 class StorePlace:

@@ -1,11 +1,16 @@
 """Shares in job arrays: names of their stores, tasks that run again, and what `runs merge` takes. Expected values: by
 hand, or the same batch without shares."""
 
+import os
 import shutil
 import signal
+import sqlite3
+import tempfile
+from pathlib import Path
 
 import pytest
 
+from swsearch import file_systems
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
@@ -155,3 +160,33 @@ def test_a_killed_task_goes_on_from_its_published_store(
     ]  # fmt: skip
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
     assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
+
+
+def test_a_store_on_a_network_file_system_is_staged_and_read_without_locks(
+    swsearch, monkeypatch, tmp_path, few_proteins_db
+):
+    """The folder's own file system is declared to be shared; that of the folder for temporary files is not.
+
+    Another connection holds the exclusive lock of the published file, which stands for locks that do not work.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text()
+    here, node = (file_systems.file_system(os.path.realpath(path), mounts) for path in (tmp_path, "/dev/shm"))
+    if here is None or here == node or not os.access("/dev/shm", os.W_OK):
+        pytest.skip("needs /dev/shm on another file system than the folder of the tests")
+    monkeypatch.setattr(file_systems, "SHARED", frozenset({here}))
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        outcome = swsearch("batch", QUERIES, few_proteins_db, "--store", "h.sqlite")
+        assert outcome.out == "run 1 in h.sqlite: 7 queries done, 0 failed\n"
+        assert len(list(Path(folder).glob("swsearch-*"))) == 1
+        assert swsearch("runs", "export", "1", "--store", "h.sqlite", "--out", "copy.sqlite").code == 0
+        connection = sqlite3.connect("h.sqlite", isolation_level=None)
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        connection.execute("BEGIN EXCLUSIVE")
+        assert report(swsearch, "h.sqlite") == report(swsearch, "copy.sqlite")
+        connection.close()
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        monkeypatch.setattr(file_systems, "SHARED", frozenset({here, node}))
+        refused = swsearch("runs", "delete", "1", "--store", "h.sqlite")
+        assert "no folder for temporary files is on a disk of this machine; set TMPDIR to one" in refused.error
+        assert swsearch("runs", "delete", "1", "--store", "h.sqlite", "--stage-store", "never").out == "run 1 deleted\n"
