@@ -26,6 +26,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+import stat
 import tempfile
 import threading
 import time
@@ -132,14 +133,17 @@ class StagedStore(HitStore):
         self._publish_seconds = publish_seconds
         self._next_publication = 0.0
         self._publishing = threading.Lock()
+        is_left = True
         try:
             with _naming(shown):
-                self._take_over(shown)
+                is_left = self._take_over(shown)
             try:
                 super().__init__(self._local, create=True, busy_seconds=busy_seconds)
             except StoreError as error:  # its message names the copy
                 raise StoreError(str(error).replace(str(self._local), shown)) from error
         except BaseException:
+            if not is_left:
+                self._remove_folder()
             os.close(self._lock)
             raise
         self.name = shown
@@ -160,9 +164,7 @@ class StagedStore(HitStore):
             if self._has_changed:
                 self.publish()
             super().close()
-            for file in self._folder.iterdir():
-                if file.name != _LOCK:
-                    file.unlink()
+            self._remove_folder()
         finally:
             super().close()
             os.close(self._lock)
@@ -203,8 +205,16 @@ class StagedStore(HitStore):
 
     # --- the copy and the file from which it was made ---
 
-    def _take_over(self, shown: str) -> None:
-        """Bring the copy to the state of the target, or keep a copy with later changes that a kill has left."""
+    def _remove_folder(self) -> None:
+        for file in sorted(self._folder.iterdir(), key=lambda file: file.name == _LOCK):
+            file.unlink()
+        self._folder.rmdir()
+
+    def _take_over(self, shown: str) -> bool:
+        """Bring the copy to the state of the target, or keep a copy with later changes that a kill has left.
+
+        Returns whether there is such a copy.
+        """
         for end in ("-wal", "-journal"):
             beside = Path(f"{self._target}{end}")
             if beside.exists() and beside.stat().st_size:
@@ -215,18 +225,23 @@ class StagedStore(HitStore):
                 raise StoreError(f"{problem}; {advice}")
         is_left = self._local.exists() and (self._folder / _BASES).exists()
         if is_left and _identity(self._target) in self._bases():
-            return
+            return True
         for file in self._folder.iterdir():
             if file.name != _LOCK:
                 file.unlink()
         base = _identity(self._target)
-        if base != _NEW:
-            shutil.copyfile(self._target, self._local)
-            if base != _identity(self._target):
-                raise StoreError(f"{shown} was replaced while it was read; run the command again")
-            with closing(sqlite3.connect(self._local)) as local, translated(store_url(self._target)):
-                local.execute("PRAGMA journal_mode = WAL")
+        try:
+            if base != _NEW:
+                shutil.copyfile(self._target, self._local)
+                if base != _identity(self._target):
+                    raise StoreError(f"{shown} was replaced while it was read; run the command again")
+                with closing(sqlite3.connect(self._local)) as local, translated(store_url(self._target)):
+                    local.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            self._remove_folder()
+            raise
         self._note_bases(base)
+        return False
 
     def _bases(self) -> list[str]:
         """The identities of the target with which the copy may replace it."""
@@ -254,32 +269,41 @@ def _own_folder(target: Path) -> Path:
     if place is None:
         raise StoreError(f"{target}: no folder for temporary files is on a disk of this machine; set TMPDIR to one")
     digest = hashlib.sha256(os.fsencode(target)).hexdigest()[:24]
-    folder = place / f"swsearch-{os.getuid()}-{digest}"
-    try:
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        found = folder.lstat()
-    except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}; set TMPDIR to a folder that can be written to") from error
-    if found.st_uid != os.getuid() or not folder.is_dir() or folder.is_symlink():
-        raise StoreError(f"{folder} belongs to another user; set TMPDIR to another folder")
-    return folder
+    return place / f"swsearch-{os.getuid()}-{digest}"
 
 
 def _locked(folder: Path, shown: str) -> int:
-    """The descriptor of a folder's locked file."""
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
-        os.close(lock)
-        problem = f"{shown} is being written by {holder}; a store on a network file system has one writer"
-        advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
-        raise StoreError(f"{problem}; {advice}") from error
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, str(Worker.this()).encode(), 0)
-    return lock
+    """The descriptor of a folder's locked file; the folder is created if it is missing."""
+    while True:
+        try:
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+            found = folder.lstat()
+            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+                raise StoreError(f"{folder} belongs to another user; set TMPDIR to another folder")
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileNotFoundError:
+            if not folder.parent.is_dir():
+                raise StoreError(f"{folder.parent} does not exist; set TMPDIR to another folder") from None
+            continue  # another process has removed it between the two calls
+        except OSError as error:
+            raise StoreError(f"{folder}: {error.strerror}; set TMPDIR to a folder that can be written to") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK))
+        except FileNotFoundError:
+            is_there = False
+        except OSError as error:
+            holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
+            os.close(lock)
+            problem = f"{shown} is being written by {holder}; a store on a network file system has one writer"
+            advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
+            raise StoreError(f"{problem}; {advice}") from error
+        if is_there:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(Worker.this()).encode(), 0)
+            return lock
+        os.close(lock)  # the process that had the lock has removed the folder
 
 
 def _identity(path: Path) -> str:

@@ -83,7 +83,7 @@ def test_a_finished_store_is_one_file_that_any_program_reads(target, node):
             store.add_query(run, make_query(number))
         store.finish_run(run)
     assert [path.name for path in target.parent.iterdir()] == ["hits.sqlite"]
-    assert [path.name for path in node.glob("*/*")] == ["lock"]
+    assert list(node.iterdir()) == []
     with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     connection.close()
@@ -182,6 +182,16 @@ def test_a_publication_that_fails_loses_nothing(target):
         assert numbers(published) == [0]
 
 
+def test_a_folder_of_another_user_is_not_used(target, node):
+    """Its name can be foreseen, so another user may have created it, or a link, in a folder that all may write to."""
+    store = StagedStore(target, create=True)
+    (folder,) = node.iterdir()
+    store.close()
+    folder.symlink_to(target.parent)
+    with pytest.raises(StoreError, match="belongs to another user; set TMPDIR to another folder"):
+        StagedStore(target, create=True)
+
+
 def test_a_store_that_is_written_directly_is_not_staged(target):
     with HitStore(target, create=True) as store:
         store.start_run(RUN)
@@ -192,7 +202,7 @@ def test_a_store_that_is_written_directly_is_not_staged(target):
 
 
 @pytest.mark.parametrize("content", [b"no database at all, " * 100, b""])
-def test_another_file_is_refused_as_without_staging(target, content):
+def test_another_file_is_refused_as_without_staging(target, node, content):
     if content:
         target.write_bytes(content)
     with pytest.raises(StoreError) as staged:
@@ -201,6 +211,7 @@ def test_another_file_is_refused_as_without_staging(target, content):
         HitStore(target)
     assert str(staged.value) == str(direct.value)
     assert (target.read_bytes() if content else b"") == content
+    assert list(node.iterdir()) == []
 
 
 def test_the_choice_of_staging(target, tmp_path):
