@@ -2,8 +2,9 @@
 # Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp and
 # hhfilter (oracles), hmmbuild (models), samtools (reader of SAM reports), the PostgreSQL server (the second database
 # system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast (a client of the BLAST URL API), Slurm
-# (the example of a job array; a download of 3.5 MB, 13 MB on the disk), and the headless shell of the browser chromium
-# with a font (pages of the service and HTML reports; a download of about 100 MB).
+# (the example of a job array; a download of 3.5 MB, 13 MB on the disk), sshfs (a network file system for stores; less
+# than 1 MB), and the headless shell of the browser chromium with a font (pages of the service and HTML reports; a
+# download of about 100 MB).
 # Tests whose program is missing are skipped with a message.
 set -eu
 missing=
@@ -17,6 +18,7 @@ command -v nginx >/dev/null 2>&1 || missing="$missing nginx"
 for daemon in slurmctld slurmd munged; do
     PATH="$PATH:/usr/sbin" command -v "$daemon" >/dev/null 2>&1 || { missing="$missing slurmctld slurmd slurm-client munge"; break; }
 done
+{ command -v sshfs && ls /usr/lib/openssh/sftp-server; } >/dev/null 2>&1 || missing="$missing sshfs openssh-sftp-server"
 perl -MBio::Tools::Run::RemoteBlast -e 1 2>/dev/null || missing="$missing libbio-tools-run-remoteblast-perl"
 command -v chromium-headless-shell >/dev/null 2>&1 || command -v chromium >/dev/null 2>&1 ||
     missing="$missing chromium-headless-shell fonts-dejavu-core"

@@ -1,16 +1,16 @@
 """Shares in job arrays: names of their stores, tasks that run again, and what `runs merge` takes. Expected values: by
 hand, or the same batch without shares."""
 
+import contextlib
 import os
 import shutil
 import signal
 import sqlite3
-import tempfile
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from swsearch import file_systems
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
@@ -162,30 +162,50 @@ def test_a_killed_task_goes_on_from_its_published_store(
     assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
 
 
-def test_a_store_on_a_network_file_system_is_staged_and_read_without_locks(
-    swsearch, monkeypatch, tmp_path, few_proteins_db
-):
-    """The folder's own file system is declared to be shared; that of the folder for temporary files is not.
+@pytest.fixture
+def network(tmp_path):
+    """One folder as two mounts of a network file system, as two machines see it: sshfs without ssh."""
+    server = Path("/usr/lib/openssh/sftp-server")
+    if shutil.which("sshfs") is None or not server.exists() or not os.access("/dev/fuse", os.W_OK):
+        pytest.skip("needs sshfs and sftp-server (Debian: sshfs openssh-sftp-server), and /dev/fuse")
+    (tmp_path / "served").mkdir()
+    command = tmp_path / "ssh"
+    command.write_text(f"#!/bin/sh\nexec {server}\n")
+    command.chmod(0o755)
+    mounts = [tmp_path / "first", tmp_path / "second"]
+    with contextlib.ExitStack() as stack:
+        for mount in mounts:
+            mount.mkdir()
+            options = f"ssh_command={command},dir_cache=no"
+            done = subprocess.run(
+                ["sshfs", "-o", options, f"host:{tmp_path / 'served'}", mount],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if done.returncode != 0:
+                pytest.skip(f"a file system cannot be mounted here: {done.stderr.strip()}")
+            stack.callback(subprocess.run, ["fusermount3", "-u", "-z", mount], check=True)
+        yield mounts
 
-    Another connection holds the exclusive lock of the published file, which stands for locks that do not work.
-    """
-    mounts = Path("/proc/self/mountinfo").read_text()
-    here, node = (file_systems.file_system(os.path.realpath(path), mounts) for path in (tmp_path, "/dev/shm"))
-    if here is None or here == node or not os.access("/dev/shm", os.W_OK):
-        pytest.skip("needs /dev/shm on another file system than the folder of the tests")
-    monkeypatch.setattr(file_systems, "SHARED", frozenset({here}))
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        monkeypatch.setenv("TMPDIR", folder)
-        outcome = swsearch("batch", QUERIES, few_proteins_db, "--store", "h.sqlite")
-        assert outcome.out == "run 1 in h.sqlite: 7 queries done, 0 failed\n"
-        assert swsearch("runs", "export", "1", "--store", "h.sqlite", "--out", "copy.sqlite").code == 0
-        connection = sqlite3.connect("h.sqlite", isolation_level=None)
+
+def test_a_task_on_a_network_file_system_goes_on_on_another_machine(
+    swsearch, spawn_paused, tmp_path, few_proteins_db, network
+):
+    """Source: the batch in one process. The first process is killed after three queries, of which none is published."""
+    first, second = network
+    batch = ["batch", QUERIES, few_proteins_db, "--resume", "latest", "--store"]
+    process = spawn_paused('HitStore, "add_query", 3', *batch, first / "h.sqlite")
+    assert [path.name for path in first.iterdir()] == ["h.sqlite"]
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    resumed = swsearch(*batch, second / "h.sqlite")
+    assert resumed.out == f"run 1 in {second / 'h.sqlite'}: 7 queries done, 0 were there before, 0 failed\n"
+    again = swsearch(*batch, first / "h.sqlite")  # what the killed process left is discarded
+    assert again.out == f"run 2 in {first / 'h.sqlite'}: 7 queries done, 0 failed\n"
+    assert [path.name for path in first.iterdir()] == ["h.sqlite"]
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
+    assert report(swsearch, first / "h.sqlite", "1") == report(swsearch, "whole.sqlite")
+    with contextlib.closing(sqlite3.connect(second / "h.sqlite", isolation_level=None)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        # An exclusive lock of SQLite that nobody releases stands for locks that do not work; a reader takes none.
         connection.execute("BEGIN EXCLUSIVE")
-        assert report(swsearch, "h.sqlite") == report(swsearch, "copy.sqlite")
-        connection.close()
-        monkeypatch.setenv("TMPDIR", str(tmp_path))
-        monkeypatch.setattr(file_systems, "SHARED", frozenset({here, node}))
-        refused = swsearch("runs", "delete", "1", "--store", "h.sqlite")
-        assert "no folder for temporary files is on a disk of this machine; set TMPDIR to one" in refused.error
-        assert swsearch("runs", "delete", "1", "--store", "h.sqlite", "--stage-store", "never").out == "run 1 deleted\n"
+        assert report(swsearch, second / "h.sqlite") == report(swsearch, "whole.sqlite")

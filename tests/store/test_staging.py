@@ -9,9 +9,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from swsearch import file_systems
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import file_system
 from swsearch.store.repository import HitStore
@@ -180,6 +182,16 @@ def test_a_publication_that_fails_loses_nothing(target):
         again.interrupt_run(1)
     with HitStore(target) as published:
         assert numbers(published) == [0]
+
+
+def test_a_machine_without_a_disk_of_its_own_is_one_line(target, monkeypatch):
+    """The file systems of this machine are declared to be shared."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    types = {file_system(os.path.realpath(place), mounts) for place in (target.parent, "/tmp", "/var/tmp")}
+    monkeypatch.setattr(file_systems, "SHARED", types)
+    with pytest.raises(StoreError, match="no folder for temporary files is on a disk of this machine; set TMPDIR to"):
+        open_store(target, create=True)
+    assert not target.exists()
 
 
 def test_a_folder_of_another_user_is_not_used(target, node):
