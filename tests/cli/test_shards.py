@@ -187,18 +187,20 @@ def network(tmp_path):
         yield mounts
 
 
+@pytest.mark.parametrize(("ended", "n_published"), [(signal.SIGKILL, 0), (signal.SIGTERM, 3)])
 def test_a_task_on_a_network_file_system_goes_on_on_another_machine(
-    swsearch, spawn_paused, tmp_path, few_proteins_db, network
+    swsearch, spawn_paused, few_proteins_db, network, ended, n_published
 ):
-    """Source: the batch in one process. The first process is killed after three queries, of which none is published."""
+    """Source: the batch in one process. The first process ends after three queries; SIGTERM lets it publish them."""
     first, second = network
     batch = ["batch", QUERIES, few_proteins_db, "--resume", "latest", "--store"]
     process = spawn_paused('HitStore, "add_query", 3', *batch, first / "h.sqlite")
     assert [path.name for path in first.iterdir()] == ["h.sqlite"]
-    process.send_signal(signal.SIGKILL)
+    process.send_signal(ended)
     process.communicate()
     resumed = swsearch(*batch, second / "h.sqlite")
-    assert resumed.out == f"run 1 in {second / 'h.sqlite'}: 7 queries done, 0 were there before, 0 failed\n"
+    counts = f"{7 - n_published} queries done, {n_published} were there before, 0 failed"
+    assert resumed.out == f"run 1 in {second / 'h.sqlite'}: {counts}\n"
     again = swsearch(*batch, first / "h.sqlite")  # what the killed process left is discarded
     assert again.out == f"run 2 in {first / 'h.sqlite'}: 7 queries done, 0 failed\n"
     assert [path.name for path in first.iterdir()] == ["h.sqlite"]
