@@ -31,12 +31,14 @@ def index(
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.builder import build_database
+    from swsearch.database.object_store import refuse_url
     from swsearch.errors import InputError
     from swsearch.sequences.alphabet import ALPHABETS
 
     if alphabet is not None and alphabet not in ALPHABETS:
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
+    refuse_url(str(output))
     refuse_database("--output", output, fasta)
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
         built = build_database(

@@ -44,8 +44,10 @@ def is_url(name: str) -> bool:
 def refuse_url(path: str) -> None:
     """Raise DatabaseError for a URL where only a folder of this machine is possible; :class:`Path` shortens ``//``."""
     if is_url(path) or _COLLAPSED.match(path):
-        problem = "a database in an object store can be searched, not changed or created"
-        raise DatabaseError(f"{path}: {problem}; work on a copy on this machine, then upload it")
+        readers = "`query`, `batch`, `msa`, `db info`, `db verify` and `db export`"
+        raise DatabaseError(
+            f"{path}: this must be a folder of this machine; databases in object stores are for {readers}"
+        )
 
 
 class ObjectFolder:

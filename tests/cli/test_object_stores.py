@@ -91,9 +91,13 @@ def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_prote
     assert info.splitlines()[0].split() == ["database", url]
     assert swsearch("db", "verify", url).out == f"{url} is whole\n"
     assert swsearch("db", "export", url).out == swsearch("db", "export", few_proteins_db).out
-    for command in (["add", url, QUERIES], ["remove", url, "x"], ["compact", url]):
-        refused = swsearch("db", *command)
-        assert "a database in an object store can be searched, not changed or created; work on a copy" in refused.error
+    changes = (["db", "add", url, QUERIES], ["db", "remove", url, "x"], ["db", "compact", url])
+    for command in (*changes, ["index", QUERIES, "-o", url]):
+        refused = swsearch(*command)
+        assert (
+            "this must be a folder of this machine; databases in object stores are for `query`, `batch`"
+            in refused.error
+        )
 
 
 def test_an_open_database_of_a_url_is_pickled_by_its_url(url):

@@ -1,5 +1,7 @@
-"""The example of a Slurm array, run by a real cluster of one node: one task is queued again in the middle of its share,
-another is submitted again. Expected: the bytes of the run of a single process."""
+"""The example of a Slurm array, and arrays with `--shard auto`, run by a real cluster of one node.
+
+Expected: the bytes of the run of a single process, also if a task is queued again in the middle of its share.
+"""
 
 import os
 import subprocess
@@ -16,42 +18,72 @@ from tests.patience import wait_until
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slurm"
 
 PROGRAM = """#!/bin/bash
-# swsearch; the first attempt of task 2 stops after its first query, until Slurm ends it.
-if [ "${{SLURM_ARRAY_TASK_ID-}}" = 2 ] && [ -z "${{SLURM_RESTART_COUNT-}}" ]; then
+# swsearch; if there is a paused.py, the first attempt of task 2 stops after its first query, until Slurm ends it.
+if [ -e paused.py ] && [ "${{SLURM_ARRAY_TASK_ID-}}" = 2 ] && [ -z "${{SLURM_RESTART_COUNT-}}" ]; then
     exec {python} paused.py "$@" < pipe
 fi
 exec {python} -m swsearch "$@"
 """
 
 
-@pytest.mark.slow
-def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(swsearch, tmp_path, tmp_path_factory, few_proteins_db):
-    assert swsearch("query", DATA / "queries.fasta", few_proteins_db, "--store", "whole.sqlite").code == 0
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with running_cluster(tmp_path_factory.mktemp("slurm"), n_cpus=4 * 4) as running:
+        yield running
+
+
+@pytest.fixture
+def in_folder(tmp_path, cluster, monkeypatch):
+    """Run a command that submits jobs, in the folder of the test, where ``swsearch`` is :data:`PROGRAM`."""
     program = tmp_path / "bin" / "swsearch"
     program.parent.mkdir()
     program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(0o755)
+    monkeypatch.setitem(cluster.variables, "PATH", f"{program.parent}:{os.environ['PATH']}")
+
+    def call(*command):
+        done = subprocess.run(command, cwd=tmp_path, env=cluster.variables, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return call
+
+
+@pytest.mark.slow
+def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(
+    swsearch, tmp_path, cluster, in_folder, few_proteins_db
+):
+    assert swsearch("query", DATA / "queries.fasta", few_proteins_db, "--store", "whole.sqlite").code == 0
     (tmp_path / "paused.py").write_text(PAUSED.format(moment='HitStore, "add_query", 1'))
     os.mkfifo(tmp_path / "pipe")
-    with running_cluster(tmp_path_factory.mktemp("slurm"), n_cpus=4 * 4) as cluster:
-        # Opened for reading and writing, so that neither this process nor the task waits for the other to open it.
-        pipe = os.open(tmp_path / "pipe", os.O_RDWR)
-        cluster.variables["PATH"] = f"{program.parent}:{os.environ['PATH']}"
-        submitted = subprocess.run(
-            ["bash", EXAMPLE / "submit.sh", "4", DATA / "queries.fasta", few_proteins_db],
-            cwd=tmp_path, env=cluster.variables, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert submitted.returncode == 0, submitted.stderr
-        array = submitted.stdout.split()[1]
-        log = tmp_path / f"search-{array}_2.log"
-        wait_until(lambda: log.exists() and "here" in log.read_text(), "the first query of task 2")
-        cluster.call("scontrol", "requeue", f"{array}_2")
-        state = ["squeue", "-h", "-o", "%T", "-j", f"{array}_2"]
-        wait_until(lambda: cluster.call(*state).strip() == "PENDING", "the end of the first attempt of task 2")
-        cluster.call("scontrol", "update", f"jobid={array}_2", "starttime=now")  # Slurm would wait two minutes
-        cluster.wait_for_jobs()
-        os.close(pipe)
-        assert "run 1 in hits-2-of-4.sqlite: 1 query done, 1 was there before, 0 failed" in log.read_text()
-        (merge,) = tmp_path.glob("merge-*.log")
-        assert merge.read_text() == "run 1 in hits.sqlite: 7 queries of 4 shards\n"
+    # Opened for reading and writing, so that neither this process nor the task waits for the other to open it.
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)
+    array = in_folder("bash", EXAMPLE / "submit.sh", "4", DATA / "queries.fasta", few_proteins_db).split()[1]
+    log = tmp_path / f"search-{array}_2.log"
+    wait_until(lambda: log.exists() and "here" in log.read_text(), "the first query of task 2")
+    cluster.call("scontrol", "requeue", f"{array}_2")
+    state = ["squeue", "-h", "-o", "%T", "-j", f"{array}_2"]
+    wait_until(lambda: cluster.call(*state).strip() == "PENDING", "the end of the first attempt of task 2")
+    cluster.call("scontrol", "update", f"jobid={array}_2", "starttime=now")  # Slurm would wait two minutes
+    cluster.wait_for_jobs()
+    os.close(pipe)
+    assert "run 1 in hits-2-of-4.sqlite: 1 query done, 1 was there before, 0 failed" in log.read_text()
+    (merge,) = tmp_path.glob("merge-*.log")
+    assert merge.read_text() == "run 1 in hits.sqlite: 7 queries of 4 shards\n"
     assert report(swsearch, "hits.sqlite") == report(swsearch, "whole.sqlite")
+
+
+@pytest.mark.slow
+def test_the_tasks_of_arrays_find_their_shares(tmp_path, cluster, in_folder, few_proteins_db):
+    """Arrays that begin at 0 or have steps are complete; some tasks of an array, submitted again, are not."""
+    search = f"swsearch batch {DATA / 'queries.fasta'} {few_proteins_db} --quiet --shard"
+    for array, shard in (("0-4:2", "auto"), ("3", "auto"), ("3", "auto/7")):
+        command = f"{search} {shard} --store 's-{{shard}}.sqlite'"
+        log = f"{array.replace(':', '-')}-{shard.replace('/', '-')}.log"
+        in_folder("sbatch", f"--array={array}", "--open-mode=append", f"--output={log}", f"--wrap={command}")
+    cluster.wait_for_jobs()
+    stores = [f"s-{label}.sqlite" for label in ("1-of-3", "2-of-3", "3-of-3", "3-of-7")]
+    assert sorted(path.name for path in tmp_path.glob("*.sqlite")) == stores
+    assert (
+        "--shard auto: Slurm describes task 3 of an array from 3 to 3, step 1" in (tmp_path / "3-auto.log").read_text()
+    )
