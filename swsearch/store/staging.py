@@ -147,6 +147,7 @@ class StagedStore(HitStore):
             os.close(self._lock)
             raise
         self.name = shown
+        self._has_changed = is_left  # what a killed process has committed is published, even if nothing follows
 
     def close(self) -> None:
         """Publish the last changes and remove the copy; further calls have no effect.
@@ -319,17 +320,18 @@ def _identity(path: Path) -> str:
 
 
 def _copy_of(local: Path, copy: Path) -> None:
-    """Write a store's committed state to a single file, in which the runs of this process are interrupted."""
+    """Write a store's committed state to a single file, in which no process of this machine works on a run.
+
+    A copy has one process at a time, so the runs of other processes of this machine are those of killed ones.
+    """
     copy.unlink(missing_ok=True)
-    worker = Worker.this()
     with closing(sqlite3.connect(local)) as source, closing(sqlite3.connect(copy, isolation_level=None)) as target:
         source.backup(target)
         target.execute("PRAGMA journal_mode = DELETE")
         target.execute("PRAGMA synchronous = OFF")  # the file is synchronized where it is published
-        of_this = "state = ? AND host = ? AND process = ?"
-        target.execute(
-            f"UPDATE runs SET state = ? WHERE {of_this}", (INTERRUPTED, RUNNING, worker.host, worker.process)
-        )
+        of_this_machine = "state = ? AND host = ?"
+        values = (INTERRUPTED, RUNNING, Worker.this().host)
+        target.execute(f"UPDATE runs SET state = ? WHERE {of_this_machine}", values)
         target.execute(f"PRAGMA user_version = {secrets.randbelow(2**31 - 1) + 1}")
 
 
@@ -360,7 +362,7 @@ def _naming(shown: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{shown} cannot be published: {error.strerror or error} ({error.filename or 'copy'})"
+        problem = f"{shown} cannot be copied or published: {error.strerror or error} ({error.filename or 'copy'})"
         raise StoreError(f"{problem}; what was stored is kept, run the command again on this machine") from error
     except sqlite3.Error as error:
         raise StoreError(f"{shown}: {error}") from error

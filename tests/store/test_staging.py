@@ -106,6 +106,16 @@ def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target
         assert numbers(published) == [0, 1, 2, 3, 4, 5]
 
 
+def test_what_a_killed_process_has_left_is_published_by_the_next_one_that_changes_nothing(start, target):
+    kill(start(target, 5))
+    StagedStore(target).close()
+    with HitStore(target) as published:
+        with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
+            assert connection.execute("SELECT state FROM runs").fetchall() == [("interrupted",)]
+        connection.close()
+        assert numbers(published) == [0, 1, 2, 3, 4]
+
+
 def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path, monkeypatch):
     """The run is interrupted in the published file, since the other machine cannot see that its process was killed."""
     kill(start(target, 5, n_published=3))
@@ -173,7 +183,9 @@ def test_a_publication_that_fails_loses_nothing(target):
     store.add_query(run, make_query(0))
     target.parent.rename(away)
     target.parent.touch()
-    with pytest.raises(StoreError, match=r"hits.sqlite cannot be published: Not a directory .*; what was stored is ke"):
+    with pytest.raises(
+        StoreError, match=r"hits.sqlite cannot be copied or published: Not a directory .*; what was stored is ke"
+    ):
         store.close()
     target.parent.unlink()
     away.rename(target.parent)
