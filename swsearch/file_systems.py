@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from swsearch.errors import InputError
+
 SHARED: Final = frozenset(
     {
         "9p", "afs", "beegfs", "ceph", "cifs", "coda", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
@@ -22,8 +24,24 @@ SHARED: Final = frozenset(
     }
 )  # fmt: skip
 """Types of file systems, as the kernel names them."""
+STAGING: Final = ("auto", "always", "never")
+"""When a store is written in a folder of this machine and published (:mod:`swsearch.store.staging`): if its file is on
+a shared file system, always, or never."""
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 _MOUNTS: Final = Path("/proc/self/mountinfo")
+
+
+def check_staging(choice: str) -> str:
+    """A value of ``--stage-store``, checked.
+
+    Raises
+    ------
+    InputError
+        It is none of :data:`STAGING`.
+    """
+    if choice not in STAGING:
+        raise InputError(f"--stage-store {choice!r}: choose {', '.join(STAGING[:-1])} or {STAGING[-1]}")
+    return choice
 
 
 def is_shared(path: Path) -> bool:

@@ -25,6 +25,12 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def answers(port: int) -> bool:
+    """Whether a server listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 class S3Server:
     """A running server.
 
@@ -78,12 +84,11 @@ def running_server() -> Iterator[S3Server]:
     process = subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
 
-        def answers() -> bool:
+        def is_ready() -> bool:
             assert process.poll() is None, "the S3 server has ended"
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", port)) == 0
+            return answers(port)
 
-        wait_until(answers, "the S3 server")
+        wait_until(is_ready, "the S3 server")
         server = S3Server(f"http://127.0.0.1:{port}")
         create = urllib.request.Request(f"{server.address}/{BUCKET}", method="PUT")
         urllib.request.urlopen(create).close()

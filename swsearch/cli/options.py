@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from swsearch.errors import InputError
+from swsearch.file_systems import check_staging
 from swsearch.search.option_meanings import MEANINGS
 from swsearch.words import quoted
 
@@ -271,6 +272,7 @@ StageStore = Annotated[
     typer.Option(
         "--stage-store",
         metavar="[auto|always|never]",
+        callback=check_staging,
         help="Write the store on this machine and publish it as whole files: auto where it is on a network file "
         "system.",
         rich_help_panel=OUTPUT,

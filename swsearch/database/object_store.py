@@ -79,7 +79,9 @@ class ObjectFolder:
             raise DatabaseError(f"{url} needs obstore, which is not installed; {advice}") from error
         self._obstore: Any = obstore
         with self._translated(self.url):
-            self._store: Any = from_url(self.url, retry_config=_RETRIES)
+            # obstore must be told that HTTP without encryption is meant; other stores take AWS_ALLOW_HTTP and its like.
+            more: Any = {"client_options": {"allow_http": True}} if scheme == "http" else {}
+            self._store: Any = from_url(self.url, retry_config=_RETRIES, **more)
 
     def read(self, name: str, max_bytes: int) -> bytes:
         """The content of a small object.

@@ -38,14 +38,12 @@ from typing import Final
 from sqlalchemy import Connection
 
 from swsearch.errors import InputError, StoreError
-from swsearch.file_systems import is_shared
+from swsearch.file_systems import check_staging, is_shared
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.repository import HitStore
 from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated
 from swsearch.store.workers import Worker
 
-CHOICES: Final = ("auto", "always", "never")
-"""Values of ``--stage-store``."""
 PUBLISH_SECONDS: Final = 30.0
 """Shortest time between two publications, in seconds."""
 MAX_SHARE_OF_TIME: Final = 0.05
@@ -80,8 +78,7 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
     StoreError
         The store cannot be opened, or another process of this machine writes to the same staged store.
     """
-    if stage not in CHOICES:
-        raise InputError(f"--stage-store {stage!r}: choose {', '.join(CHOICES[:-1])} or {CHOICES[-1]}")
+    check_staging(stage)
     url = store_url(target)
     is_file = url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
     if stage == "always" and not is_file:

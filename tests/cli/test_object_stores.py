@@ -23,7 +23,7 @@ from swsearch.database.remote import fetch
 from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
-from tests.s3_server import running_server
+from tests.s3_server import answers, free_port, running_server
 
 pytest.importorskip("obstore", reason="needs obstore")
 
@@ -112,6 +112,37 @@ def test_a_file_url_is_fetched_too(cache, few_proteins_db):
     with PackedDatabase.open(few_proteins_db.as_uri()) as database:
         assert database.path.parent == cache
         assert database.n_subjects == 60
+
+
+def test_a_folder_behind_a_web_server_is_fetched(swsearch, cache, few_proteins_db, tmp_path):
+    """The server is nginx, which answers requests for ranges of bytes."""
+    if shutil.which("nginx") is None:
+        pytest.skip("needs nginx (Debian: nginx)")
+    port = free_port()
+    places = "".join(
+        f"{name}_temp_path {tmp_path}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    server = f"server {{ listen 127.0.0.1:{port}; root {few_proteins_db.parent}; }}"
+    user = "user root;" if os.geteuid() == 0 else ""
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; {user} pid {tmp_path}/pid; error_log {tmp_path}/error.log;\n"
+        f"events {{}}\nhttp {{ access_log off; {places} {server} }}\n"
+    )
+    process = subprocess.Popen(["nginx", "-c", str(tmp_path / "nginx.conf")], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: answers(port), "nginx")
+        url = f"http://127.0.0.1:{port}/few.db"
+        there = swsearch("db", "export", url)
+        assert there.code == 0, there.err
+        assert there.out == swsearch("db", "export", few_proteins_db).out
+    finally:
+        process.terminate()
+        process.wait()
+    gone = swsearch("db", "info", "http://127.0.0.1:9/few.db")
+    assert (
+        "http://127.0.0.1:9/few.db/catalogue.json cannot be read: Generic HTTP error: Error performing GET"
+        in gone.error
+    )
 
 
 @pytest.mark.parametrize("damage", ["changed", "shorter", "longer", "missing"])
