@@ -2,8 +2,9 @@
 
 SQLite in WAL mode must not write to a network file system (:mod:`swsearch.file_systems`). A
 :class:`StagedStore` therefore works on a copy in a folder of this machine, and publishes its state: when the first
-change is committed, at intervals while more follow, and when it is closed. To *publish* is to write a consistent copy
-to a temporary file beside the target, synchronize it, and rename it, so that the target is always a complete store.
+change is committed, within :data:`PUBLISH_SECONDS` after every other change, and when it is closed. To *publish* is to
+write a consistent copy to a temporary file beside the target, synchronize it, and rename it, so that the target is
+always a complete store.
 
 **What survives a kill.** On the same machine, everything that was committed: the folder remains, and the next process
 that opens the store continues in it. On another machine, everything that was published: the target has the runs of the
@@ -45,7 +46,7 @@ from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store
 from swsearch.store.workers import Worker
 
 PUBLISH_SECONDS: Final = 30.0
-"""Shortest time between two publications, in seconds."""
+"""Shortest time between two publications, and longest time until a change is published, in seconds."""
 MAX_SHARE_OF_TIME: Final = 0.05
 """Largest part of the time that publications take; a store of many gigabytes is published less often."""
 
@@ -129,7 +130,9 @@ class StagedStore(HitStore):
         self._is_replaced = False
         self._publish_seconds = publish_seconds
         self._next_publication = 0.0
-        self._publishing = threading.Lock()
+        self._publishing = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._failure: StoreError | None = None
         is_left = True
         try:
             with _naming(shown):
@@ -155,9 +158,11 @@ class StagedStore(HitStore):
             The target cannot be written, or another process has replaced it; the copy then remains, and the next
             process of this machine that opens the store continues in it, or the message names it.
         """
-        if not self._is_open:
-            return
-        self._is_open = False
+        with self._publishing:  # the timer's thread finishes its publication, or finds the store closed
+            if not self._is_open:
+                return
+            self._is_open = False
+            self._stop_timer()
         try:
             if self._has_changed:
                 self.publish()
@@ -180,26 +185,65 @@ class StagedStore(HitStore):
                 return  # the error was raised, and the results up to then are kept
             began = time.monotonic()
             whole = self._folder / "published.sqlite"
-            _copy_of(self._local, whole)
-            if _identity(self._target) not in self._bases():
-                raise self._replaced(whole)
-            new = _identity(whole)
-            self._note_bases(*self._bases(), new)  # a kill before the next line leaves both possible
-            _replace(self._target, whole)
-            self._note_bases(new)
-            whole.unlink()
-            self._has_changed = False
+            self._has_changed = False  # before the copy, since another thread may commit meanwhile
+            try:
+                _copy_of(self._local, whole)
+                if _identity(self._target) not in self._bases():
+                    raise self._replaced(whole)
+                new = _identity(whole)
+                self._note_bases(*self._bases(), new)  # a kill before the next line leaves both possible
+                _replace(self._target, whole)
+                self._note_bases(new)
+                whole.unlink()
+            except BaseException:
+                self._has_changed = True
+                raise
             took = time.monotonic() - began
             self._next_publication = time.monotonic() + max(self._publish_seconds, took / MAX_SHARE_OF_TIME)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
+        if self._failure is not None and self._whole is None:
+            failure, self._failure = self._failure, None
+            raise failure
         with super()._writing() as connection:
             yield connection
         if self._whole is None:
             self._has_changed = True
-            if time.monotonic() >= self._next_publication:
+            self._publish_in_time()
+
+    def _publish_in_time(self) -> None:
+        """Publish now if the interval is over, or else when it is over, however long the next query takes."""
+        if not self._publishing.acquire(blocking=False):
+            return  # the timer's thread publishes, and then looks for later changes
+        try:
+            wait = self._next_publication - time.monotonic()
+            if wait <= 0:
+                self._stop_timer()
                 self.publish()
+            elif self._timer is None and wait < threading.TIMEOUT_MAX:
+                self._timer = threading.Timer(wait, self._publish_in_background)
+                self._timer.daemon = True
+                self._timer.start()
+        finally:
+            self._publishing.release()
+
+    def _publish_in_background(self) -> None:
+        """Publish from the timer's thread; an error is raised by the next change."""
+        try:
+            with self._publishing:
+                self._timer = None
+                if self._has_changed and self._is_open:
+                    self.publish()
+            if self._has_changed and self._is_open and not self._is_replaced:
+                self._publish_in_time()
+        except StoreError as error:
+            self._failure = error
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
 
     # --- the copy and the file from which it was made ---
 

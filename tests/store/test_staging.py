@@ -18,6 +18,7 @@ from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import file_system
 from swsearch.store.repository import HitStore
 from swsearch.store.staging import StagedStore, open_store
+from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
 ADD_AND_WAIT = """
@@ -145,6 +146,31 @@ def test_a_kill_during_a_publication_loses_nothing(start, target, node, renamed)
         target.write_bytes(before)
     with StagedStore(target) as store:
         assert [numbers(store, run.id) for run in store.runs()] == [[0, 1], [0, 1, 2]]
+
+
+def test_a_query_is_published_in_time_although_no_other_follows(target):
+    """The interval is short, and nothing is written while the test waits for the second publication."""
+    with StagedStore(target, create=True, publish_seconds=0.05) as store:
+        run = store.start_run(RUN)
+        for number in range(3):
+            store.add_query(run, make_query(number))
+
+        def published() -> list[int]:
+            with HitStore(target) as found:
+                return numbers(found)
+
+        wait_until(lambda: published() == [0, 1, 2], "the publication of the last query")
+
+
+def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
+    with StagedStore(target, create=True, publish_seconds=0.05) as store:
+        run = store.start_run(RUN)
+        target.unlink()
+        store.add_query(run, make_query(0))
+        wait_until(lambda: list(target.parents[1].glob("node/swsearch-unpublished-*")), "the refused publication")
+        with pytest.raises(StoreError, match="was deleted or replaced by another process"):
+            wait_until(lambda: store.interrupt_run(run), "the error")
+    assert not target.exists()
 
 
 def test_a_second_process_of_this_machine_is_refused(start, target):
