@@ -14,6 +14,8 @@ Torque              PBS_ARRAYID           none
 ==================  ====================  =============================================================
 
 Outside arrays, LSF sets the number 0 and Grid Engine the word ``undefined``.
+
+:func:`is_queued_again` tells whether the scheduler has started this job before.
 """
 
 from __future__ import annotations
@@ -110,6 +112,22 @@ def asked_shard(text: str, environment: Mapping[str, str]) -> Shard:
         advice = f"number the tasks from 1, such as `{scheduler.example}` for auto/8"
         raise InputError(f"--shard {text}: {problem}; {advice}")
     return Shard(task, n_shares)
+
+
+def is_queued_again(environment: Mapping[str, str]) -> bool:
+    """Whether this process belongs to a job that Slurm, LSF or Grid Engine has queued again.
+
+    Before a scheduler starts a job again, it has ended the processes of the earlier attempt, wherever they were. PBS
+    and Torque do not tell; for their jobs, the result is False.
+
+    >>> is_queued_again({"SLURM_RESTART_COUNT": "1"}), is_queued_again({"SLURM_JOB_ID": "7"})
+    (True, False)
+    """
+    return (
+        environment.get("SLURM_RESTART_COUNT", "0") not in ("", "0")
+        or environment.get("LSB_RESTART", "") == "Y"
+        or (environment.get("RESTARTED", "0") == "1" and "SGE_TASK_ID" in environment)
+    )
 
 
 def _task(text: str, environment: Mapping[str, str]) -> tuple[_Scheduler, int]:

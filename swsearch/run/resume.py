@@ -7,12 +7,14 @@ changed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swsearch.errors import RunTaken, StoreError
+from swsearch.hits.job_arrays import is_queued_again
 from swsearch.hits.result import RunInfo
 from swsearch.hits.share import AskedQueries, query_digest
 from swsearch.run.queries import refusal
@@ -37,7 +39,8 @@ def open_run(
 ) -> tuple[int, bool]:
     """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
-    With ``latest``, a share that has a finished run continues this run, in which nothing is missing.
+    With ``latest``, a share that has a finished run continues this run, in which nothing is missing. A run of another
+    machine is continued if a scheduler has queued this job again and the run has the same command line.
 
     ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
     raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
@@ -59,6 +62,10 @@ def open_run(
             return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
         return None
 
+    def was_left(run: StoredRun) -> bool:
+        """Whether a run of another machine is that of an earlier attempt of this job, which the scheduler has ended."""
+        return is_queued_again(os.environ) and not run.worker.is_here and run.info.command == info.command
+
     def has_these(run: StoredRun) -> bool:
         """Whether the queries of the run are those of this search."""
         try:
@@ -78,7 +85,7 @@ def open_run(
             for run in store.runs()
             if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
         ]
-        left = [run for run in unfinished if run.state == "interrupted"]
+        left = [run for run in unfinished if run.state == "interrupted" or was_left(run)]
         if not left:
             if unfinished:
                 notify(_at_work(unfinished[-1]))

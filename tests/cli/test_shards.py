@@ -13,7 +13,7 @@ import pytest
 
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
-from tests.cli.test_batch import report
+from tests.cli.test_batch import forget_queries, report
 
 QUERIES = DATA / "queries.fasta"
 
@@ -160,6 +160,30 @@ def test_a_killed_task_goes_on_from_its_published_store(
     ]  # fmt: skip
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
     assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
+
+
+@pytest.mark.parametrize("variables", [{"SLURM_RESTART_COUNT": "1"}, {"LSB_RESTART": "Y"}, {}])
+def test_a_job_that_is_queued_again_elsewhere_goes_on_with_its_own_run(
+    swsearch, monkeypatch, few_proteins_db, variables
+):
+    """By hand: the first attempt was on another machine, whose processes cannot be seen; the scheduler has ended it."""
+    arguments = ["batch", QUERIES, few_proteins_db, "--store", "h.sqlite", "--resume", "latest", "--shard"]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("socket.gethostname", lambda: "node7")
+        for shard in ("1/2", "2/2"):
+            assert swsearch(*arguments, shard).code == 0
+        with HitStore("h.sqlite") as store:
+            for run in (1, 2):
+                store.resume_run(run)
+    forget_queries("h.sqlite", 4)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    again = swsearch(*arguments, "1/2")
+    if variables:
+        assert again.out == "run 1 in h.sqlite: 2 queries done, 2 were there before, 0 failed\n"
+    else:
+        assert again.out == "run 3 in h.sqlite: 4 queries done, 0 failed\n"
+        assert "run 1 of the same search is being worked on by process" in again.err
 
 
 @pytest.fixture
