@@ -184,6 +184,12 @@ def test_places_without_a_database_are_one_line(server, cache, monkeypatch):
     assert not cache.exists()
 
 
+def test_the_package_that_is_missing_is_named(swsearch, monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)  # imports then fail as if it were not installed
+    refused = swsearch("db", "info", "s3://databases/few.db")
+    assert "needs obstore, which is not installed; `pip install 'swsearch[remote]'` adds it" in refused.error
+
+
 def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_proteins_db, url, tmp_path):
     """By hand: the catalogue of a later generation, with the same files."""
     with PackedDatabase.open(url) as before:
