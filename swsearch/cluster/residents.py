@@ -34,6 +34,7 @@ from swsearch.cluster.tasks import (
     unpacked,
 )
 from swsearch.cores import threads_to_use
+from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase, load_catalogue
 from swsearch.engine.protocol import MemoryEngine, ScoreEngine
 from swsearch.engine.registry import open_engine
@@ -162,8 +163,10 @@ class Residents:
             self._databases.pop(name).close()
 
 
-def database_path(path: str, digest: str) -> Path:
+def database_path(path: str, digest: str) -> Path | str:
     """The path of a database on this machine: in a folder of ``SWSEARCH_DATABASES``, or the given one.
+
+    The result is the given URL for a database of an object store that is in none of these folders.
 
     Raises
     ------
@@ -171,7 +174,9 @@ def database_path(path: str, digest: str) -> Path:
         There is no database of this digest; the message states what was found.
     """
     folders = filter(None, os.environ.get(DATABASES_VARIABLE, "").split(os.pathsep))
-    candidates = [*(Path(folder, Path(path).name) for folder in folders), Path(path)]
+    candidates = [Path(folder, Path(path).name) for folder in folders]
+    if not is_url(path):
+        candidates.append(Path(path))
     other = None
     for candidate in candidates:
         with suppress(DatabaseError):
@@ -179,6 +184,8 @@ def database_path(path: str, digest: str) -> Path:
             if found == digest:
                 return candidate
             other = other or (candidate, found)
+    if is_url(path):
+        return path
     if other is None:
         load_catalogue(candidates[-1])  # raises the error that names what is wrong
     assert other is not None

@@ -171,7 +171,8 @@ class ClusterSearcher(PlannedSearch):
             return [complete]
         found = slices_of(self.search_subjects)
         if slices == "yes" and len(found) == 1:
-            problem = f"--slices yes: {self.database.path} has one slice, since a slice is a segment of a database"
+            shown = self.database.url or self.database.path
+            problem = f"--slices yes: {shown} has one slice, since a slice is a segment of a database"
             raise InputError(f"{problem}; leave it out")
         return found
 
@@ -184,7 +185,7 @@ class ClusterSearcher(PlannedSearch):
         expected = replace(info, parameters={**info.parameters, **one.parameters})
         is_whole = len(one.segments) == len(self.database.catalogue.segments)
         spec = SearchSpec(
-            path=os.path.abspath(self.database.path),
+            path=self.database.url or os.path.abspath(self.database.path),
             segments=None if is_whole else one.segments,
             options=_with_absolute_paths(self.options),
             engine=self._engine,

@@ -41,7 +41,7 @@ class SearchSpec:
     Attributes
     ----------
     path : str
-        The database's path on the driver's machine, absolute.
+        The database's path on the driver's machine, absolute; or its URL in an object store.
     segments : tuple of int or None
         The segments of a slice; None for the whole database.
     options : SearchOptions

@@ -22,6 +22,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.database.remote import fetch
 from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
+from tests.cli.test_batch import report
 from tests.patience import wait_until
 from tests.s3_server import answers, free_port, running_server
 
@@ -83,6 +84,16 @@ def test_a_batch_that_began_in_the_folder_goes_on_with_the_url(swsearch, few_pro
     assert swsearch("batch", QUERIES, few_proteins_db, *batch).code == 0
     again = swsearch("batch", QUERIES, url, *batch, "--resume", "latest")
     assert again.out == "run 1 in b.sqlite: 0 queries done, 4 were there before, 0 failed\n"
+
+
+def test_the_workers_of_a_cluster_fetch_the_database_by_its_url(swsearch, cache, few_proteins_db, url):
+    """Source: the same batch in this process, from the folder. Driver and worker share the cache of their machine."""
+    pytest.importorskip("distributed")
+    assert swsearch("batch", QUERIES, few_proteins_db, "--store", "here.sqlite").code == 0
+    there = swsearch("batch", QUERIES, url, "--store", "there.sqlite", "--cluster", "local:1", "--engine", "cpu")
+    assert there.code == 0, there.err
+    assert entries(cache) == [key_of(few_proteins_db)]
+    assert report(swsearch, "there.sqlite") == report(swsearch, "here.sqlite")
 
 
 def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_proteins_db, url):
