@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.patience import LIMIT_SECONDS, wait_until
+from tests.patience import wait_until
 
 
 class Cluster:
@@ -40,11 +40,17 @@ class Cluster:
         return worker
 
     def wait_for_workers(self) -> None:
-        """Return when all workers have joined."""
+        """Return when the workers of the cluster are those that run."""
         from distributed import Client
 
         with Client(scheduler_file=self.place, set_as_default=False) as client:
-            client.wait_for_workers(len(self.workers), timeout=LIMIT_SECONDS)
+            wait_until(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == len(self.workers), "the workers")
+
+    def end_workers(self) -> None:
+        """Kill all workers, and return when the scheduler knows it."""
+        for worker in list(self.workers):
+            self.end_worker(worker)
+        self.wait_for_workers()
 
     def _started(
         self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str

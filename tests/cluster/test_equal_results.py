@@ -61,15 +61,15 @@ def query_file(folder: Path, name: str) -> Path:
     return folder / name if (folder / name).exists() else DATA / name
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 4])
+@pytest.mark.parametrize(("n_workers", "n_cases"), [(1, 2), (2, len(CASES)), (4, 2)])
 def test_reports_are_those_of_one_process(
-    folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int
+    folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int, n_cases: int
 ) -> None:
-    """Whole databases, and slices of them, for every kind of query; each worker keeps what it has opened."""
+    """Whole databases and slices of them; two workers search all kinds of queries."""
     while len(cluster.workers) < n_workers:
         cluster.add_worker()
     cluster.wait_for_workers()
-    for (name, database, chosen), digests in zip(CASES, expected, strict=True):
+    for (name, database, chosen), digests in list(zip(CASES, expected, strict=True))[:n_cases]:
         path, options = folder / f"{database}.db", SearchOptions(**chosen)
         for slices in ("no", "yes"):
             with open_cluster_searcher(path, options, cluster.place, engine="cpu", slices=slices) as searcher:

@@ -80,12 +80,11 @@ def expected(folder: Path, queries: list[SequenceRecord]) -> list[object]:
 
 
 @pytest.fixture
-def own_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """A cluster that a test may destroy, and parts so small that each has a query or two."""
+def own_cluster(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """A cluster without workers, whose workers end with the test; and parts so small that each has a query or two."""
     monkeypatch.setattr(dispatcher, "TASK_SECONDS", 1e-4)
-    started = Cluster(tmp_path)
-    yield started
-    started.close()
+    yield cluster
+    cluster.end_workers()
 
 
 def essence(result: QueryResult) -> object:
@@ -173,17 +172,18 @@ def test_a_scheduler_that_ends_is_waited_for(
 
 
 def test_a_query_that_ends_its_workers_ends_the_search(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that dies at one query, as one with too little memory would; the message names the query."""
     preload = tmp_path / "mortal.py"
     preload.write_text(PATCHED_WORKER.format(header="q5", action="os._exit(1)"))
-    for _ in range(dispatcher.MAX_LOSSES + 1):
+    monkeypatch.setattr(dispatcher, "MAX_LOSSES", 2)
+    for _ in range(2):
         own_cluster.add_worker("--preload", str(preload))
     own_cluster.wait_for_workers()
     with (
         open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu") as searcher,
-        pytest.raises(EngineError, match=r"3 workers ended while they searched query q5; leave it out"),
+        pytest.raises(EngineError, match=r"2 workers ended while they searched query q5; leave it out"),
     ):
         list(searched(searcher, queries[5:6]))
 
