@@ -254,7 +254,7 @@ class Catalogue:
         arrays = sum(file.size for segment in self.segments for file in segment.files.values())
         indices = sum(segment.indices.size for segment in self.segments if segment.indices)
         wholes = () if self.whole is None else (self.whole,)
-        removed = sum(one.removed.file.size for one in (*self.segments, *wholes) if one.removed)
+        removed: int = sum(one.removed.file.size for one in (*self.segments, *wholes) if one.removed)
         return arrays + indices + removed
 
 

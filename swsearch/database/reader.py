@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
-from swsearch.database.format import CATALOGUE, Catalogue, SegmentEntry, catalogue_text, read_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue, catalogue_text, read_catalogue
 from swsearch.database.partition import Partition
-from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment, indices_of, removed_of
+from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment, removed_of
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
