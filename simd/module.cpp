@@ -4,6 +4,7 @@
 
 namespace swsearch {
 void bind_align(nanobind::module_& module);
+void bind_index(nanobind::module_& module);
 void bind_msa(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_pair(nanobind::module_& module);
@@ -13,9 +14,10 @@ void bind_statistics(nanobind::module_& module);
 }  // namespace swsearch
 
 NB_MODULE(_native, module) {
-    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs and families, packing, profiles, "
-                   "statistics.";
+    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs and families, indexing, packing, "
+                   "profiles, statistics.";
     swsearch::bind_align(module);
+    swsearch::bind_index(module);
     swsearch::bind_msa(module);
     swsearch::bind_pack(module);
     swsearch::bind_pair(module);

@@ -8,17 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.typing import Codes, Floats, Lengths, Offsets, ScoreTable
+from swsearch.typing import Codes, Floats, Lengths, Offsets, ScoreTable, SubjectIndex
 
 # simd/pack
-def gather(
-    fd: int,
-    from_: NDArray[np.uint64],
-    lengths: NDArray[np.uint32],
-    to: NDArray[np.uint64],
-    out: NDArray[np.uint8],
-    fill: int,
-) -> int: ...
 def rename_without_replacing(from_: bytes, to: bytes) -> int: ...
 def exchange(one: bytes, other: bytes) -> int: ...
 def pack_strips(
@@ -35,6 +27,52 @@ def pack_strips(
     n_strips: int,
     out: NDArray[np.uint32],
 ) -> None: ...
+
+# simd/index
+Pieces = tuple[Lengths, NDArray[np.uint32], NDArray[np.uint32], Offsets, Offsets]
+
+def read_records(text: Codes, encode: Codes, is_fastq: bool) -> tuple[int, Lengths, Codes, Offsets] | None: ...
+def whole_records(text: Codes, is_fastq: bool) -> int: ...
+def write_run(
+    codes: Codes, lengths: Lengths, first: int, residues_fd: int, offset: int, order_fd: int
+) -> tuple[Lengths, NDArray[np.uint32]]: ...
+def run_positions(
+    lengths: Lengths,
+    counts: NDArray[np.uint32],
+    order: SubjectIndex,
+    first: int,
+    distinct: Lengths,
+    next: NDArray[np.uint64],
+) -> SubjectIndex: ...
+def take_pieces(
+    lengths: Lengths,
+    counts: NDArray[np.uint32],
+    next: NDArray[np.uint64],
+    stops: NDArray[np.uint64],
+    residues: Offsets,
+    subjects: Offsets,
+    distinct: Lengths,
+    next_to: NDArray[np.uint32],
+    most: int,
+) -> Pieces: ...
+def gather_residues(fds: Sequence[int], pieces: Pieces, base: int, fill: int) -> tuple[Codes, Offsets, Lengths]: ...
+def gather_values(fd: int, pieces: Pieces) -> NDArray[np.uint32]: ...
+def write_fasta(headers: Codes, ends: Offsets, codes: Codes, lengths: Lengths, decode: Codes, width: int) -> Codes: ...
+def residues_hold(
+    residues: Codes, starts: Offsets, lengths: Lengths, is_letter: NDArray[np.uint8], fill: int
+) -> bool: ...
+def copy_subjects(sources: Sequence[Codes], which: NDArray[np.uint16], starts: Offsets, lengths: Lengths) -> Codes: ...
+def permuted(bytes: Codes, ends: Offsets, order: NDArray[np.int64]) -> tuple[Codes, Offsets]: ...
+def write_identifiers(
+    headers: Codes, ends: Offsets, kept: NDArray[np.uint8], first: int, fd: int, offset: int
+) -> NDArray[np.uint32]: ...
+def find_repeats(
+    fd: int,
+    offsets: Offsets,
+    counts: NDArray[np.uint32],
+    n_before: int,
+    files: Sequence[tuple[int, int, int]],
+) -> tuple[int, int | None]: ...
 
 # simd/align
 def align_local(

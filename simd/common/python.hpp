@@ -15,6 +15,7 @@
 
 #include "common/parallel_for.hpp"
 #include "common/profile.hpp"
+#include "common/view.hpp"
 
 namespace swsearch {
 
@@ -25,19 +26,6 @@ using Array = nb::ndarray<nb::ro>;
 using OutputArray = nb::ndarray<>;
 
 constexpr std::int32_t kMaxGapCost = 16'383;
-
-// The elements of a checked array. They belong to the array.
-template <class T>
-struct View {
-    T* data;
-    std::size_t length;   // extent of the first dimension
-    std::size_t columns;  // extent of the second dimension, 1 if there is none
-
-    std::size_t size() const { return length * columns; }
-    T* begin() const { return data; }
-    T* end() const { return data + size(); }
-    T& operator[](std::size_t i) const { return data[i]; }
-};
 
 [[noreturn]] inline void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
 

@@ -1,34 +1,16 @@
-// Bindings of simd/pack: Python functions that copy sequences from a file into an array, rename files, and pack query
-// profiles for the CUDA kernels. Sizes are checked here, so that the functions may rely on them; Python's lock is
-// released while gather() reads.
+// Bindings of simd/pack: Python functions that rename files and pack query profiles for the CUDA kernels. Sizes are checked
+// here, so that the functions may rely on them.
 
 #include <nanobind/stl/string.h>
 
 #include "common/python.hpp"
-#include "pack/gather.hpp"
 #include "pack/profile.hpp"
+#include "pack/rename.hpp"
 
 namespace swsearch {
 void bind_pack(nb::module_& module);
 
 namespace {
-
-int gather(int fd, const Array& from_array, const Array& lengths_array, const Array& to_array, const OutputArray& out_array,
-           std::uint8_t fill) {
-    const auto from = view_of<const std::uint64_t>(from_array, "from_");
-    const auto lengths = view_of<const std::uint32_t>(lengths_array, "lengths");
-    const auto to = view_of<const std::uint64_t>(to_array, "to");
-    const auto out = view_of<std::uint8_t>(out_array, "out");
-    check_that(from.length == lengths.length && to.length == lengths.length, "from, lengths and to differ in length");
-    std::uint64_t filled = 0;
-    for (std::size_t i = 0; i < lengths.length; ++i) {
-        check_that(to[i] >= filled && to[i] <= out.length && lengths[i] <= out.length - to[i],
-                   "a sequence overlaps another or leaves the output");
-        filled = to[i] + lengths[i];
-    }
-    const nb::gil_scoped_release no_lock;
-    return pack::gather(fd, from.data, lengths.data, to.data, lengths.length, out.data, out.length, fill);
-}
 
 // The rows of a query, checked that all of them lie inside its table.
 pack::PackedRows checked_rows(const Array& rows_array, const Array& table_array) {
@@ -62,7 +44,6 @@ void pack_strips(const Array& low_rows, const Array& low_table, const Array& hig
 }  // namespace
 
 void bind_pack(nb::module_& module) {
-    module.def("gather", &gather, "fd"_a, "from_"_a, "lengths"_a, "to"_a, "out"_a, "fill"_a);
     module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a, "words"_a,
                "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
     // Names are bytes, because the name of a file need not be text.

@@ -50,6 +50,7 @@ def info(database: DatabaseOrUrl) -> None:
             ("digest", catalogue.digest),
             ("generation", str(catalogue.generation)),
             ("segments", f"{len(catalogue.segments):,}"),
+            ("slices", _slices(catalogue)),
             ("removed", removed if catalogue.n_removed else "none"),
             ("made by", f"{catalogue.program}, {catalogue.created}"),
         ):
@@ -57,7 +58,7 @@ def info(database: DatabaseOrUrl) -> None:
 
 
 @app.command()
-def verify(database: DatabaseOrUrl) -> None:
+def verify(database: DatabaseOrUrl, threads: options.Threads = None) -> None:
     """Read every byte of a database and compare it with its checksums; exit code 1 where one differs.
 
     Example: swsearch db verify proteins.db
@@ -67,7 +68,7 @@ def verify(database: DatabaseOrUrl) -> None:
     from swsearch.errors import DatabaseError
 
     with fetched(database):
-        problems = verify_path(database)
+        problems = verify_path(database, threads=threads)
     if problems:
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; index its FASTA again")
     print(f"{database} is whole")
@@ -78,6 +79,7 @@ def export(
     database: DatabaseOrUrl,
     out: options.Out = None,
     width: Annotated[int, typer.Option(min=0, help="Letters on a line, 0 for one line a sequence.")] = 60,
+    threads: options.Threads = None,
 ) -> None:
     """Write the sequences back as FASTA: letters, their case, headers and order as they were read.
 
@@ -91,7 +93,7 @@ def export(
 
     refuse_collisions({"--out": out or "-"}, databases=[database])
     with fetched(database), PackedDatabase.open(database) as opened, result_stream(out) as stream:
-        write_fasta(opened, stream, width)
+        write_fasta(opened, stream, width, threads=threads)
 
 
 @app.command()
@@ -104,6 +106,7 @@ def add(
     alphabet: Annotated[
         str | None, typer.Option(help="protein or dna: what the files hold, where they could be taken for the other.")
     ] = None,
+    threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Add sequences to a database, behind those it has: all of them, or none where a file is bad.
@@ -124,7 +127,11 @@ def add(
         raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
     with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
         added = add_to_database(
-            database, fasta, force_alphabet=alphabet is not None, progress=lambda _, residues: progress.reach(residues)
+            database,
+            fasta,
+            force_alphabet=alphabet is not None,
+            threads=threads,
+            progress=lambda _, residues: progress.reach(residues),
         )
     if quiet:
         return
@@ -173,27 +180,50 @@ def remove(
 
 
 @app.command()
-def compact(database: Database, quiet: options.Quiet = False) -> None:
+def compact(
+    database: Database,
+    slices: Annotated[
+        int | None, typer.Option(help="Deal the sequences into this many slices; as many as before where not given.")
+    ] = None,
+    threads: options.Threads = None,
+    quiet: options.Quiet = False,
+) -> None:
     """Rewrite a database as `swsearch index` would write what is left of it, and free the room of what was removed.
 
     No search finds anything else than before. While it works it needs room for what is left, twice.
 
     Example: swsearch db compact proteins.db
+
+    Example: swsearch db compact proteins.db --slices 8
     """
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import compact_database
 
     with ProgressReport("compacting", 0, "M residues/s", 1e6, quiet) as progress:
-        done = compact_database(database, progress=lambda _, residues: progress.reach(residues))
+        done = compact_database(
+            database, slices=slices, threads=threads, progress=lambda _, residues: progress.reach(residues)
+        )
     if quiet:
         return
     if done.catalogue is done.before:
         say(f"{database} is compact already")
         return
     freed = done.before.n_bytes - done.catalogue.n_bytes
-    merged = f"{counted(len(done.before.segments), 'segment')} made one, {counted(freed, 'byte')} freed"
+    made = counted(done.catalogue.n_slices, "slice") if done.catalogue.n_slices else "one"
+    room = f"{counted(freed, 'byte')} freed" if freed >= 0 else f"{counted(-freed, 'byte')} more"
+    merged = f"{counted(len(done.before.segments), 'segment')} made {made}, {room}"
     say(f"{database}: {merged}; {_now_holds(done.catalogue)}")
+
+
+def _slices(catalogue: Catalogue) -> str:
+    """The number of slices and their size."""
+    slices = catalogue.segments[: catalogue.n_slices]
+    if not slices:
+        return "none"
+    residues = [segment.n_residues for segment in slices]
+    span = f"{min(residues):,} to {max(residues):,}" if min(residues) < max(residues) else f"{residues[0]:,}"
+    return f"{len(slices)} of {span} residues each"
 
 
 def _now_holds(catalogue: Catalogue) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from swsearch.cli import options
 from swsearch.words import counted
 
 
@@ -18,6 +19,10 @@ def index(
     alphabet: Annotated[
         str | None, typer.Option(help="protein or dna; detected and shown where it is not given.")
     ] = None,
+    slices: Annotated[
+        int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")
+    ] = 1,
+    threads: options.Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
 ) -> None:
@@ -42,15 +47,22 @@ def index(
     refuse_database("--output", output, fasta)
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
         built = build_database(
-            fasta, output, chosen, overwrite=force, progress=lambda _, residues: progress.reach(residues)
+            fasta,
+            output,
+            chosen,
+            overwrite=force,
+            slices=slices,
+            threads=threads,
+            progress=lambda _, residues: progress.reach(residues),
         )
     if quiet:
         return
     catalogue = built.catalogue
     how = "as asked" if alphabet else "detected"
+    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
     say(
         f"{output}: {counted(catalogue.n_subjects, 'sequence')}, {counted(catalogue.n_residues, 'residue')}, "
-        f"{catalogue.alphabet} ({how})"
+        f"{catalogue.alphabet} ({how}){sliced}"
     )
     if built.n_duplicates:
         repeated = counted(built.n_duplicates, "identifier occurs", "identifiers occur")

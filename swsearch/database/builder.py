@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from swsearch.database.format import Catalogue, content_digest, segment_name
+from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
+from swsearch.errors import InputError
 from swsearch.sequences.alphabet import Alphabet
+from swsearch.threads import Threads
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def build_database(
     alphabet: Alphabet | None = None,
     *,
     overwrite: bool = False,
+    slices: int = 1,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
     r"""Pack FASTA or FASTQ files into a new database.
@@ -61,12 +65,19 @@ def build_database(
         Alphabet of all sequences. By default, it is detected from the first million letters.
     overwrite : bool
         Whether an existing database at ``target`` is replaced.
+    slices : int
+        Number of slices into which the subjects are dealt, 1 to 128; 1 means that there are none. Results do not
+        depend on it (:mod:`swsearch.database.format`).
+    threads : int, optional
+        Number of threads, at least 1; by default, one per usable core, and at most 16. The files do not depend on it.
     progress : callable, optional
 
     Raises
     ------
     FastaFormatError
         A file cannot be read as sequences of the alphabet.
+    InputError
+        There are more slices than sequences, or the number of slices is out of range.
     DatabaseError
         ``target`` exists, or cannot be written.
 
@@ -78,8 +89,17 @@ def build_database(
     (2, 8, 'protein')
     """
     target = Path(target)
+    check_slices(slices)
     with staged_folder(target, overwrite=overwrite) as folder:
-        written = write_segment(folder / segment_name(1), sequence_chunks(paths, alphabet), progress=progress)
+        with Threads(threads) as used:
+            chunks = sequence_chunks(paths, alphabet, used)
+            written = write_segment(
+                folder / segment_name(1),
+                chunks,
+                threads=used,
+                slices=slice_folders(folder, 1, slices),
+                progress=progress,
+            )
         catalogue = Catalogue(
             alphabet=written.alphabet.name,
             digest=content_digest(written.alphabet.name, (written.entry,)),
@@ -87,10 +107,28 @@ def build_database(
             sources=source_names(paths),
             program=program_name(),
             created=now(),
-            segments=(written.entry,),
+            segments=written.slices or (written.entry,),
+            whole=written.entry if written.slices else None,
         )
         write_catalogue_file(folder, catalogue)
     return BuildReport(target, catalogue, written.n_duplicates, written.first_duplicate)
+
+
+def check_slices(n_slices: int) -> None:
+    """Refuse a number of slices that no database can have.
+
+    Raises
+    ------
+    InputError
+        The number is below 1, or above 128.
+    """
+    if not 1 <= n_slices <= MAX_SLICES:
+        raise InputError(f"--slices {n_slices}: 1 to {MAX_SLICES} slices are possible")
+
+
+def slice_folders(folder: Path, generation: int, n_slices: int) -> list[Path]:
+    """The folders of the slices that a generation of a database adds; none if there is one slice."""
+    return [folder / segment_name(generation, number) for number in range(1, n_slices + 1)] if n_slices > 1 else []
 
 
 def program_name() -> str:

@@ -23,24 +23,27 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.database.builder import BuildReport, now, program_name
+from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
 from swsearch.database.format import (
     CATALOGUE,
     TOMBSTONE_DTYPE,
     Catalogue,
     SegmentEntry,
     Tombstones,
+    array_path,
     content_digest,
     segment_name,
     tombstones_name,
 )
+from swsearch.database.hashing_file import HashingFile
+from swsearch.database.in_order import remaining_chunks
 from swsearch.database.lock import writer_lock
-from swsearch.database.reader import PackedDatabase, Segment, load_catalogue
+from swsearch.database.reader import PackedDatabase, load_catalogue
+from swsearch.database.repeats import HeaderFiles, IdentifierSpool
+from swsearch.database.segment import BLOCK_HEADERS, Segment
 from swsearch.database.segment_writer import (
-    HashingFile,
-    IdentifierHashes,
+    KnownSubjects,
     Progress,
-    identifier_hashes,
     sequence_chunks,
     source_names,
     write_segment,
@@ -49,11 +52,12 @@ from swsearch.database.staging import disk_error, sync_folder, termination_as_ex
 from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
-from swsearch.sequences.fasta import CHUNK_RESIDUES, SAMPLE_RESIDUES, SequenceChunk
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, SequenceChunk
 from swsearch.sequences.record import split_header
+from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
 
-_SEGMENT: Final = re.compile(r"segment-[0-9]{6,}")
+_SEGMENT: Final = re.compile(r"segment-[0-9]{6,}(-slice-[0-9]{3,})?")
 _TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
 
 
@@ -88,6 +92,7 @@ def add_to_database(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     force_alphabet: bool = False,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
     r"""Append the sequences of FASTA or FASTQ files to a database, all or none.
@@ -99,6 +104,8 @@ def add_to_database(
         Sequence files of the database's alphabet, in order; ``-`` is standard input.
     force_alphabet : bool
         Whether a file that looks like DNA is accepted as protein, whose alphabet contains the same letters.
+    threads : int, optional
+        Number of threads, at least 1; by default, one per usable core, and at most 16.
     progress : callable, optional
 
     Returns
@@ -128,13 +135,14 @@ def add_to_database(
     folder = Path(database)
     with _change(folder) as before, PackedDatabase.open(folder) as opened:
         generation = before.generation + 1
-        written = write_segment(
-            folder / segment_name(generation),
-            _added_chunks(paths, ALPHABETS[before.alphabet], force_alphabet=force_alphabet),
-            n_before=before.n_subjects,
-            hashes_before=_hashes(opened),
-            progress=progress,
-        )
+        with Threads(threads) as used:
+            written = write_segment(
+                folder / segment_name(generation),
+                _added_chunks(paths, ALPHABETS[before.alphabet], used, force_alphabet=force_alphabet),
+                threads=used,
+                known=_known_subjects(opened),
+                progress=progress,
+            )
         sources = before.sources + source_names(paths)
         catalogue = _publish(folder, replace(before, sources=sources), (*before.segments, written.entry))
     return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
@@ -187,33 +195,69 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
             with_tombstones(folder, segment, fasta_indices, generation)
             for segment, fasta_indices in zip(opened.segments, found, strict=True)
         ]
-        catalogue = _publish(folder, before, entries)
+        whole = before.whole and _whole_with_tombstones(folder, before.whole, opened.segments, found, generation)
+        catalogue = _publish(folder, replace(before, whole=whole), entries)
     return RemovalReport(folder, catalogue, n_subjects, before.n_residues - catalogue.n_residues)
 
 
-def compact_database(database: str | os.PathLike[str], *, progress: Progress | None = None) -> CompactionReport:
+def compact_database(
+    database: str | os.PathLike[str],
+    *,
+    slices: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> CompactionReport:
     """Rewrite the remaining subjects of a database as one segment, and free the disk space of the removed ones.
 
     The result has the bytes, and therefore the digest, of a fresh build from the exported FASTA. The results of
-    searches do not change. A database of one segment without removals is left unchanged.
+    searches do not change. A database of one segment without removals, or of nothing but the requested slices, is left
+    unchanged.
+
+    Parameters
+    ----------
+    database : path
+    slices : int, optional
+        Number of slices into which the subjects are dealt, 1 to 128; by default, as many as there are now.
+    threads : int, optional
+        Number of threads, at least 1; by default, one per usable core, and at most 16.
+    progress : callable, optional
 
     Raises
     ------
+    InputError
+        There are more slices than sequences, or the number of slices is out of range.
     DatabaseError
         There is no database, it is damaged, another process is changing it, or the disk is full.
     """
     folder = Path(database)
+    if slices is not None:
+        check_slices(slices)
     with _change(folder) as before:
-        if len(before.segments) == 1 and not before.n_removed:
+        n_slices = slices or max(before.n_slices, 1)
+        if len(before.segments) == n_slices == max(before.n_slices, 1) and not before.n_removed:
             return CompactionReport(folder, before, before)
         with PackedDatabase.open(folder) as opened:
             # New files have new digests, so damage of the old files could no longer be detected.
             if problems := verify(opened):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
-            segment = folder / segment_name(before.generation + 1)
-            written = write_segment(segment, remaining_chunks(opened), progress=progress)
-        former = (*before.former_digests, before.digest)
-        catalogue = _publish(folder, before, [written.entry], former)
+            generation = before.generation + 1
+            with Threads(threads) as used:
+                written = write_segment(
+                    folder / segment_name(generation),
+                    remaining_chunks(opened, used),
+                    threads=used,
+                    slices=slice_folders(folder, generation, n_slices),
+                    progress=progress,
+                )
+        whole = written.entry if written.slices else None
+        digest = content_digest(before.alphabet, (written.entry,))
+        former = tuple(dict.fromkeys((*before.former_digests, before.digest)))
+        catalogue = _publish(
+            folder,
+            replace(before, whole=whole),
+            written.slices or [written.entry],
+            tuple(known for known in former if known != digest),
+        )
         _sweep(folder, catalogue)
     return CompactionReport(folder, before, catalogue)
 
@@ -242,16 +286,19 @@ def _change(folder: Path) -> Iterator[Catalogue]:
 def _publish(
     folder: Path, before: Catalogue, segments: Sequence[SegmentEntry], former_digests: tuple[str, ...] = ()
 ) -> Catalogue:
-    """Publish these segments as the next generation; ``former_digests`` are earlier digests of the same content."""
+    """Publish these segments as the next generation, with the whole segment of ``before``.
+
+    ``former_digests`` are earlier digests of the same content.
+    """
     catalogue = replace(
         before,
-        digest=content_digest(before.alphabet, tuple(segments)),
         generation=before.generation + 1,
         program=program_name(),
         created=now(),
         segments=tuple(segments),
         former_digests=former_digests,
     )
+    catalogue = replace(catalogue, digest=content_digest(catalogue.alphabet, catalogue.content))
     sync_folder(folder)
     write_catalogue_file(folder, catalogue)
     sync_folder(folder)
@@ -266,8 +313,11 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     """
     in_use = {entry.name for entry in catalogue.segments}
     for path in folder.iterdir():
+        match = _TOMBSTONES.fullmatch(path.name)
         if _SEGMENT.fullmatch(path.name) and path.name not in in_use:
             shutil.rmtree(path, ignore_errors=True)
+        elif match and not _first_generation(catalogue) <= int(match[1]) <= catalogue.generation:
+            path.unlink()
     for name in in_use:
         for path in (folder / name).iterdir():
             match = _TOMBSTONES.fullmatch(path.name)
@@ -276,12 +326,23 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     (folder / f".{CATALOGUE}").unlink(missing_ok=True)
 
 
-def _hashes(database: PackedDatabase) -> IdentifierHashes:
-    found = [np.empty(0, dtype=np.int64)]
-    for segment in database.segments:
-        hashes = [identifier_hashes(headers) for _, headers in segment.header_blocks()]
-        found.append(np.concatenate(hashes)[segment.is_left()])
-    return np.concatenate(found)
+def _first_generation(catalogue: Catalogue) -> int:
+    """The generation that made the slices, and before which no removal of them is in use."""
+    return catalogue.generation + 1 if catalogue.whole is None else int(catalogue.whole.name.removeprefix("segment-"))
+
+
+def _known_subjects(database: PackedDatabase) -> KnownSubjects:
+    folders = [(database.path / segment.entry.name, segment.entry.n_subjects) for segment in database.segments]
+    files = [HeaderFiles(array_path(folder, "headers"), array_path(folder, "header_ends"), n) for folder, n in folders]
+
+    def add_to(spool: IdentifierSpool) -> None:
+        for segment in database.segments:
+            is_left = segment.is_left()
+            for first in range(0, segment.entry.n_subjects, BLOCK_HEADERS):
+                stop = min(first + BLOCK_HEADERS, segment.entry.n_subjects)
+                spool.add(*segment.packed_headers(first, stop), is_left[first:stop])
+
+    return KnownSubjects(database.n_subjects, tuple(files), add_to)
 
 
 def _places(database: PackedDatabase, wanted: dict[str, None]) -> list[SubjectIndex]:
@@ -324,44 +385,44 @@ def with_tombstones(folder: Path, segment: Segment, fasta_indices: SubjectIndex,
     removed = np.union1d(segment.removed, fasta_indices).astype(TOMBSTONE_DTYPE)
     name = tombstones_name(generation)
     with HashingFile(folder / segment.entry.name / name) as file:
-        file.write(removed.data.cast("B"))
+        file.write(removed)
         written = file.finish()
     sync_folder(folder / segment.entry.name)
     n_residues = int(segment.lengths[segment.stored_at(removed)].sum(dtype=np.uint64))
     return replace(segment.entry, removed=Tombstones(name, len(removed), n_residues, written))
 
 
+def _whole_with_tombstones(
+    folder: Path, whole: SegmentEntry, segments: Sequence[Segment], found: Sequence[SubjectIndex], generation: int
+) -> SegmentEntry:
+    """Write the file of removed subjects of all slices, now with these FASTA indices; return the whole's new entry."""
+    slices = [segment for segment in segments if segment.entry.is_slice]
+    if not any(len(fasta_indices) for fasta_indices in found[: len(slices)]):
+        return whole
+    removed = [np.union1d(segment.removed, indices) for segment, indices in zip(slices, found, strict=False)]
+    n_residues = sum(
+        int(segment.lengths[segment.stored_at(indices)].sum(dtype=np.uint64))
+        for segment, indices in zip(slices, removed, strict=True)
+    )
+    of_whole = [segment.whole_indices(indices) for segment, indices in zip(slices, removed, strict=True)]
+    name = tombstones_name(generation)
+    with HashingFile(folder / name) as file:
+        file.write(np.sort(np.concatenate(of_whole)).astype(TOMBSTONE_DTYPE))
+        written = file.finish()
+    return replace(whole, removed=Tombstones(name, sum(map(len, removed)), n_residues, written))
+
+
 def _added_chunks(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet, *, force_alphabet: bool
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    alphabet: Alphabet,
+    threads: Threads,
+    *,
+    force_alphabet: bool,
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The chunks of the files; a file is refused if its first chunk looks like DNA although protein is required."""
     before = None
-    for name, chunk in sequence_chunks(paths, alphabet):
+    for name, chunk in sequence_chunks(paths, alphabet, threads):
         if name != before and not force_alphabet:
             refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
         before = name
         yield name, chunk
-
-
-def remaining_chunks(database: PackedDatabase) -> Iterator[tuple[str, SequenceChunk]]:
-    """The remaining subjects, in order, as chunks of an exported FASTA."""
-    for segment in database.segments:
-        is_left = segment.is_left()
-        stored = segment.stored_at(np.arange(segment.entry.n_subjects, dtype=np.uint32))
-        lengths = segment.lengths[stored]
-        ends = np.cumsum(lengths, dtype=np.uint64)
-        first = 0
-        while first < len(lengths):
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, np.uint64(before + CHUNK_RESIDUES), side="right")))
-            fasta_indices = np.flatnonzero(is_left[first:stop])
-            if len(fasta_indices):
-                headers = segment.raw_headers(first, stop)
-                begins = segment.starts[stored[first + fasta_indices]].tolist()
-                sizes = lengths[first + fasta_indices]
-                parts = [
-                    segment.residues[begin : begin + size] for begin, size in zip(begins, sizes.tolist(), strict=True)
-                ]
-                kept = [headers[fasta_index] for fasta_index in fasta_indices]
-                yield str(database.path), SequenceChunk(database.alphabet, np.concatenate(parts), sizes, kept)
-            first = stop

@@ -21,6 +21,8 @@ file                   dtype, shape             meaning
 ``header_ends.bin``    uint64 (n,)              offset in ``headers.bin`` of the end of each header, exclusive
 ``removed-G.bin``      uint32 (r,)              FASTA indices of the r removed subjects, ascending; present
                                                 only if subjects were removed
+``indices.bin``        uint32 (n,)              only in a slice: FASTA index in the whole segment of each subject,
+                                                in FASTA order of the slice; ascending
 =====================  =======================  ============================================================
 
 The *FASTA index* of a subject is its 0-based index in the FASTA from which the segment was built, and its *stored
@@ -33,19 +35,35 @@ residue in the lowest byte. Because subjects start at multiples of 16 bytes, the
 GPU 128-bit words. Because of the padding at the end of the file, a vector load at the last residue stays inside the
 file. Engines read these arrays unchanged, mapped into memory.
 
+**Slices.** The subjects of a FASTA may be dealt into K segments, the *slices*, so that K workers can each hold one. The
+segment that the same FASTA would have without slices is the *whole segment*; it is not stored. A slice has the arrays
+of a segment that was built from a FASTA with only its subjects, in their order, and ``indices.bin``, which gives their
+FASTA indices in the whole segment. Every subject of the whole segment is in exactly one slice. Subjects are dealt by
+stored order, from the longest to the shortest: in rows of K subjects, the first row to slices 1 to K, the second to
+slices K to 1, and so on in turns. So the slices have equally many subjects, except for one, and nearly equally many
+residues; a reader MUST NOT rely on this rule. The slices are the first K segments of the catalogue, in order; further
+segments are not sliced. ``subject_index`` numbers the subjects of the slices by their FASTA indices in the whole
+segment: neither it, nor an export, nor a report depends on the slices. The catalogue's field ``whole`` is the entry of
+the whole segment, with the sizes and digests that its files would have; the digest of the database is computed from it
+in place of the slices, and is therefore that of the same content without slices. The file ``removed-G.bin`` of the
+whole segment exists, in the folder of the database: a reader that opens one slice needs the removed subjects of all
+slices to compute ``subject_index``.
+
 **Changes.** A *change* (:mod:`swsearch.database.changes`) makes a new *generation* G, written with at least six digits.
 A change adds files and then replaces the catalogue; it never writes to a file that a catalogue has named. An addition
 of FASTA files adds a new segment, ``segment-G``, after the existing ones. A removal writes a file ``removed-G.bin``
 into each affected segment; this file also lists the subjects that were removed from the segment earlier. Readers do not
 report removed subjects: ``subject_index`` counts the remaining subjects of all segments, in the order of the catalogue,
 and is therefore always the index of the subject in an export. The arrays of a segment contain the removed subjects
-until a compaction rewrites the remaining subjects as one segment. The arrays of this segment are identical, byte for
-byte, to those of a fresh build from the exported FASTA.
+until a compaction rewrites the remaining subjects as one segment, or as slices. Its arrays are identical, byte for
+byte, to those of a fresh build from the exported FASTA. A segment of generation G is named ``segment-G``, and slice
+number S of it ``segment-G-slice-S`` with at least three digits.
 
 **Versions.** A catalogue without removals has version 1. A catalogue with removals has version 2, and its segments have
 the field ``removed`` (null or the file). A program that supports only version 1 would count removed subjects; the
-version makes it refuse the database instead. The field ``former_digests`` is present if a compaction has changed the
-digest of the same content; a program may ignore it.
+version makes it refuse the database instead. A catalogue with slices has version 3, a field ``whole``, and in each
+segment the fields ``removed`` and ``indices`` (null or the file). The field ``former_digests`` is present if a
+compaction has changed the digest of the same content; a program may ignore it.
 
 **Checks.** A reader MUST refuse a catalogue if its ``format`` or ``version`` is unknown, if its ``checksum`` is not
 that of its other fields, if a field has the wrong type or is out of range, or if it names a file that is missing, is
@@ -83,8 +101,8 @@ from typing import Any, Final, NoReturn
 from swsearch.words import shortened
 
 FORMAT_NAME: Final = "swsearch packed database"
-FORMAT_VERSIONS: Final = (1, 2)
-"""Supported versions. The lower one is written if it can represent the database."""
+FORMAT_VERSIONS: Final = (1, 2, 3)
+"""Supported versions. The lowest one is written that can represent the database."""
 CATALOGUE: Final = "catalogue.json"
 SUBJECT_ALIGNMENT: Final = 16
 TAIL_PADDING: Final = 64
@@ -105,6 +123,11 @@ ARRAY_DTYPES: Final = {
 }
 """Name and dtype of each array of a segment; the array ``name`` is stored in the file ``name.bin``."""
 TOMBSTONE_DTYPE: Final = "<u4"
+INDICES: Final = "indices"
+"""Name of the array that only slices have."""
+INDICES_DTYPE: Final = "<u4"
+MAX_SLICES: Final = 128
+"""Largest number of slices; a process has several files of each of them open while it writes them."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +150,10 @@ class Tombstones:
 
 @dataclass(frozen=True)
 class SegmentEntry:
-    """One segment: the name of its folder, the statistics of its arrays (including removed subjects), and its files."""
+    """One segment: the name of its folder, the statistics of its arrays (including removed subjects), and its files.
+
+    ``indices`` is the file ``indices.bin`` of a slice, and None in any other segment.
+    """
 
     name: str
     n_subjects: int
@@ -136,6 +162,12 @@ class SegmentEntry:
     longest: int
     files: dict[str, FileEntry]
     removed: Tombstones | None = None
+    indices: FileEntry | None = None
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether the segment is a slice of the whole segment."""
+        return self.indices is not None
 
     @property
     def n_removed(self) -> int:
@@ -171,6 +203,8 @@ class Catalogue:
     former_digests : tuple of str
         Digests that this content had before it was compacted, oldest first. Runs that name one of
         these digests searched the same content.
+    whole : SegmentEntry or None
+        The segment of which the first segments are slices; its files do not exist. None if there are no slices.
     """
 
     alphabet: str
@@ -181,6 +215,23 @@ class Catalogue:
     created: str
     segments: tuple[SegmentEntry, ...]
     former_digests: tuple[str, ...] = ()
+    whole: SegmentEntry | None = None
+
+    @property
+    def n_slices(self) -> int:
+        """Number of slices; 0 if the database is not sliced."""
+        return sum(segment.is_slice for segment in self.segments)
+
+    @property
+    def content(self) -> tuple[SegmentEntry, ...]:
+        """The segments with the whole segment in place of its slices."""
+        return self.segments if self.whole is None else (self.whole, *self.segments[self.n_slices :])
+
+    @property
+    def layout(self) -> str:
+        """SHA-256 that also depends on the division into segments and slices, which the digest does not."""
+        files = [(file.size, file.sha256) for segment in self.segments for file in segment.files.values()]
+        return hashlib.sha256(f"{self.digest} {files}".encode()).hexdigest()
 
     @property
     def n_subjects(self) -> int:
@@ -201,11 +252,17 @@ class Catalogue:
     def n_bytes(self) -> int:
         """Size in bytes of all files that the catalogue names."""
         arrays = sum(file.size for segment in self.segments for file in segment.files.values())
-        return arrays + sum(segment.removed.file.size for segment in self.segments if segment.removed)
+        indices = sum(segment.indices.size for segment in self.segments if segment.indices)
+        wholes = () if self.whole is None else (self.whole,)
+        removed: int = sum(one.removed.file.size for one in (*self.segments, *wholes) if one.removed)
+        return arrays + indices + removed
 
 
 def content_digest(alphabet: str, segments: tuple[SegmentEntry, ...]) -> str:
-    """The database's identity: SHA-256 over alphabet and file digests, in a fixed order."""
+    """The database's identity: SHA-256 over alphabet and file digests, in a fixed order.
+
+    ``segments`` are those of :attr:`Catalogue.content`.
+    """
     # The 1 is the version of this digest, not of the format; it must not change, or digests of databases would change.
     digest = hashlib.sha256(f"{FORMAT_NAME} 1 {alphabet}\n".encode())
     for segment in segments:
@@ -221,13 +278,13 @@ def array_path(segment: Path, name: str) -> Path:
     return segment / f"{name}.bin"
 
 
-def segment_name(generation: int) -> str:
-    """The folder of the segment that a generation adds.
+def segment_name(generation: int, slice_number: int | None = None) -> str:
+    """The folder of the segment that a generation adds, or of a slice of it; slices are numbered from 1.
 
-    >>> segment_name(12)
-    'segment-000012'
+    >>> segment_name(12), segment_name(12, 3)
+    ('segment-000012', 'segment-000012-slice-003')
     """
-    return f"segment-{generation:06}"
+    return f"segment-{generation:06}" + ("" if slice_number is None else f"-slice-{slice_number:03}")
 
 
 def tombstones_name(generation: int) -> str:
@@ -245,12 +302,18 @@ def _checksum(fields: dict[str, Any]) -> str:
 
 def write_catalogue(catalogue: Catalogue) -> str:
     """The catalogue as JSON text, checksum included."""
-    version = 2 if catalogue.n_removed else 1
+    version = 3 if catalogue.whole else 2 if catalogue.n_removed else 1
     fields = {"format": FORMAT_NAME, "version": version, **json.loads(json.dumps(asdict(catalogue)))}
     if not catalogue.former_digests:
         del fields["former_digests"]
-    if version == 1:
-        for segment in fields["segments"]:
+    if version < 3:
+        del fields["whole"]
+    else:
+        del fields["whole"]["indices"]
+    for segment in fields["segments"]:
+        if version < 3:
+            del segment["indices"]
+        if version == 1:
             del segment["removed"]
     return json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n"
 
@@ -298,7 +361,7 @@ def read_catalogue(text: str) -> Catalogue:
             raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}")
         version = fields.get("version")
         if type(version) is not int or version not in FORMAT_VERSIONS:
-            known = " and ".join(map(str, FORMAT_VERSIONS))
+            known = f"{', '.join(map(str, FORMAT_VERSIONS[:-1]))} and {FORMAT_VERSIONS[-1]}"
             raise ValueError(f"format version {shortened(repr(version), 40)}, this program reads versions {known}")
         checksum = fields.pop("checksum", None)
         if checksum != _checksum(fields):
@@ -315,7 +378,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}")
+_SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}(-slice-[0-9]{3})?")
 _TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
 _MAX_NUMBER: Final = 2**62
 """Largest count or size, chosen so that sums of them fit in signed 64 bits."""
@@ -344,11 +407,13 @@ class _Entry:
             created=self._text("created"),
             segments=segments,
             former_digests=tuple(self._texts("former_digests", _SHA256)) if "former_digests" in self._fields else (),
+            whole=None if self._fields.get("whole") is None else self._entry("whole").segment(),
         )
         if len({segment.name for segment in segments}) < len(segments):
             raise ValueError(f"{CATALOGUE}: two segments have one name")
         if not 1 <= made.n_subjects <= MAX_SUBJECTS:
             raise ValueError(f"{CATALOGUE}: {made.n_subjects:,} subjects in all; 1 to {MAX_SUBJECTS:,} are possible")
+        _check_slices(made)
         return made
 
     def segment(self) -> SegmentEntry:
@@ -364,6 +429,7 @@ class _Entry:
             longest=longest,
             files={name: files._entry(name)._file() for name in ARRAY_DTYPES},
             removed=removed,
+            indices=None if self._fields.get("indices") is None else self._entry("indices")._file(),
         )
 
     def _tombstones(self, n_subjects: int) -> Tombstones:
@@ -399,6 +465,25 @@ class _Entry:
         if not isinstance(value, list):
             raise ValueError(f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}, no list")
         return value
+
+
+def _check_slices(catalogue: Catalogue) -> None:
+    """Refuse slices that are not the first segments, or whose numbers are not those of the whole segment."""
+    n_slices = catalogue.n_slices
+    slices, others = catalogue.segments[:n_slices], catalogue.segments[n_slices:]
+    whole = catalogue.whole
+    if any(segment.is_slice for segment in others) or (whole is None) != (n_slices == 0):
+        raise ValueError(f"{CATALOGUE}: the slices are not the first segments, or are slices of nothing")
+    if whole is None:
+        return
+
+    def numbers(*segments: SegmentEntry) -> tuple[int, ...]:
+        found = [(one.n_subjects, one.n_residues, one.n_removed, one.n_removed_residues) for one in segments]
+        return tuple(map(sum, zip(*found, strict=True)))
+
+    lengths = min(one.shortest for one in slices), max(one.longest for one in slices)
+    if numbers(*slices) != numbers(whole) or lengths != (whole.shortest, whole.longest):
+        raise ValueError(f"{CATALOGUE}: the slices together are not the whole segment")
 
 
 def _checked_text(value: object, where: str, form: re.Pattern[str] | None) -> str:

@@ -11,10 +11,8 @@ generation until it is closed: the files stay mapped, and no change writes to a 
 from __future__ import annotations
 
 import os
-import stat
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,182 +21,19 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
-from swsearch.database.format import (
-    ARRAY_DTYPES,
-    CATALOGUE,
-    MAX_SUBJECT_LENGTH,
-    SUBJECT_ALIGNMENT,
-    TAIL_PADDING,
-    TOMBSTONE_DTYPE,
-    Catalogue,
-    SegmentEntry,
-    array_path,
-    catalogue_text,
-    read_catalogue,
-)
+from swsearch.database.format import CATALOGUE, Catalogue, catalogue_text, read_catalogue
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
+from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment, removed_of
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
-from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
-from swsearch.words import counted
 
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
-_BLOCK_HEADERS: Final = 1 << 16
-"""Number of headers that are read at a time."""
-_BLOCK_SUBJECTS: Final = 1 << 20
-"""Number of subjects whose layout is checked at a time."""
-_BLOCK_LETTERS: Final = 1 << 20
-"""Number of residues that are checked at a time."""
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-
-
-_NO_INVERSE: Final = ("positions.bin or order.bin", "they are not the inverse of each other")
-
-
-class Segment:
-    """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
-
-    A *FASTA index* is the 0-based index of a subject in the FASTA from which the segment was built, including
-    removed subjects. Only the remaining subjects have a ``subject_index``.
-
-    Methods check the data that they read, as :mod:`swsearch.database.format` specifies, and raise
-    :class:`DatabaseError`, so that no value in a damaged file is used as an index outside another array. The arrays
-    themselves are not modified.
-    """
-
-    def __init__(self, folder: Path, entry: SegmentEntry, base: int) -> None:
-        self.folder = folder
-        self.entry = entry
-        self.base = base
-        """``subject_index`` of the segment's first subject."""
-        self.n_subjects = entry.n_subjects - entry.n_removed
-        """Number of subjects that were not removed."""
-        self.residues: Codes = _array(folder, entry, "residues")
-        self.starts: Offsets = _array(folder, entry, "starts", entry.n_subjects)
-        self.lengths: Lengths = _array(folder, entry, "lengths", entry.n_subjects)
-        self.order: SubjectIndex = _array(folder, entry, "order", entry.n_subjects)
-        self.positions: SubjectIndex = _array(folder, entry, "positions", entry.n_subjects)
-        self.headers: Codes = _array(folder, entry, "headers")
-        self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
-        self.removed: SubjectIndex = _removed(folder, entry)
-        """Places of the removed subjects, ascending; uint32, empty if no subject was removed."""
-        # The i-th remaining subject is at FASTA index i + r, where r is the number of elements <= i of this array.
-        self._left_before = self.removed - np.arange(len(self.removed), dtype=np.uint32)
-        self._has_checked_layout = False
-
-    def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
-        """For each subject, whether it is in this segment; bool, in the shape of ``subject_index``."""
-        return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
-
-    def fasta_index(self, subject_index: int) -> int:
-        """The FASTA index, within the segment, of one subject of this segment."""
-        number = subject_index - self.base
-        if len(self.removed):
-            number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
-        return number
-
-    def stored(self, subject_index: SubjectIndex) -> SubjectIndex:
-        """Stored positions of subjects of this segment; uint32, in the shape of ``subject_index``."""
-        fasta_indices = subject_index - np.uint32(self.base)
-        if len(self.removed):
-            fasta_indices = fasta_indices + np.searchsorted(self._left_before, fasta_indices, side="right").astype(
-                np.uint32
-            )
-        return self.stored_at(fasta_indices)
-
-    def stored_at(self, fasta_indices: SubjectIndex) -> SubjectIndex:
-        """Stored positions of the subjects at ``fasta_indices``; uint32, in the shape of ``fasta_indices``."""
-        self._check_layout()
-        stored: SubjectIndex = self.positions[fasta_indices]
-        if stored.size and (
-            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], fasta_indices)
-        ):
-            raise self._damaged(*_NO_INVERSE)
-        return stored
-
-    def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
-        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
-        self._check_layout()
-        stored = int(self.positions[fasta_index])  # as stored_at, without its arrays: a search asks for every hit
-        if stored >= self.entry.n_subjects or int(self.order[stored]) != fasta_index:
-            raise self._damaged(*_NO_INVERSE)
-        return self.residues, int(self.starts[stored]), int(self.lengths[stored])
-
-    def is_left(self) -> NDArray[np.bool_]:
-        """For each FASTA index, whether its subject is still part of the database; bool, shape (n,)."""
-        left = np.ones(self.entry.n_subjects, dtype=np.bool_)
-        left[self.removed] = False
-        return left
-
-    def partition(self) -> Partition:
-        """The remaining subjects in stored order; ``residues`` is a view, the smaller arrays are views or copies."""
-        self._check_layout()
-        if not len(self.removed):
-            subject_index = self.order if self.base == 0 else self.order + np.uint32(self.base)
-            return Partition(self.residues, self.starts, self.lengths, subject_index)
-        left = self.is_left()[self.order]
-        fasta_indices = self.order[left]
-        subject_index = (
-            fasta_indices - np.searchsorted(self.removed, fasta_indices).astype(np.uint32) + np.uint32(self.base)
-        )
-        return Partition(self.residues, self.starts[left], self.lengths[left], subject_index)
-
-    def header(self, fasta_index: int) -> bytes:
-        """The header of the subject at ``fasta_index``, as it was read from the FASTA."""
-        return self.raw_headers(fasta_index, fasta_index + 1)[0]
-
-    def raw_headers(self, first: int, stop: int) -> list[bytes]:
-        """The headers of the subjects at FASTA indices ``first`` to ``stop`` - 1, removed subjects included."""
-        begin = int(self.header_ends[first - 1]) if first else 0
-        ends = [begin, *self.header_ends[first:stop].tolist()]
-        if ends[-1] > len(self.headers) or any(end < start for start, end in pairwise(ends)):
-            raise self._damaged("header_ends.bin", "a header ends before it begins, or beyond all headers")
-        raw = self.headers[begin : ends[-1]].tobytes()
-        return [raw[start - begin : end - begin] for start, end in pairwise(ends)]
-
-    def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """All headers, also of removed subjects, in blocks; each block has the FASTA index of its first header."""
-        for first in range(0, self.entry.n_subjects, _BLOCK_HEADERS):
-            yield first, self.raw_headers(first, min(first + _BLOCK_HEADERS, self.entry.n_subjects))
-
-    def _check_layout(self) -> None:
-        """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
-        if self._has_checked_layout:
-            return
-        begin, shortest = 0, 1
-        for first in range(0, self.entry.n_subjects, _BLOCK_SUBJECTS):
-            part = slice(first, first + _BLOCK_SUBJECTS)
-            lengths = self.lengths[part].astype(np.int64)
-            if lengths[0] < shortest or bool((np.diff(lengths) < 0).any()) or lengths[-1] > MAX_SUBJECT_LENGTH:
-                raise self._damaged("lengths.bin", "lengths do not grow from 1 on, or a subject is too long")
-            ends = begin + np.cumsum(-(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
-            starts = self.starts[part]
-            if int(starts[0]) != begin or not np.array_equal(starts[1:], ends[:-1].astype(np.uint64)):
-                raise self._damaged("starts.bin or lengths.bin", "the subjects do not lie side by side")
-            if int(self.order[part].max()) >= self.entry.n_subjects:
-                raise self._damaged("order.bin", "a place is that of no subject")
-            begin, shortest = int(ends[-1]), int(lengths[-1])
-        if begin + TAIL_PADDING != len(self.residues):
-            raise self._damaged("lengths.bin or residues.bin", "the residues are not as many as the lengths say")
-        self._has_checked_layout = True
-
-    def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
-        """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""
-        known = alphabet.is_letter
-        if padded:
-            known = known.copy()
-            known[PAD_CODE] = True
-        for first in range(0, len(codes), _BLOCK_LETTERS):
-            if not known[codes[first : first + _BLOCK_LETTERS]].all():
-                raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
-
-    def _damaged(self, file: str, problem: str) -> DatabaseError:
-        advice = "`swsearch db verify` tells which files have changed; index the FASTA again"
-        return DatabaseError(f"{self.folder} is damaged, {file}: {problem}; {advice}")
 
 
 class PackedDatabase(Closeable):
@@ -235,7 +70,9 @@ class PackedDatabase(Closeable):
         self.segments = segments
         self.n_subjects = catalogue.n_subjects
         """Number of subjects, without removed ones."""
-        self._bases = [segment.base for segment in segments]
+        self.parts = _parts(segments)
+        """The slices together, if there are some, and each further segment by itself: the parts of an export."""
+        self._bases = [part[0].numbering.base for part in self.parts]
         self._entries = [segment.entry for segment in segments]
 
     @classmethod
@@ -305,6 +142,7 @@ class PackedDatabase(Closeable):
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
         self.segments = ()
+        self.parts = []
         self._bases = []
         if self._cached is not None:
             self._cached.close()
@@ -337,8 +175,8 @@ class PackedDatabase(Closeable):
     @property
     def subject_index(self) -> SubjectIndex:
         """The ``subject_index`` of all subjects, ascending; uint32. A slice has only those of its segments."""
-        ranges = [np.arange(one.base, one.base + one.n_subjects, dtype=np.uint32) for one in self.segments]
-        return np.concatenate([np.empty(0, dtype=np.uint32), *ranges])
+        found = [one.subject_index(np.arange(one.entry.n_subjects, dtype=np.uint32)) for one in self.segments]
+        return np.sort(np.concatenate([np.empty(0, dtype=np.uint32), *found]))
 
     def __len__(self) -> int:
         return self.n_subjects
@@ -348,15 +186,11 @@ class PackedDatabase(Closeable):
         segment, fasta_index = self._find(subject_index)
         return segment.header(fasta_index).decode("utf-8", "surrogateescape")
 
-    def header_blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its first header."""
-        for segment in self.segments:
-            index = segment.base
-            is_left = segment.is_left()
-            for first, raw in segment.header_blocks():
-                fasta_indices = np.flatnonzero(is_left[first : first + len(raw)])
-                yield index, [raw[fasta_index].decode("utf-8", "surrogateescape") for fasta_index in fasta_indices]
-                index += len(fasta_indices)
+    def header_blocks(self) -> Iterator[tuple[SubjectIndex, list[str]]]:
+        """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its headers, uint32."""
+        for part in self.parts:
+            for first in range(0, part[0].n_whole, BLOCK_HEADERS):
+                yield _headers(part, first, first + BLOCK_HEADERS)
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""
@@ -364,11 +198,32 @@ class PackedDatabase(Closeable):
 
     def lengths(self, subject_index: SubjectIndex) -> Lengths:
         """Numbers of residues of subjects; uint32, in the shape of ``subject_index``, each below ``n_subjects``."""
-        lengths = np.empty(subject_index.shape, dtype=np.uint32)
+        lengths = np.empty(subject_index.size, dtype=np.uint32)
+        for segment, inside, fasta_indices in self.located(subject_index.ravel()):
+            lengths[inside] = segment.lengths[segment.stored_at(fasta_indices)]
+        return lengths.reshape(subject_index.shape)
+
+    def located(self, subject_index: SubjectIndex) -> Iterator[tuple[Segment, NDArray[np.intp], SubjectIndex]]:
+        """The segments of subjects, each with the indices in ``subject_index`` of its subjects and their FASTA indices.
+
+        Parameters
+        ----------
+        subject_index : uint32 array, shape (n,)
+            Each below ``n_subjects``.
+
+        Raises
+        ------
+        DatabaseError
+            The slices of the database do not have each subject once.
+        """
+        is_found = np.zeros(len(subject_index), dtype=np.bool_)
         for segment in self.segments:
-            inside = segment.holds(subject_index)
-            lengths[inside] = segment.lengths[segment.stored(subject_index[inside])]
-        return lengths
+            inside, fasta_indices = segment.locate(subject_index)
+            is_found[inside] = True
+            if inside.size:
+                yield segment, inside, fasta_indices
+        if not is_found.all():
+            raise self._without_subject()
 
     def distinct_lengths(self) -> Lengths:
         """The distinct lengths of subjects in residues, ascending; uint32."""
@@ -407,14 +262,12 @@ class PackedDatabase(Closeable):
             Index of each of these subjects' first residue in ``residues``.
         lengths : uint32 array
         """
-        for segment in self.segments:
-            inside = np.flatnonzero(segment.holds(subject_index))
-            if inside.size:
-                stored = segment.stored(subject_index[inside])
-                starts, lengths = segment.starts[stored], segment.lengths[stored]
-                for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-                    segment.check_letters(segment.residues[start : start + length], self.alphabet)
-                yield inside, segment.residues, starts, lengths
+        for segment, inside, fasta_indices in self.located(subject_index):
+            stored = segment.stored_at(fasta_indices)
+            starts, lengths = segment.starts[stored], segment.lengths[stored]
+            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+                segment.check_letters(segment.residues[start : start + length], self.alphabet)
+            yield inside, segment.residues, starts, lengths
 
     def record(self, subject_index: int) -> SequenceRecord:
         """A subject as a record."""
@@ -424,16 +277,23 @@ class PackedDatabase(Closeable):
         """All subjects in the order of the FASTA."""
         return map(self.record, range(self.n_subjects))
 
-    def partitions(self, max_residues: int | None = None) -> Iterator[Partition]:
-        """All subjects in stored order, in partitions of similar lengths; no partition spans two segments.
+    def partitions(
+        self, max_residues: int | None = None, segments: Collection[int] | None = None
+    ) -> Iterator[Partition]:
+        """Subjects in stored order, in partitions of similar lengths; no partition spans two segments.
 
         Parameters
         ----------
         max_residues : int, optional
             Largest number of residues of a partition; a longer subject is a separate partition. By default, each
             segment is one partition.
+        segments : collection of int, optional
+            Indices in ``segments`` of those whose subjects are wanted; by default, all of them. Subjects keep their
+            ``subject_index`` in the whole database.
         """
-        for segment in self.segments:
+        for number, segment in enumerate(self.segments):
+            if segments is not None and number not in segments:
+                continue
             whole = segment.partition()
             if max_residues is not None:
                 yield from whole.split(max_residues)
@@ -443,8 +303,42 @@ class PackedDatabase(Closeable):
     def _find(self, subject_index: int) -> tuple[Segment, int]:
         if not 0 <= subject_index < self.n_subjects:
             raise IndexError(f"subject {subject_index} of {self.n_subjects}")
-        segment = self.segments[bisect_right(self._bases, subject_index) - 1]
-        return segment, segment.fasta_index(subject_index)
+        for segment in self.parts[bisect_right(self._bases, subject_index) - 1]:
+            fasta_index = segment.fasta_index(subject_index)
+            if fasta_index is not None:
+                return segment, fasta_index
+        raise self._without_subject()
+
+    def _without_subject(self) -> DatabaseError | IndexError:
+        if len(self.segments) < len(self.catalogue.segments):
+            return IndexError(f"a subject is in none of the segments of {self.path} that are open")
+        advice = "`swsearch db verify` tells more; index the FASTA again"
+        return DatabaseError(f"{self.path} is damaged, its slices do not have each subject once; {advice}")
+
+
+def _parts(segments: Sequence[Segment]) -> list[tuple[Segment, ...]]:
+    """The slices, if there are some, and each further segment by itself."""
+    slices = tuple(segment for segment in segments if segment.entry.is_slice)
+    parts: list[tuple[Segment, ...]] = [(segment,) for segment in segments if not segment.entry.is_slice]
+    return [slices, *parts] if slices else parts
+
+
+def _headers(part: Sequence[Segment], first: int, stop: int) -> tuple[SubjectIndex, list[str]]:
+    """Remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment or of slices, and their headers."""
+    indices = [np.empty(0, dtype=np.uint32)]
+    headers: list[str] = []
+    for segment in part:
+        begin, end = segment.range_of(first, stop)
+        if begin < end:
+            kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+            raw = segment.raw_headers(begin, end)
+            indices.append(segment.subject_index(kept))
+            headers += [raw[own - begin].decode("utf-8", "surrogateescape") for own in kept.tolist()]
+    subject_index = np.concatenate(indices)
+    if len(part) == 1:
+        return subject_index, headers
+    order = np.argsort(subject_index, kind="stable")
+    return subject_index[order], [headers[place] for place in order.tolist()]
 
 
 def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:
@@ -459,10 +353,20 @@ def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | 
         raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
     segments: list[Segment] = []
     base = 0
+    if catalogue.whole is not None:
+        removed = removed_of(folder, catalogue.whole)  # those of all slices, of which perhaps not all are opened
+        shared = Numbering(0, catalogue.whole.n_subjects - catalogue.whole.n_removed, removed)
+        base = shared.n_subjects
     for number, entry in enumerate(catalogue.segments):
-        if numbers is None or number in numbers:
-            segments.append(Segment(folder / entry.name, entry, base))
-        base += entry.n_subjects - entry.n_removed
+        is_wanted = numbers is None or number in numbers
+        path = folder / entry.name
+        if entry.is_slice and catalogue.whole is not None:
+            segments += [Segment(path, entry, shared, catalogue.whole.n_subjects)] if is_wanted else []
+            continue
+        n_subjects = entry.n_subjects - entry.n_removed
+        if is_wanted:
+            segments.append(Segment(path, entry, Numbering(base, n_subjects, removed_of(path, entry))))
+        base += n_subjects
     return tuple(segments)
 
 
@@ -513,39 +417,3 @@ def load_catalogue(folder: Path) -> Catalogue:
 def _start_of(path: Path) -> bytes:
     with open(path, "rb") as file:
         return file.read(8)
-
-
-def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
-    """One array of a segment."""
-    return _mapped(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
-
-
-def _removed(folder: Path, entry: SegmentEntry) -> SubjectIndex:
-    if entry.removed is None:
-        return np.empty(0, dtype=np.uint32)
-    path = folder / entry.removed.name
-    removed = _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
-    if int(removed[-1]) >= entry.n_subjects or bool((removed[1:] <= removed[:-1]).any()):
-        raise DatabaseError(f"{path} is damaged: the removed are no growing places of subjects; index the FASTA again")
-    return removed
-
-
-def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
-    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
-    if n_items is not None and expected != n_items * dtype.itemsize:
-        raise DatabaseError(
-            f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
-        )
-    try:
-        found = path.stat()
-        size = found.st_size
-        if not stat.S_ISREG(found.st_mode):
-            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
-        if size != expected:
-            advice = "the database is damaged, index the FASTA again"
-            raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
-        if size == 0:
-            return np.empty(0, dtype=dtype)
-        return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
-    except OSError as error:
-        raise DatabaseError(f"{path} cannot be read: {error.strerror or error}; the database is damaged") from error

@@ -1,53 +1,53 @@
 """Writer of one segment, a folder of arrays, from a stream of records, in bounded memory.
 
-In a first pass, chunks of records are appended in FASTA order to ``headers.bin`` and to a spool of residues. Then the
-subjects are sorted by length, and their residues are copied from the spool in stored order, block by block. The SHA-256
-of each file is computed while it is written. A build, an addition and a compaction each write one segment with this
-module, and then add the returned entry to the catalogue.
+In a first pass, chunks of records are appended in FASTA order to ``headers.bin``, and sorted by length into the runs of
+an external sort (:mod:`swsearch.database.runs`). In a second pass, the runs are merged into stored order, block by
+block. The SHA-256 of each file is computed while it is written. A build, an addition and a compaction each write one
+segment with this module, and then add the returned entry to the catalogue.
 
-The memory in use is one chunk, one block, and about 60 bytes per subject; the disk space in use is temporarily twice
-the size of the residues. The same records give the same bytes in every file.
+Several threads share the work; the caller's thread keeps the order and writes. The memory in use does not grow with the
+number of subjects (:mod:`swsearch.database.runs`); the disk space in use is temporarily twice the size of the residues,
+and 16 bytes per subject. The same records give the same bytes in every file.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from swsearch import _native
 from swsearch.database.format import (
     ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
-    SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     FileEntry,
     SegmentEntry,
     array_path,
 )
+from swsearch.database.hashing_file import HashingFile
+from swsearch.database.repeats import HeaderFiles, IdentifierSpool
+from swsearch.database.runs import SortedRuns
+from swsearch.database.slices import WholeHeaders, write_slices
 from swsearch.database.staging import sync_folder
-from swsearch.errors import FastaFormatError
+from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 from swsearch.sequences.fasta import SequenceChunk, read_chunks
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import refuse_repeated_pipes, shown_name, source_name
-from swsearch.typing import Lengths, Offsets
+from swsearch.threads import Threads
+from swsearch.words import counted
 
-BLOCK_BYTES: Final = 16 << 20
-"""Approximate size of the blocks in which residues are gathered; an interrupt waits for at most one block."""
+BLOCK_BYTES: Final = 4 << 20
+"""Approximate size of the blocks in which residues are gathered; an interrupt waits for at most a few blocks."""
 
 Progress = Callable[[int, int], None]
 """Called with subjects and residues read so far, after each chunk."""
-
-IdentifierHashes = NDArray[np.int64]
-"""Hashes of identifiers, the same for the same identifier within one process."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class WrittenSegment:
     Attributes
     ----------
     entry : SegmentEntry
+        If there are slices, the entry of the whole segment, which is not on the disk.
+    slices : tuple of SegmentEntry
     alphabet : Alphabet
     n_duplicates : int
         Number of subjects that have the identifier of an earlier subject. They are part of the segment.
@@ -65,13 +67,38 @@ class WrittenSegment:
     """
 
     entry: SegmentEntry
+    slices: tuple[SegmentEntry, ...]
     alphabet: Alphabet
     n_duplicates: int
     first_duplicate: str | None
 
 
+@dataclass(frozen=True)
+class KnownSubjects:
+    """The subjects that a database has before an addition.
+
+    Attributes
+    ----------
+    n_subjects : int
+        Number of subjects, without removed ones.
+    files : tuple of HeaderFiles
+        The files of their headers, and of those of removed subjects.
+    add_to : callable
+        Adds all headers of these files to a spool, without the identifiers of removed subjects.
+    """
+
+    n_subjects: int
+    files: tuple[HeaderFiles, ...]
+    add_to: Callable[[IdentifierSpool], None]
+
+
+_NO_SUBJECTS: Final = KnownSubjects(0, (), lambda _: None)
+
+
 def sequence_chunks(
-    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet | None
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    alphabet: Alphabet | None,
+    threads: Threads | None = None,
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The records of sequence files in chunks, each with the name of its file for messages.
 
@@ -85,7 +112,7 @@ def sequence_chunks(
         raise FastaFormatError("no sequence file was given", "nothing to index")
     refuse_repeated_pipes(several)
     for path in several:
-        for chunk in read_chunks(path, alphabet):
+        for chunk in read_chunks(path, alphabet, threads=threads):
             alphabet = chunk.alphabet
             yield shown_name(path), chunk
 
@@ -100,207 +127,154 @@ def write_segment(
     segment: Path,
     chunks: Iterable[tuple[str, SequenceChunk]],
     *,
-    n_before: int = 0,
-    hashes_before: IdentifierHashes | None = None,
+    threads: Threads,
+    known: KnownSubjects = _NO_SUBJECTS,
+    slices: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> WrittenSegment:
-    """Write the arrays of the records to a new folder; all data is on the disk when the function returns.
+    """Write the arrays of the records to new folders; all data is on the disk when the function returns.
 
     Parameters
     ----------
     segment : path
-        Folder to create. After an exception, the caller removes it.
+        Folder to create; with slices, it is removed in the end. After an exception, the caller removes all folders.
     chunks : iterable of (str, SequenceChunk)
         At least one chunk, all of one alphabet, each with the name of its source for messages.
-    n_before : int
-        Number of subjects that the database already has. Its sum with the new ones must fit in 32 bits.
-    hashes_before : int64 array, optional
-        The :func:`identifier_hashes` of the subjects that the database already has, to find repeated identifiers.
+    threads : Threads
+    known : KnownSubjects
+        The subjects that the database already has. Their sum with the new ones must fit in 32 bits, and the new ones
+        may repeat their identifiers.
+    slices : sequence of paths
+        Folders to create, one for each slice; none for a segment without slices.
     progress : callable, optional
 
     Raises
     ------
     FastaFormatError
         A sequence is too long, there are too many sequences, or ``chunks`` raised it.
+    InputError
+        There are more slices than sequences.
     OSError
         The disk is full, or cannot be written to.
     """
     segment.mkdir()
-    intake = _take_in(chunks, segment, n_before, progress)
-    entry = _write_arrays(segment, intake)
-    n_duplicates, first = _duplicates(intake.hashes, hashes_before)
-    name = None if first is None else _identifier(segment, first)
-    return WrittenSegment(entry, intake.alphabet, n_duplicates, name)
+    with SortedRuns(segment, threads) as runs, IdentifierSpool(segment / "identifiers.spool", threads) as identifiers:
+        known.add_to(identifiers)
+        intake = _take_in(chunks, segment, runs, identifiers, threads, known.n_subjects, progress)
+        n_before = sum(source.n_subjects for source in known.files)
+        written = HeaderFiles(array_path(segment, "headers"), array_path(segment, "header_ends"), runs.n_subjects)
+        n_duplicates, first = identifiers.repeats([*known.files, written], n_before)
+        if runs.n_subjects < len(slices):
+            few = counted(runs.n_subjects, "sequence")
+            raise InputError(f"--slices {len(slices)}: {few} cannot be divided into so many slices; choose fewer")
+        entries: list[SegmentEntry] = []
+        if slices:
+            files, entries = _write_slices(segment, slices, runs, threads)
+        else:
+            files = {**_write_positions(segment, runs, threads), **write_residues(segment, runs, threads)}
+        files.update(intake.files)
+        entry = SegmentEntry(
+            name=segment.name,
+            n_subjects=runs.n_subjects,
+            n_residues=runs.n_residues,
+            shortest=runs.shortest,
+            longest=runs.longest,
+            files={name: files[name] for name in ARRAY_DTYPES},
+        )
+    identifier = None if first is None else _identifier(segment, first - n_before)
+    if slices:
+        shutil.rmtree(segment)
+    for folder in slices or (segment,):
+        sync_folder(folder)
+    return WrittenSegment(entry, tuple(entries), intake.alphabet, n_duplicates, identifier)
 
 
-def identifier_hashes(headers: Sequence[bytes]) -> IdentifierHashes:
-    """A hash of each header's first word."""
-    return np.fromiter((hash(_first_word(header)) for header in headers), dtype=np.int64, count=len(headers))
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Intake:
-    """The arrays that the first pass collects, in FASTA order; the residues are in the spool."""
+    """The result of the first pass."""
 
     alphabet: Alphabet
-    lengths: Lengths
-    hashes: IdentifierHashes
-    spool: Path
-    headers: FileEntry
-    header_ends: FileEntry
-
-
-class HashingFile:
-    """A new file whose SHA-256 is computed while it is written; a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115
-        self._sha256 = hashlib.sha256()
-        self._size = 0
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Append bytes."""
-        self._sha256.update(data)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) or 0 :]
-        self._size += len(data)
-
-    def finish(self) -> FileEntry:
-        """Wait until all data is on the disk; return the file's size and SHA-256."""
-        os.fsync(self._file.fileno())
-        return FileEntry(self._size, self._sha256.hexdigest())
-
-    def __enter__(self) -> HashingFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
+    files: dict[str, FileEntry]
 
 
 def _take_in(
-    chunks: Iterable[tuple[str, SequenceChunk]], segment: Path, n_before: int, progress: Progress | None
+    chunks: Iterable[tuple[str, SequenceChunk]],
+    segment: Path,
+    runs: SortedRuns,
+    identifiers: IdentifierSpool,
+    threads: Threads,
+    n_before: int,
+    progress: Progress | None,
 ) -> _Intake:
     alphabet: Alphabet | None = None
-    lengths: list[Lengths] = []
-    hashes: list[IdentifierHashes] = []
-    n_subjects = n_residues = header_bytes = 0
-    spool_path = segment / "residues.spool"
+    header_bytes = 0
     with (
-        open(spool_path, "xb", buffering=0) as spool,
-        HashingFile(array_path(segment, "headers")) as headers,
-        HashingFile(array_path(segment, "header_ends")) as header_ends,
+        HashingFile(array_path(segment, "headers"), threads) as headers,
+        HashingFile(array_path(segment, "header_ends"), threads) as header_ends,
     ):
         for name, chunk in chunks:
             alphabet = chunk.alphabet
-            _check_limits(chunk.lengths, chunk.headers, n_before + n_subjects, name)
-            rest = chunk.codes.data
-            while rest:
-                rest = rest[spool.write(rest) or 0 :]
-            headers.write(b"".join(chunk.headers))
-            sizes = np.fromiter(map(len, chunk.headers), dtype=np.uint64, count=len(chunk))
-            ends = np.cumsum(sizes, dtype=np.uint64) + np.uint64(header_bytes)
-            header_ends.write(ends.astype(ARRAY_DTYPES["header_ends"]).tobytes())
-            lengths.append(chunk.lengths)
-            hashes.append(identifier_hashes(chunk.headers))
-            n_subjects += len(chunk)
-            n_residues += len(chunk.codes)
-            header_bytes = int(ends[-1])
+            _check_limits(chunk, n_before + runs.n_subjects, name)
+            runs.add(chunk)
+            identifiers.add(chunk.header_bytes, chunk.header_ends)
+            headers.write(chunk.header_bytes)
+            ends = chunk.header_ends + np.uint64(header_bytes)
+            header_ends.write(ends.astype(ARRAY_DTYPES["header_ends"], copy=False))
+            header_bytes += len(chunk.header_bytes)
             if progress is not None:
-                progress(n_subjects, n_residues)
-        entries = headers.finish(), header_ends.finish()
+                progress(runs.n_subjects, runs.n_residues)
+        files = {"headers": headers.finish(), "header_ends": header_ends.finish()}
     if alphabet is None:
         raise ValueError("a segment of no sequences")
-    return _Intake(alphabet, np.concatenate(lengths), np.concatenate(hashes), spool_path, *entries)
+    return _Intake(alphabet, files)
 
 
-def _check_limits(lengths: Lengths, headers: list[bytes], n_before: int, name: str) -> None:
-    if int(lengths.max()) > MAX_SUBJECT_LENGTH:
-        longest = int(lengths.argmax())
-        identifier = _first_word(headers[longest]).decode("utf-8", "replace")
-        problem = f"{int(lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
+def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
+    if int(chunk.lengths.max()) > MAX_SUBJECT_LENGTH:
+        longest = int(chunk.lengths.argmax())
+        identifier = _first_word(chunk.headers[longest]).decode("utf-8", "replace")
+        problem = f"{int(chunk.lengths[longest])} residues, at most {MAX_SUBJECT_LENGTH} are possible; cut the sequence"
         raise FastaFormatError(problem, name, identifier=identifier)
-    if n_before + len(lengths) > MAX_SUBJECTS:
+    if n_before + len(chunk) > MAX_SUBJECTS:
         raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", name)
 
 
-def _write_arrays(segment: Path, intake: _Intake) -> SegmentEntry:
-    lengths = intake.lengths
-    n_subjects = len(lengths)
-    order = np.argsort(lengths, kind="stable").astype(np.uint32)
-    positions = np.empty(n_subjects, dtype=np.uint32)
-    positions[order] = np.arange(n_subjects, dtype=np.uint32)
-    stored_lengths = lengths[order]
-    room = (stored_lengths.astype(np.uint64) + np.uint64(SUBJECT_ALIGNMENT - 1)) & ~np.uint64(SUBJECT_ALIGNMENT - 1)
-    ends = np.cumsum(room, dtype=np.uint64)
-    starts = ends - room
-    spool_starts = (np.cumsum(lengths, dtype=np.uint64) - lengths)[order]
-    plan = _Plan(spool_starts, stored_lengths, starts, ends)
-    files = {
-        "residues": write_residues(array_path(segment, "residues"), intake.spool, plan),
-        "headers": intake.headers,
-        "header_ends": intake.header_ends,
-    }
-    small = {"starts": starts, "lengths": stored_lengths, "order": order, "positions": positions}
-    for name, array in small.items():
-        with HashingFile(array_path(segment, name)) as file:
-            file.write(array.astype(ARRAY_DTYPES[name], copy=False).data.cast("B"))
-            files[name] = file.finish()
-    os.unlink(intake.spool)
-    sync_folder(segment)
-    return SegmentEntry(
-        name=segment.name,
-        n_subjects=n_subjects,
-        n_residues=int(lengths.sum(dtype=np.uint64)),
-        shortest=int(stored_lengths[0]),
-        longest=int(stored_lengths[-1]),
-        files={name: files[name] for name in ARRAY_DTYPES},
-    )
+def _write_slices(
+    segment: Path, slices: Sequence[Path], runs: SortedRuns, threads: Threads
+) -> tuple[dict[str, FileEntry], list[SegmentEntry]]:
+    for folder in slices:
+        folder.mkdir()
+    with WholeHeaders(segment) as headers:
+        return write_slices(slices, runs, headers, segment / "indices.spool", BLOCK_BYTES, threads)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Source and target offsets of the residues of each stored subject."""
-
-    spool_starts: Offsets
-    lengths: Lengths
-    starts: Offsets
-    ends: Offsets
-    """Offset of the end of each subject and its padding, which is the start of the next subject."""
+def _write_positions(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
+    with HashingFile(array_path(segment, "positions"), threads) as file:
+        for positions in runs.positions():
+            file.write(positions.astype(ARRAY_DTYPES["positions"], copy=False))
+        return {"positions": file.finish()}
 
 
-def write_residues(path: Path, spool: Path, plan: _Plan) -> FileEntry:
-    """Write ``residues.bin``: the residues of the spool file in stored order, each subject padded."""
-    with open(spool, "rb", buffering=0) as source, HashingFile(path) as file:
-        first = 0
-        while first < len(plan.lengths):
-            base = plan.starts[first]
-            stop = max(first + 1, int(np.searchsorted(plan.ends, base + np.uint64(BLOCK_BYTES), side="right")))
-            block = np.empty(int(plan.ends[stop - 1] - base), dtype=np.uint8)
-            part = slice(first, stop)
-            failure = _native.gather(
-                source.fileno(), plan.spool_starts[part], plan.lengths[part], plan.starts[part] - base, block, PAD_CODE
-            )
-            if failure:
-                raise OSError(failure, os.strerror(failure), str(spool))
-            file.write(block.data)
-            first = stop
-        file.write(bytes([PAD_CODE]) * TAIL_PADDING)
-        return file.finish()
-
-
-def _duplicates(hashes: IdentifierHashes, before: IdentifierHashes | None) -> tuple[int, int | None]:
-    """The number of repeated identifiers, and the index of the first repeated one.
-
-    Identifiers are compared by 64-bit hashes: among a million, two different ones have the same hash with a probability
-    of 3 in 10^8.
-    """
-    n_before = 0 if before is None else len(before)
-    every = hashes if before is None else np.concatenate((before, hashes))
-    by_hash = np.argsort(every, kind="stable")
-    again = by_hash[1:][every[by_hash[1:]] == every[by_hash[:-1]]] - n_before
-    again = again[again >= 0]
-    return len(again), int(again.min()) if len(again) else None
+def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
+    """Write the arrays in stored order: ``residues``, ``starts``, ``lengths`` and ``order``."""
+    with (
+        HashingFile(array_path(segment, "residues"), threads) as residues,
+        HashingFile(array_path(segment, "starts"), threads) as starts,
+        HashingFile(array_path(segment, "lengths"), threads) as lengths,
+        HashingFile(array_path(segment, "order"), threads) as order,
+    ):
+        for block in runs.blocks(BLOCK_BYTES):
+            residues.write(block.residues)
+            starts.write(block.starts.astype(ARRAY_DTYPES["starts"], copy=False))
+            lengths.write(block.lengths.astype(ARRAY_DTYPES["lengths"], copy=False))
+            order.write(block.order.astype(ARRAY_DTYPES["order"], copy=False))
+        residues.write(np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
+        return {
+            "residues": residues.finish(),
+            "starts": starts.finish(),
+            "lengths": lengths.finish(),
+            "order": order.finish(),
+        }
 
 
 def _identifier(segment: Path, subject_index: int) -> str:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase, Segment
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.segment import Segment
 from swsearch.errors import DatabaseError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import DNA, PAD_CODE, reverse_complement
@@ -48,8 +49,8 @@ class _TranslatedSegment:
     segment : Segment
     partition : Partition
         The subjects in all frames with at least one codon, by ascending length.
-    positions : uint32 array, shape (n_subjects,)
-        Row of each subject in ``starts`` and ``lengths``, indexed by ``subject_index - segment.base``.
+    positions : uint32 array, shape (n,)
+        Row of each subject in ``starts`` and ``lengths``, indexed by the subject's FASTA index in the segment.
     starts, lengths : uint64 and uint32 arrays, shape (n_subjects, 6)
         Index of the first residue, and number of residues, of each subject in each frame, in the partition's residues.
     """
@@ -108,8 +109,8 @@ class TranslatedSubjects:
             first_numbers = whole.subject_index * np.uint32(len(FRAMES))
             numbers = np.add.outer(first_numbers, np.arange(len(FRAMES), dtype=np.uint32)).ravel()
             partition = Partition(region, starts.ravel()[order], lengths.ravel()[order], numbers[order])
-            positions = np.empty(segment.n_subjects, dtype=np.uint32)
-            positions[whole.subject_index - np.uint32(segment.base)] = np.arange(len(whole), dtype=np.uint32)
+            positions = np.empty(segment.entry.n_subjects, dtype=np.uint32)
+            positions[segment.locate(whole.subject_index)[1]] = np.arange(len(whole), dtype=np.uint32)
             self._segments.append(_TranslatedSegment(segment, partition, positions, starts, lengths))
         residues.setflags(write=False)
 
@@ -148,9 +149,9 @@ class TranslatedSubjects:
         """The result of :meth:`PackedDatabase.stored_ranges`, for the subjects in one frame."""
         number = FRAMES.index(frame)
         for translated in self._segments:
-            inside = np.flatnonzero(translated.segment.holds(subject_index))
+            inside, fasta_indices = translated.segment.locate(subject_index)
             if inside.size:
-                rows = translated.positions[subject_index[inside] - np.uint32(translated.segment.base)]
+                rows = translated.positions[fasta_indices]
                 starts, lengths = translated.starts[rows, number], translated.lengths[rows, number]
                 yield inside, translated.partition.residues, starts, lengths
 

@@ -1,17 +1,23 @@
-"""Verification of a packed database: of every file against its SHA-256, of every array against the format's rules."""
+"""Verification of a packed database: of every file against its SHA-256, of every array against the format's rules.
+
+Files are hashed side by side, and blocks of arrays are checked on several threads. The memory in use is that of a few
+blocks, and one byte per subject of a segment.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from swsearch import _native
 from swsearch.database.format import (
     ARRAY_DTYPES,
+    INDICES,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     Catalogue,
@@ -20,14 +26,20 @@ from swsearch.database.format import (
     array_path,
     content_digest,
 )
-from swsearch.database.reader import MAX_ATTEMPTS, PackedDatabase, Segment, load_catalogue
+from swsearch.database.reader import MAX_ATTEMPTS, PackedDatabase, load_catalogue
+from swsearch.database.segment import Segment
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
+from swsearch.threads import Threads
 
-_BLOCK_BYTES: Final = 16 << 20
+_BLOCK_BYTES: Final = 4 << 20
+_BLOCK_SUBJECTS: Final = 1 << 18
+_ORDER: Final = "order is no permutation"
+_STARTS: Final = "starts are not those of subjects side by side"
+_BY_LENGTH: Final = "subjects are not stored by length"
 
 
-def verify_path(path: str | os.PathLike[str]) -> list[str]:
+def verify_path(path: str | os.PathLike[str], *, threads: int | None = None) -> list[str]:
     """All problems of the database at a path, as :func:`verify` reports them.
 
     A compaction may remove files while they are read. Problems are therefore reported only if the catalogue is still
@@ -40,86 +52,150 @@ def verify_path(path: str | os.PathLike[str]) -> list[str]:
     """
     for _ in range(MAX_ATTEMPTS):
         with PackedDatabase.open(path) as database:
-            problems = verify(database)
+            problems = verify(database, threads=threads)
         if not problems or load_catalogue(database.path) == database.catalogue:
             return problems
     raise DatabaseError(f"{path} changes so often that it cannot be verified; wait until its writers have ended")
 
 
-def verify(database: PackedDatabase) -> list[str]:
+def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]:
     """All problems of an open database, one line each; an empty list if there are none.
 
     Every changed byte is detected: in the arrays by this function, and in the catalogue, except for white space in its
-    JSON, when the database is opened. The memory in use is one block of residues and a few bytes per subject.
+    JSON, when the database is opened.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+    threads : int, optional
+        Number of threads, at least 1; by default, one per usable core, and at most 16.
     """
     problems = catalogue_problems(database.path, database.catalogue)
-    for segment in database.segments:
-        folder = database.path / segment.entry.name
-        damaged = list(changed_files(folder, segment.entry))
-        problems += damaged or _structure_problems(segment, str(folder), database.alphabet)
+    with Threads(threads) as used:
+        entries = [segment.entry for segment in database.segments]
+        folders = [database.path / entry.name for entry in entries]
+        damaged = changed_files(list(zip(folders, entries, strict=True)), used)
+        for segment, folder, lines in zip(database.segments, folders, damaged, strict=True):
+            problems += lines or _structure_problems(segment, str(folder), database.alphabet, used)
+        if not problems:
+            problems += _slice_problems(database)
     return problems
 
 
 def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:
     """Contradictions within a valid catalogue, which only a faulty writer can produce; a line each."""
     problems: list[str] = []
-    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.segments):
+    if catalogue.digest != content_digest(catalogue.alphabet, catalogue.content):
         problems.append(f"{path}: the digest in the catalogue is not that of its files")
     if catalogue.n_subjects < 1:
         problems.append(f"{path}: no subject is left in it")
     return problems
 
 
-def changed_files(folder: Path, entry: SegmentEntry) -> Iterator[str]:
-    """A line for each file of a segment that cannot be read, or has another SHA-256 than its entry."""
-    files: list[tuple[Path, FileEntry]] = [(array_path(folder, name), entry.files[name]) for name in ARRAY_DTYPES]
+def changed_files(segments: Sequence[tuple[Path, SegmentEntry]], threads: Threads) -> list[list[str]]:
+    """For each segment, a line for each of its files that cannot be read, or has another SHA-256 than its entry."""
+    files = [(number, *file) for number, (folder, entry) in enumerate(segments) for file in _files_of(folder, entry)]
+    # The largest first, so that no thread is left with one of them in the end.
+    files.sort(key=lambda file: -file[2].size)
+    lines = dict(threads.in_order(lambda file: (file[1], _change_of(file[1], file[2])), files))
+    found = [[lines[path] for path, _ in _files_of(folder, entry)] for folder, entry in segments]
+    return [[line for line in one if line is not None] for one in found]
+
+
+def _files_of(folder: Path, entry: SegmentEntry) -> list[tuple[Path, FileEntry]]:
+    files = [(array_path(folder, name), entry.files[name]) for name in ARRAY_DTYPES]
+    if entry.indices is not None:
+        files.append((array_path(folder, INDICES), entry.indices))
     if entry.removed is not None:
         files.append((folder / entry.removed.name, entry.removed.file))
-    for path, expected in files:
-        try:
-            with open(path, "rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            yield f"{path} cannot be read: {error.strerror or error}"
-            continue
-        if found != expected.sha256:
-            yield f"{path} has changed since it was written: SHA-256 {found}, expected {expected.sha256}"
+    return files
 
 
-def _structure_problems(segment: Segment, where: str, alphabet: Alphabet) -> list[str]:
+def _change_of(path: Path, expected: FileEntry) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror or error}"
+    if found == expected.sha256:
+        return None
+    return f"{path} has changed since it was written: SHA-256 {found}, expected {expected.sha256}"
+
+
+def _structure_problems(segment: Segment, where: str, alphabet: Alphabet, threads: Threads) -> list[str]:
     """Violations of the format in files with correct digests; only an incorrect writer can produce them."""
-    entry = segment.entry
-    lengths = segment.lengths.astype(np.int64)
-    starts = segment.starts.astype(np.int64)
-    indices = np.arange(entry.n_subjects)
-    room = -(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
-    ends = segment.header_ends.astype(np.int64)
-    claims = {
-        "the residues are not as many as the catalogue says": int(lengths.sum()) == entry.n_residues,
-        "subjects are not stored by length": bool((np.diff(lengths, prepend=1) >= 0).all()),
-        "the shortest and longest subject are not those of the catalogue": (
-            (int(lengths[0]), int(lengths[-1])) == (entry.shortest, entry.longest)
-        ),
-        "order is no permutation": np.array_equal(np.sort(segment.order), indices),
-        "starts are not those of subjects side by side": np.array_equal(starts, np.cumsum(room) - room),
-        "residues have not the size of all subjects": len(segment.residues) == int(room.sum()) + TAIL_PADDING,
-        "header ends do not grow up to the end of the headers": bool(
-            (np.diff(ends, prepend=0) >= 0).all() and (int(ends[-1]) if len(ends) else 0) == len(segment.headers)
-        ),
-    }
-    problems = [f"{where}: {claim}" for claim, holds in claims.items() if not holds]
+    problems = [f"{where}: {problem}" for problem in _array_problems(segment)]
     if problems:
         return problems
-    if not np.array_equal(segment.positions[segment.order], indices):
+    blocks = [slice(first, first + _BLOCK_SUBJECTS) for first in range(0, segment.entry.n_subjects, _BLOCK_SUBJECTS)]
+
+    def is_inverse(part: slice) -> bool:
+        order = segment.order[part]
+        return np.array_equal(segment.positions[order], np.arange(part.start, part.start + len(order)))
+
+    def all_hold(function: Callable[[slice], bool], parts: Sequence[slice] | Iterator[slice]) -> bool:
+        return all(threads.in_order(function, parts))
+
+    if not all_hold(is_inverse, blocks):
         return [f"{where}: positions are not the inverse of order"]
-    is_tie = np.diff(lengths) == 0
-    if not bool((np.diff(segment.order.astype(np.int64))[is_tie] > 0).all()):
+    if not all_hold(lambda part: _ties_hold(segment, part), blocks):
         problems.append(f"{where}: subjects of equal length are not in the order of the FASTA")
     if not _removals_hold(segment):
         problems.append(f"{where}: the removed are no growing places of subjects, or not as many as the catalogue says")
-    if not _residues_hold(segment, room, alphabet):
+    padding = segment.residues[len(segment.residues) - TAIL_PADDING :]
+    holds = all_hold(lambda part: _residues_hold(segment, part, alphabet), _residue_blocks(segment))
+    if not holds or not bool((padding == PAD_CODE).all()):
         problems.append(f"{where}: a residue is no letter of the alphabet, or padding is not code {PAD_CODE}")
     return problems
+
+
+def _array_problems(segment: Segment) -> list[str]:
+    """Violations in the arrays with an element per subject, which are read once."""
+    entry = segment.entry
+    n = entry.n_subjects
+    found: set[str] = set()
+    n_residues = end = 0
+    previous_length, previous_end = 1, 0
+    is_found = np.zeros(n, dtype=np.bool_)
+    for first in range(0, n, _BLOCK_SUBJECTS):
+        part = slice(first, first + _BLOCK_SUBJECTS)
+        lengths = segment.lengths[part].astype(np.int64)
+        if not bool((np.diff(lengths, prepend=previous_length) >= 0).all()):
+            found.add(_BY_LENGTH)
+        rooms = -(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+        ends = end + np.cumsum(rooms)
+        if not np.array_equal(segment.starts[part].astype(np.int64), ends - rooms):
+            found.add(_STARTS)
+        order = segment.order[part]
+        if int(order.max()) >= n:
+            found.add(_ORDER)
+        else:
+            is_found[order] = True
+        headers = segment.header_ends[part].astype(np.int64)
+        if not bool((np.diff(headers, prepend=previous_end) >= 0).all()):
+            found.add("header ends do not grow up to the end of the headers")
+        n_residues += int(lengths.sum())
+        end, previous_length, previous_end = int(ends[-1]), int(lengths[-1]), int(headers[-1])
+    claims = {
+        "the residues are not as many as the catalogue says": n_residues == entry.n_residues,
+        _BY_LENGTH: _BY_LENGTH not in found,
+        "the shortest and longest subject are not those of the catalogue": (
+            (int(segment.lengths[0]), int(segment.lengths[-1])) == (entry.shortest, entry.longest)
+        ),
+        _ORDER: _ORDER not in found and bool(is_found.all()),
+        _STARTS: _STARTS not in found,
+        "residues have not the size of all subjects": len(segment.residues) == end + TAIL_PADDING,
+        "header ends do not grow up to the end of the headers": (
+            "header ends do not grow up to the end of the headers" not in found and previous_end == len(segment.headers)
+        ),
+    }
+    return [claim for claim, holds in claims.items() if not holds]
+
+
+def _ties_hold(segment: Segment, part: slice) -> bool:
+    overlapping = slice(max(part.start - 1, 0), part.stop)
+    is_tie = np.diff(segment.lengths[overlapping].astype(np.int64)) == 0
+    return bool((np.diff(segment.order[overlapping].astype(np.int64))[is_tie] > 0).all())
 
 
 def _removals_hold(segment: Segment) -> bool:
@@ -130,20 +206,44 @@ def _removals_hold(segment: Segment) -> bool:
     return (len(removed), n_residues) == (segment.entry.n_removed, segment.entry.n_removed_residues)
 
 
-def _residues_hold(segment: Segment, room: np.ndarray[tuple[int], np.dtype[np.int64]], alphabet: Alphabet) -> bool:
-    stops = np.cumsum(room)
-    first = 0
-    while first < len(room):
-        base = int(stops[first] - room[first])
-        stop = max(first + 1, int(np.searchsorted(stops, base + _BLOCK_BYTES, side="right")))
-        block = segment.residues[base : int(stops[stop - 1])]
-        # +1 where a subject begins, -1 after its last residue: the prefix sum is 1 on residues, 0 on padding.
-        change = np.zeros(len(block) + 1, dtype=np.int8)
-        starts = segment.starts[first:stop].astype(np.int64) - base
-        change[starts] += 1
-        np.add.at(change, starts + segment.lengths[first:stop], -1)
-        is_residue = np.cumsum(change[:-1], dtype=np.int8).astype(bool)
-        if not bool(np.where(is_residue, alphabet.is_letter[block], block == PAD_CODE).all()):
-            return False
+def _residue_blocks(segment: Segment) -> Iterator[slice]:
+    """Ranges of stored subjects with about 4 MB of residues, or of a single longer subject."""
+    starts, first = segment.starts, 0
+    while first < len(starts):
+        limit = starts[first] + np.uint64(_BLOCK_BYTES)
+        stop = max(first + 1, int(np.searchsorted(starts, limit, side="right")) - 1)
+        yield slice(first, stop)
         first = stop
-    return bool((segment.residues[int(stops[-1]) if len(stops) else 0 :] == PAD_CODE).all())
+
+
+def _residues_hold(segment: Segment, part: slice, alphabet: Alphabet) -> bool:
+    starts = segment.starts[part]
+    lengths = segment.lengths[part]
+    base = starts[0]
+    last = np.uint64(-(-int(lengths[-1]) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+    residues = segment.residues[int(base) : int(starts[-1] + last)]
+    return _native.residues_hold(residues, starts - base, lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
+
+
+def _slice_problems(database: PackedDatabase) -> list[str]:
+    """Whether each subject of the whole segment is in exactly one slice."""
+    whole = database.catalogue.whole
+    if whole is None:
+        return []
+    slices = [segment for segment in database.segments if segment.entry.is_slice]
+    for first in range(0, whole.n_subjects, _BLOCK_SUBJECTS):
+        n = min(_BLOCK_SUBJECTS, whole.n_subjects - first)
+        count = np.zeros(n, dtype=np.uint16)
+        for segment in slices:
+            begin, end = segment.range_of(first, first + n)
+            if segment.indices is not None:
+                count[segment.indices[begin:end] - np.uint32(first)] += 1
+        if not bool((count == 1).all()):
+            return [f"{database.path}: the slices do not have each subject once"]
+    if whole.removed is not None:
+        if problem := _change_of(database.path / whole.removed.name, whole.removed.file):
+            return [problem]
+        removed = np.sort(np.concatenate([segment.whole_indices(segment.removed) for segment in slices]))
+        if not np.array_equal(removed, slices[0].numbering.removed):
+            return [f"{database.path}: the removed subjects of the slices are not those of all slices together"]
+    return []

@@ -129,8 +129,8 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
     }
     tests = _header_tests(filters, lists)
     if tests:
-        for first, headers in database.header_blocks():
-            for index, header in enumerate(headers, first):
+        for indices, headers in database.header_blocks():
+            for index, header in zip(indices.tolist(), headers, strict=True):
                 passed = [test(header) for test in tests]
                 chosen[index] &= all(passed)
     if not chosen.any():

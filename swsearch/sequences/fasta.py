@@ -1,9 +1,10 @@
 """Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
-dnaio parses the files, and xopen decompresses them (the standard library for bzip2 and xz). In addition, this module
-checks letters against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost
-without an error. The database builder reads chunks (:func:`read_chunks`), and a search reads records
-(:func:`read_sequences`, :func:`read_each`).
+The native module reads regular text in blocks of complete records, on several threads if the caller has them. As soon
+as a block contains anything else, the careful reader takes over: dnaio parses the file, and this module checks letters
+against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost without an
+error. xopen decompresses files (the standard library for bzip2 and xz). The database builder reads chunks
+(:func:`read_chunks`), and a search reads records (:func:`read_sequences`, :func:`read_each`).
 
 Accepted content of a file
 --------------------------
@@ -19,7 +20,7 @@ alphabet, white space within a line of residues, UTF-16, and a directory. The fi
 dnaio does not give its position, so the file is read a second time to find it. For that reason, and because an archive
 is recognized by its first bytes, pipes are copied to a temporary file (:mod:`swsearch.sequences.source`).
 
-The memory in use is one chunk, or the longest record if that is longer; records of more than 4 GiB are refused.
+The memory in use is a few blocks, or the longest record if that is longer; records of more than 4 GiB are refused.
 """
 
 from __future__ import annotations
@@ -27,26 +28,34 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, BinaryIO, Final, NoReturn, cast
 
 import dnaio
 import numpy as np
 from dnaio.readers import FastaReader, FastqReader
 
+from swsearch import _native
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, Readable, archive_format, decompressed
+from swsearch.sequences.parallel_archives import decompressing
 from swsearch.sequences.record import SequenceRecord, split_header
 from swsearch.sequences.source import seekable, shown_name
-from swsearch.typing import Codes, Lengths
+from swsearch.threads import Threads, read_ahead
+from swsearch.typing import Codes, Lengths, Offsets
 from swsearch.words import shortened
 
 CHUNK_RESIDUES: Final = 4 << 20
-"""Number of residues after which a chunk ends; its last record is always complete."""
+"""Number of residues after which a chunk of the careful reader ends; its last record is always complete."""
 SAMPLE_RESIDUES: Final = 1 << 20
-"""Number of residues of the first chunk from which the alphabet is detected."""
+"""Number of residues at the beginning of a file from which the alphabet is detected."""
+BLOCKS_BYTES: Final = 96 << 20
+"""Approximate size of the text of all blocks that are in memory at the same time."""
 
 _BLOCK_BYTES: Final = 1 << 20
 MAX_RECORD_BYTES: Final = 1 << 32
@@ -68,17 +77,33 @@ class SequenceChunk:
         Residue codes of all records, concatenated.
     lengths : uint32 array, shape (n_records,)
         Number of residues of each record, at least 1.
-    headers : list of bytes
-        Header of each record as it was read, without ``>`` or ``@`` and without trailing white space.
+    header_bytes : uint8 array
+        Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space, concatenated.
+    header_ends : uint64 array, shape (n_records,)
+        Offset in ``header_bytes`` of the end of each header, exclusive.
     """
 
     alphabet: Alphabet
     codes: Codes
     lengths: Lengths
-    headers: list[bytes]
+    header_bytes: Codes
+    header_ends: Offsets
+
+    @classmethod
+    def of_headers(cls, alphabet: Alphabet, codes: Codes, lengths: Lengths, headers: Sequence[bytes]) -> SequenceChunk:
+        """A chunk whose headers are single objects."""
+        sizes = np.fromiter(map(len, headers), dtype=np.uint64, count=len(headers))
+        header_bytes = np.frombuffer(b"".join(headers), dtype=np.uint8)
+        return cls(alphabet, codes, lengths, header_bytes, np.cumsum(sizes, dtype=np.uint64))
 
     def __len__(self) -> int:
-        return len(self.headers)
+        return len(self.lengths)
+
+    @cached_property
+    def headers(self) -> list[bytes]:
+        """The headers as single objects."""
+        raw = self.header_bytes.tobytes()
+        return [raw[start:end] for start, end in pairwise([0, *self.header_ends.tolist()])]
 
 
 def read_sequences(
@@ -155,18 +180,32 @@ def read_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     alphabet: Alphabet | None = None,
     *,
-    chunk_residues: int = CHUNK_RESIDUES,
+    threads: Threads | None = None,
+    block_bytes: int | None = None,
 ) -> Iterator[SequenceChunk]:
-    """The records of one or several files in chunks; parameters and errors as for :func:`read_sequences`.
+    """The records of one or several files in chunks; errors as for :func:`read_sequences`.
 
     A chunk contains records of only one file, and all chunks have the same alphabet.
+
+    Parameters
+    ----------
+    paths, alphabet
+        As for :func:`read_sequences`.
+    threads : Threads, optional
+        Threads that read the blocks; by default, the caller's thread reads them.
+    block_bytes : int, optional
+        Size of a block of text, at least 1; a longer record makes a longer block. By default, all blocks in memory have
+        about 100 MB, and one block at most 16 MB.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in several:
-        with _SequenceFile(path) as file:
-            for chunk in file.chunks(alphabet, chunk_residues):
-                alphabet = chunk.alphabet
-                yield chunk
+    with Threads(1) as no_threads:
+        used = threads or no_threads
+        n_bytes = min(16 << 20, BLOCKS_BYTES // (2 * used.n_threads + 5)) if block_bytes is None else block_bytes
+        for path in several:
+            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used)) as chunks:
+                for chunk in chunks:
+                    alphabet = chunk.alphabet
+                    yield chunk
 
 
 class _SequenceFile:
@@ -196,12 +235,98 @@ class _SequenceFile:
     def __exit__(self, *_: object) -> None:
         self._raw.close()
 
-    def chunks(self, alphabet: Alphabet | None, chunk_residues: int) -> Iterator[SequenceChunk]:
-        """All records of the file; if ``alphabet`` is None, it is detected from the first chunk."""
+    def chunks(
+        self, alphabet: Alphabet | None, block_bytes: int, threads: Threads
+    ) -> Generator[SequenceChunk, None, None]:
+        """All records of the file; if ``alphabet`` is None, it is detected from the first million letters."""
+        known = alphabet or detect_alphabet(self._sample())
+        n_before = 0
+
+        def chunk_of(text: Codes | None) -> SequenceChunk | None:
+            found = None if text is None else _native.read_records(text, known.encode_table, self.is_fastq)
+            if text is None or found is None:
+                return None
+            n_residues, lengths, header_bytes, header_ends = found
+            codes = text[:n_residues]  # they have replaced the beginning of the text
+            codes.setflags(write=False)
+            return SequenceChunk(known, codes, lengths, header_bytes, header_ends)
+
+        def text_blocks() -> Generator[Codes | None, None, None]:
+            self._raw.seek(0)
+            with decompressing(self._raw, self._format, threads) as text:
+                yield from self._blocks(_CheckedStream(text, self.name), block_bytes)
+
+        blocks = text_blocks() if threads.n_threads == 1 else read_ahead(text_blocks())
+        with closing(blocks), closing(threads.in_order(chunk_of, blocks)) as chunks:
+            for chunk in chunks:
+                if chunk is None:
+                    break
+                if len(chunk):
+                    yield chunk
+                    n_before += len(chunk)
+            else:
+                if not n_before:
+                    raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
+                return
+        # Beyond the records so far, the text is irregular, so the careful reader reports the problem or goes on.
+        yield from self._careful_chunks(alphabet, n_before)
+
+    def _blocks(self, stream: _CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
+        """The text in blocks of complete records; None instead of a block that would contain too long a record."""
+        stream.refuses = False
+        stream.is_bare = True
+        block_bytes = min(block_bytes, MAX_RECORD_BYTES)
+        rest = np.empty(0, dtype=np.uint8)
+        is_first = True
+        while True:
+            block = np.empty(len(rest) + block_bytes, dtype=np.uint8)
+            block[: len(rest)] = rest
+            size = _read_full(stream, block, len(rest))
+            if is_first:
+                self.is_fastq = block[:1].tobytes() == b"@" and size > 0
+                is_first = False
+            whole = 0
+            while size == len(block) and not (whole := _native.whole_records(block, self.is_fastq)):
+                if size > MAX_RECORD_BYTES:
+                    yield None
+                    return
+                # In place, so that a long record is not copied.
+                block.resize(size + max(block_bytes, size // 4), refcheck=False)
+                size = _read_full(stream, block, size)
+            if size < len(block):
+                if size:
+                    yield block[:size] if size <= MAX_RECORD_BYTES else None
+                return
+            rest = block[whole:].copy()
+            yield block[:whole]
+
+    def _sample(self) -> bytes:
+        """The first million letters of the file, or all of them."""
+        stream = io.TextIOWrapper(
+            io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
+        )
+        sample: list[str] = []
+        size = number = 0
+        is_fastq = is_new = True
+        has_letters = False
+        while size < SAMPLE_RESIDUES and (part := stream.readline(_BLOCK_BYTES)):
+            content = part.strip()
+            if is_new:
+                is_fastq = content.startswith("@") if number == 0 else is_fastq
+                has_letters = number % 4 == 1 if is_fastq else not content.startswith(">")
+            if has_letters:
+                sample.append(content[: SAMPLE_RESIDUES - size])
+                size += len(sample[-1])
+            is_new = part.endswith("\n")
+            number += is_new
+        return "".join(sample).encode("ascii", "replace")
+
+    def _careful_chunks(self, alphabet: Alphabet | None, n_known: int) -> Iterator[SequenceChunk]:
+        """The records of the file after the first ``n_known``, as the careful reader finds them."""
         headers: list[str] = []
         letters: list[str] = []
         n_residues = n_before = 0
-        goal = max(chunk_residues, SAMPLE_RESIDUES) if alphabet is None else chunk_residues
+        goal = max(CHUNK_RESIDUES, SAMPLE_RESIDUES) if alphabet is None else CHUNK_RESIDUES
         for header, sequence in self._records(alphabet):
             if not sequence:
                 self._fail(alphabet or _detect(letters), n_before + len(headers) + 1, "has no residues")
@@ -210,11 +335,11 @@ class _SequenceFile:
             n_residues += len(sequence)
             if n_residues >= goal:
                 alphabet = alphabet or _detect(letters)
-                yield self._encode(alphabet, headers, letters, n_before)
+                yield from self._encode(alphabet, headers, letters, n_before, n_known)
                 n_before += len(headers)
-                headers, letters, n_residues, goal = [], [], 0, chunk_residues
+                headers, letters, n_residues, goal = [], [], 0, CHUNK_RESIDUES
         if headers:
-            yield self._encode(alphabet or _detect(letters), headers, letters, n_before)
+            yield from self._encode(alphabet or _detect(letters), headers, letters, n_before, n_known)
         elif not n_before:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
@@ -235,7 +360,14 @@ class _SequenceFile:
         if not number:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
-    def _encode(self, alphabet: Alphabet, headers: list[str], letters: list[str], n_before: int) -> SequenceChunk:
+    def _encode(
+        self, alphabet: Alphabet, headers: list[str], letters: list[str], n_before: int, n_known: int
+    ) -> Iterator[SequenceChunk]:
+        """A chunk of these records, without those among the first ``n_known`` of the file."""
+        skipped = min(max(n_known - n_before, 0), len(headers))
+        headers, letters, n_before = headers[skipped:], letters[skipped:], n_before + skipped
+        if not headers:
+            return
         lengths = np.fromiter(map(len, letters), dtype=np.int64, count=len(letters))
         raw = "".join(letters).encode("ascii", "surrogateescape")
         codes = raw.translate(alphabet.encode_table.tobytes())
@@ -246,7 +378,7 @@ class _SequenceFile:
             self._fail(alphabet, n_before + record + 1, f"residue {column}: {alphabet.reject(raw[bad])}", column)
         # Headers contain no line feeds, so they are joined and encoded in one step.
         names = "\n".join(headers).encode("ascii", "surrogateescape").split(b"\n")
-        return SequenceChunk(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
+        yield SequenceChunk.of_headers(alphabet, np.frombuffer(codes, dtype=np.uint8), lengths.astype(np.uint32), names)
 
     def _records(self, alphabet: Alphabet | None) -> Iterator[tuple[str, str]]:
         """Header and letters of each record; bytes above 127 are surrogate escapes."""
@@ -291,6 +423,14 @@ class _SequenceFile:
         return stream
 
 
+def _read_full(stream: io.RawIOBase, block: Codes, begin: int) -> int:
+    """Fill a block from index ``begin`` on; the index after the last byte, which the end of the file makes smaller."""
+    view = block.data
+    while begin < len(view) and (n_bytes := stream.readinto(view[begin:])):
+        begin += n_bytes
+    return begin
+
+
 def _detect(letters: Iterable[str]) -> Alphabet:
     sample: list[str] = []
     size = 0
@@ -316,6 +456,8 @@ class _CheckedStream(io.RawIOBase):
         self._last = b"\n"
         self._record_bytes = 0
         self.refuses = True
+        self.is_bare = False
+        """Whether the reader of the stream checks the size of records itself."""
 
     def readable(self) -> bool:
         return True
@@ -323,6 +465,8 @@ class _CheckedStream(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         try:
+            if self.is_bare and not self._at_start and isinstance(self._file, io.IOBase):
+                return int(cast(Any, self._file).readinto(view))
             block = self._file.read(len(view))
             if self._at_start and block.startswith(_UTF8_MARK):
                 block = block[len(_UTF8_MARK) :] or self._file.read(len(view))

@@ -23,7 +23,7 @@ from swsearch.database import reader
 from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.format import CATALOGUE, SegmentEntry
+from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
 from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
@@ -405,7 +405,7 @@ def test_a_database_that_never_stays_is_refused(database_path: Path, monkeypatch
         return next(numbers)
 
     monkeypatch.setattr(verification, "load_catalogue", another)
-    monkeypatch.setattr(verification, "verify", lambda database: ["a problem"])
+    monkeypatch.setattr(verification, "verify", lambda database, **_: ["a problem"])
     with pytest.raises(DatabaseError, match="changes so often that it cannot be verified"):
         verification.verify_path(database_path)
 
@@ -473,7 +473,7 @@ def test_replacing_a_database_waits_for_a_change_of_it(tmp_path: Path, fasta: Pa
     assert content(database_path) == b">a\nMKVL\n"
     assert files_of(database_path).keys() == {
         CATALOGUE,
-        *(f"segment-000001/{name}.bin" for name in reader.ARRAY_DTYPES),
+        *(f"segment-000001/{name}.bin" for name in ARRAY_DTYPES),
     }
 
 

@@ -67,8 +67,8 @@ def test_other_versions_and_alphabets_are_refused(database_path: Path) -> None:
     """Expected words: the version found and the supported one."""
     rewrite(database_path, lambda fields: fields.update(alphabet="runes"))
     assert "alphabet 'runes'" in message_of(database_path)
-    rewrite(database_path, lambda fields: fields.update(version=3))
-    assert "format version 3, this program reads versions 1 and 2" in message_of(database_path)
+    rewrite(database_path, lambda fields: fields.update(version=4))
+    assert "format version 4, this program reads versions 1, 2 and 3" in message_of(database_path)
 
 
 def test_verify_finds_nothing_in_a_sound_database(

@@ -265,7 +265,7 @@ def test_standard_input_is_read_and_errors_keep_their_place(monkeypatch: pytest.
     ),
     width=st.integers(1, 40),
     line_end=st.sampled_from(["\n", "\r\n"]),
-    chunk_residues=st.integers(1, 200),
+    block_bytes=st.integers(1, 200),
 )
 @settings(max_examples=150, deadline=None)
 def test_records_equal_those_of_biopython(
@@ -273,7 +273,7 @@ def test_records_equal_those_of_biopython(
     records: list[tuple[str, str]],
     width: int,
     line_end: str,
-    chunk_residues: int,
+    block_bytes: int,
 ) -> None:
     """Oracle: Biopython's SimpleFastaParser on the same text."""
     lines = []
@@ -286,7 +286,7 @@ def test_records_equal_those_of_biopython(
         expected = list(SimpleFastaParser(file))
     assert letters_of(path, PROTEIN) == expected
     found = []
-    for chunk in read_chunks(path, PROTEIN, chunk_residues=chunk_residues):
+    for chunk in read_chunks(path, PROTEIN, block_bytes=block_bytes):
         assert len(chunk.codes) == chunk.lengths.sum()
         stop = 0
         for header, length in zip(chunk.headers, chunk.lengths.tolist(), strict=True):

@@ -41,7 +41,7 @@ SOURCES = {
     "score": [*COMMON, "score/search", "score/group", "score/kernel_choice"],
     "align": [*COMMON, "align/path", "align/query", "align/forward_pass"],
     "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
-    "pack": ["pack/gather"],
+    "index": ["index/identifiers", "index/records", "index/runs"],
     "pssm": ["common/parallel_for", "pssm/rows", "pssm/columns"],
     "msa": ["common/parallel_for", "msa/rows", "msa/selection", "msa/effective_number"],
 }

@@ -1,8 +1,9 @@
 """Invalid arguments of the native module: wrong types, shapes, lengths, offsets and numbers.
 
 Each call begins with valid arguments, some of which are then replaced. Whatever they are, the call returns a value or
-raises TypeError, ValueError or OverflowError; it raises MemoryError where a number asked for memory. The calls are made
-in a child process, and death by a signal is a fault: offsets, lengths, rows and letters must be checked before use.
+raises TypeError, ValueError or OverflowError; it raises MemoryError where a number asked for memory, and OSError where
+an offset lies outside a file. The calls are made in a child process, and death by a signal is a fault: offsets,
+lengths, rows and letters must be checked before use.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tests.campaign.parts import Budget, Outcome
     from tests.campaign.trials import Trial
 
-ALLOWED: Final = (TypeError, ValueError, OverflowError, MemoryError)
+ALLOWED: Final = (TypeError, ValueError, OverflowError, MemoryError, OSError)
 _EXTREMES: Final = (
     0,
     1,
@@ -133,10 +134,55 @@ def _cigars(rng: random.Random) -> list[Any]:
     return [letters, ends, letters, ends, starts, starts, np.array([2, 3]), runs, 2]
 
 
-def _gather(rng: random.Random) -> list[Any]:
-    file = os.open("/proc/self/exe", os.O_RDONLY)
-    froms, lengths = np.array([0, 9], np.uint64), np.array([4, 5], np.uint32)
-    return [file, froms, lengths, np.array([0, 8], np.uint64), np.empty(20, np.uint8), 31]
+def _records(rng: random.Random) -> list[Any]:
+    is_fastq = rng.random() < 0.5
+    text = b"@a b\nMKV\n+\n@@@\n" * 3 if is_fastq else b">a b\nMKV\r\n LL \n>c\nW"
+    return [np.frombuffer(text, dtype=np.uint8).copy(), PROTEIN.encode_table, is_fastq]
+
+
+def _positions(rng: random.Random) -> list[Any]:
+    lengths, counts = np.array([3, 5], np.uint32), np.array([2, 1], np.uint32)
+    return [lengths, counts, np.array([11, 12, 10], np.uint32), 10, lengths, np.array([0, 2], np.uint64)]
+
+
+def _take(rng: random.Random) -> list[Any]:
+    groups = [np.array([3, 5, 5], np.uint32), np.array([2, 1, 4], np.uint32)]
+    runs = [np.array(values, np.uint64) for values in ([0, 2], [2, 3], [0, 11], [0, 3])]
+    return [*groups, *runs, np.array([3, 5], np.uint32), np.array([0, 2], np.uint32), 2**63]
+
+
+def _pieces(rng: random.Random) -> tuple[np.ndarray[Any, Any], ...]:
+    small = [np.array(values, np.uint32) for values in ([3, 5], [2, 1], [0, 2])]
+    return (*small, np.array([0, 6], np.uint64), np.array([0, 2], np.uint64))
+
+
+def _items() -> list[np.ndarray[Any, Any]]:
+    return [np.arange(9, dtype=np.uint8), np.array([4, 9], np.uint64)]
+
+
+def _text(rng: random.Random) -> list[Any]:
+    decode = np.arange(256, dtype=np.uint8)
+    return [*_items(), np.arange(7, dtype=np.uint8), np.array([3, 4], np.uint32), decode, rng.randint(0, 5)]
+
+
+def _subjects(rng: random.Random) -> list[Any]:
+    which, starts = np.array([1, 0, 1], np.uint16), np.array([2, 0, 0], np.uint64)
+    return [np.arange(4, dtype=np.uint8), np.arange(8, dtype=np.uint8), which, starts, np.array([6, 4, 1], np.uint32)]
+
+
+def _stored_residues(rng: random.Random) -> list[Any]:
+    starts, lengths = np.array([0, 16], np.uint64), np.array([rng.randint(1, 16), 7], np.uint32)
+    return [np.full(32, rng.choice([1, 31]), np.uint8), starts, lengths, np.arange(256, dtype=np.uint8) % 31, 31]
+
+
+def _gather_residues(*arrays: Any) -> object:
+    with open("/proc/self/exe", "rb") as file:
+        return _native.gather_residues([file.fileno()], arrays[:5], *arrays[5:])
+
+
+def _gather_values(*arrays: Any) -> object:
+    with open("/proc/self/exe", "rb") as file:
+        return _native.gather_values(file.fileno(), arrays)
 
 
 def _walk(*arguments: Any) -> object:
@@ -182,7 +228,15 @@ CALLS: Final[dict[str, tuple[Callable[..., object], Callable[[random.Random], li
     "align_pair": (_native.align_pair, _pair),
     "align_pairs": (_native.align_pairs, _pairs),
     "write_cigars": (_native.write_cigars, _cigars),
-    "gather": (_native.gather, _gather),
+    "read_records": (_native.read_records, _records),
+    "run_positions": (_native.run_positions, _positions),
+    "take_pieces": (_native.take_pieces, _take),
+    "gather_residues": (_gather_residues, lambda rng: [*_pieces(rng), 0, 31]),
+    "permuted": (_native.permuted, lambda rng: [*_items(), np.array([1, 0, 1], np.int64)]),
+    "write_fasta": (_native.write_fasta, _text),
+    "copy_subjects": (lambda one, other, *rest: _native.copy_subjects([one, other], *rest), _subjects),
+    "residues_hold": (_native.residues_hold, _stored_residues),
+    "gather_values": (_gather_values, lambda rng: list(_pieces(rng))),
     "PairWalk": (_walk, _walk_arguments),
 }
 

@@ -67,7 +67,7 @@ def check_fasta(data: bytes, folder: Path) -> None:
             continue
         assert records
         assert all(len(record) for record in records)
-        by_chunks = list(read_chunks(path, records[0].alphabet, chunk_residues=7))
+        by_chunks = list(read_chunks(path, records[0].alphabet, block_bytes=7))
         assert sum(map(len, by_chunks)) == len(records)
         assert np.array_equal(
             np.concatenate([chunk.codes for chunk in by_chunks]), np.concatenate([record.codes for record in records])

@@ -29,7 +29,7 @@ BUILDS: Final = {
     ("score", "address"): ADDRESS,
     ("align", "address"): ADDRESS,
     ("pair", "address"): ADDRESS,
-    ("pack", "address"): ADDRESS,
+    ("index", "address"): ADDRESS,
     ("pssm", "address"): ADDRESS,
     ("msa", "address"): ADDRESS,
     ("score", "thread"): THREAD,

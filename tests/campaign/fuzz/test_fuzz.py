@@ -50,10 +50,10 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
-def test_gathering_driven_by_bytes_stays_in_its_arrays(tmp_path: Path) -> None:
-    program = native.built(tmp_path, "pack", "address", libfuzzer=False)
+def test_indexing_driven_by_bytes_equals_plain_code(tmp_path: Path) -> None:
+    program = native.built(tmp_path, "index", "address", libfuzzer=False)
     assert native.problems(program, ["2000", "1"]) == []
-    assert native.problems(program, [str(path) for path in (native.REGRESSIONS / "native_pack").iterdir()]) == []
+    assert native.problems(program, [str(path) for path in (native.REGRESSIONS / "native_index").iterdir()]) == []
 
 
 def test_a_local_path_begins_with_its_first_pair_whichever_ends_are_free() -> None:

@@ -103,6 +103,20 @@ def test_hits_are_the_cpu_engines_to_the_byte(case, monkeypatch, choice):
     assert len(json.loads(Path("cuda.json").read_text())["queries"]) == 4
 
 
+@pytest.mark.parametrize("devices", ["0", "0,1"])
+def test_slices_are_searched_as_the_whole_database(case, monkeypatch, devices):
+    """The CPU engine searches the database without slices, and the emulated devices the same subjects in three."""
+    assert searched("cpu") == 0
+    assert main(["db", "compact", "subjects.db", "--slices", "3", "--quiet"]) == 0
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener())
+    assert searched("cuda", "--devices", devices) == 0
+    reports = [json.loads(Path(f"{engine}.json").read_text()) for engine in ("cuda", "cpu")]
+    generations = [report["database"].pop("generation") for report in reports]
+    assert generations == [2, 1]
+    assert reports[0] == reports[1]
+
+
 @pytest.mark.parametrize("evalue", [1e-9, 30.0], ids=["too few pass", "enough pass"])
 @pytest.mark.parametrize("devices", ["0", "0,1"])
 def test_the_best_without_a_cut_are_found_with_a_provisional_one(case, monkeypatch, evalue, devices):

@@ -1,0 +1,207 @@
+// The readers of blocks of FASTA and FASTQ. Lines are found with memchr; letters are encoded by a table, eight at a time.
+
+#include "index/records.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace swsearch::index {
+
+namespace {
+
+bool is_blank(std::uint8_t byte) { return byte == ' ' || byte == '\t'; }
+
+// Bytes that no line may contain: NUL, and those that other readers would take for white space.
+bool is_forbidden(std::uint8_t byte) {
+    return byte == 0 || byte == 0x0B || byte == 0x0C || (byte >= 0x1C && byte <= 0x1F);
+}
+
+// Writes the codes of n letters. `to` may lie before `from` in the same text. Returns whether all are letters.
+bool encode_letters(const std::uint8_t* from, std::size_t n, const std::uint8_t* encode, std::uint8_t* to) {
+    std::uint8_t all = 0;
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        std::array<std::uint8_t, 8> letters;
+        std::memcpy(letters.data(), from + i, 8);
+        for (std::uint8_t& letter : letters) {
+            letter = encode[letter];
+            all = static_cast<std::uint8_t>(all | letter);
+        }
+        std::memcpy(to + i, letters.data(), 8);
+    }
+    for (; i < n; ++i) {
+        to[i] = encode[from[i]];
+        all = static_cast<std::uint8_t>(all | to[i]);
+    }
+    return all < 128;
+}
+
+// The end of the line that begins at `line`: the first CR or LF, or `end`.
+const std::uint8_t* line_end(const std::uint8_t* line, const std::uint8_t* end) {
+    const auto rest = [line](const std::uint8_t* stop) { return static_cast<std::size_t>(stop - line); };
+    if (const void* const found = std::memchr(line, '\n', rest(end))) end = static_cast<const std::uint8_t*>(found);
+    if (const void* const found = std::memchr(line, '\r', rest(end))) end = static_cast<const std::uint8_t*>(found);
+    return end;
+}
+
+// Appends one record's length and header.
+void add(Records& records, std::size_t length, const std::uint8_t* header, const std::uint8_t* header_end) {
+    records.lengths.push_back(static_cast<std::uint32_t>(length));
+    records.headers.insert(records.headers.end(), header, header_end);
+    records.header_ends.push_back(records.headers.size());
+    records.n_residues += length;
+}
+
+}  // namespace
+
+Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode) {
+    Records records;
+    const Records irregular;
+    const std::uint8_t* const end = text + size;
+    std::uint8_t* out = text;
+    std::uint8_t* record = text;  // where the codes of the current record begin
+    for (const std::uint8_t* line = text; line < end;) {
+        const std::uint8_t* stop = line_end(line, end);
+        const std::uint8_t* const next = stop + 1;
+        while (line < stop && is_blank(*line)) ++line;
+        while (stop > line && is_blank(stop[-1])) --stop;
+        if (line == stop) {
+            line = next;
+            continue;
+        }
+        if (*line == '>') {
+            if (!records.lengths.empty()) {
+                if (out == record || static_cast<std::uint64_t>(out - record) > UINT32_MAX) return irregular;
+                records.lengths.back() = static_cast<std::uint32_t>(out - record);
+            }
+            for (const std::uint8_t* byte = line + 1; byte < stop; ++byte) {
+                if (is_forbidden(*byte)) return irregular;
+            }
+            add(records, 0, line + 1, stop);
+            record = out;
+        } else {
+            // '#' and ';' begin a comment; as letters, they are none of any alphabet.
+            if (records.lengths.empty()) return irregular;
+            const auto n = static_cast<std::size_t>(stop - line);
+            if (!encode_letters(line, n, encode, out)) return irregular;
+            out += n;
+        }
+        line = next;
+    }
+    if (!records.lengths.empty()) {
+        if (out == record || static_cast<std::uint64_t>(out - record) > UINT32_MAX) return irregular;
+        records.lengths.back() = static_cast<std::uint32_t>(out - record);
+    }
+    records.n_residues = static_cast<std::size_t>(out - text);
+    records.is_regular = true;
+    return records;
+}
+
+Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode) {
+    struct Line {
+        const std::uint8_t* begin;
+        const std::uint8_t* end;
+        bool has_cr;
+        std::size_t size() const { return static_cast<std::size_t>(end - begin); }
+    };
+    Records records;
+    const Records irregular;
+    const std::uint8_t* at = text;
+    const std::uint8_t* const end = text + size;
+    std::uint8_t* out = text;
+    const auto next_line = [&] {
+        const void* const found = std::memchr(at, '\n', static_cast<std::size_t>(end - at));
+        const std::uint8_t* const stop = found == nullptr ? end : static_cast<const std::uint8_t*>(found);
+        Line line{at, stop, stop > at && stop[-1] == '\r'};
+        if (line.has_cr) --line.end;
+        at = found == nullptr ? end : stop + 1;
+        return line;
+    };
+    const auto is_plain = [](const Line& line, std::uint8_t first) {
+        for (const std::uint8_t* byte = line.begin; byte < line.end; ++byte) {
+            if (*byte < first || *byte > 126) return false;
+        }
+        return true;
+    };
+    bool has_cr = false;
+    while (at < end) {
+        const Line header = next_line(), letters = next_line(), plus = next_line(), qualities = next_line();
+        if (records.lengths.empty()) has_cr = header.has_cr;
+        for (const Line& line : {header, letters, plus, qualities}) {
+            // The last line of the file may have no end.
+            if (line.size() == 0 || (line.has_cr != has_cr && at < end)) return irregular;
+        }
+        const bool repeats_header =
+            plus.size() == header.size() && std::equal(plus.begin + 1, plus.end, header.begin + 1);
+        if (*header.begin != '@' || !is_plain(header, ' ') || header.size() == 1 || header.end[-1] == ' ' ||
+            *plus.begin != '+' || (plus.size() > 1 && !repeats_header) || !is_plain(qualities, '!') ||
+            letters.size() != qualities.size() || letters.size() > UINT32_MAX) {
+            return irregular;
+        }
+        add(records, letters.size(), header.begin + 1, header.end);  // before the codes overwrite it
+        if (!encode_letters(letters.begin, letters.size(), encode, out)) return irregular;
+        out += letters.size();
+    }
+    records.is_regular = true;
+    return records;
+}
+
+std::size_t whole_fasta(const std::uint8_t* text, std::size_t size) {
+    for (std::size_t i = size; i-- > 1;) {
+        if (text[i] == '>' && (text[i - 1] == '\n' || text[i - 1] == '\r')) return i;
+    }
+    return 0;
+}
+
+std::size_t whole_fastq(const std::uint8_t* text, std::size_t size) {
+    if (size == 0) return 0;  // the text may be null
+    std::size_t whole = 0;
+    const std::uint8_t* line = text;
+    for (int n = 1;; ++n) {
+        const void* const found = std::memchr(line, '\n', size - static_cast<std::size_t>(line - text));
+        if (found == nullptr) return whole;
+        line = static_cast<const std::uint8_t*>(found) + 1;
+        if (n % 4 == 0) whole = static_cast<std::size_t>(line - text);
+    }
+}
+
+bool residues_hold(const std::uint8_t* residues, std::size_t size, const std::uint64_t* starts, const std::uint32_t* lengths,
+                   std::size_t n, const std::uint8_t* is_letter, std::uint8_t fill) {
+    bool holds = true;
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t end = starts[i] + lengths[i], next = i + 1 < n ? starts[i + 1] : size;
+        for (std::size_t at = starts[i]; at < end; ++at) holds &= is_letter[residues[at]] != 0;
+        for (std::size_t at = end; at < next; ++at) holds &= residues[at] == fill;
+    }
+    return holds;
+}
+
+std::vector<std::uint8_t> write_fasta(const std::uint8_t* headers, const std::uint64_t* header_ends,
+                                      const std::uint8_t* codes, const std::uint32_t* lengths, std::size_t n,
+                                      const std::uint8_t* decode, std::size_t width) {
+    std::size_t size = 0;
+    const auto line_of = [&](std::size_t i) { return width == 0 ? std::size_t{lengths[i]} : width; };
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t n_lines = lengths[i] == 0 ? 1 : (lengths[i] + line_of(i) - 1) / line_of(i);
+        size += 2 + (header_ends[i] - (i == 0 ? 0 : header_ends[i - 1])) + lengths[i] + n_lines;
+    }
+    std::vector<std::uint8_t> text(size);
+    std::uint8_t* to = text.data();
+    for (std::size_t i = 0; i < n; ++i) {
+        *to++ = '>';
+        to = std::copy(headers + (i == 0 ? 0 : header_ends[i - 1]), headers + header_ends[i], to);
+        *to++ = '\n';
+        std::size_t left = lengths[i];
+        do {
+            const std::size_t n_letters = std::min(left, line_of(i));
+            to = std::transform(codes, codes + n_letters, to, [decode](std::uint8_t code) { return decode[code]; });
+            *to++ = '\n';
+            codes += n_letters;
+            left -= n_letters;
+        } while (left > 0);
+    }
+    return text;
+}
+
+}  // namespace swsearch::index

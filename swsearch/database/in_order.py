@@ -1,0 +1,136 @@
+"""All sequences of a database in FASTA order, in chunks: for exports and compactions, in bounded memory.
+
+In FASTA order, the subjects of a segment lie anywhere in its residues, and the next subject may be in another slice.
+Headers, places and lengths of a block of subjects are looked up first; then threads copy the residues chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch import _native
+from swsearch.database.items import Items
+from swsearch.database.reader import PackedDatabase
+from swsearch.database.segment import Segment
+from swsearch.sequences.fasta import SequenceChunk
+from swsearch.threads import Threads
+from swsearch.typing import Lengths, Offsets
+
+CHUNK_RESIDUES: Final = 4 << 20
+"""Number of residues at which a chunk ends; a longer sequence is a separate chunk."""
+_BLOCK_SUBJECTS: Final = 1 << 17
+"""Number of subjects that are looked up at a time."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Consecutive subjects in FASTA order: their headers, and where their residues are."""
+
+    segments: Sequence[Segment]
+    which: NDArray[np.uint16]
+    starts: Offsets
+    lengths: Lengths
+    headers: Items
+
+    def __getitem__(self, part: slice) -> _Places:
+        return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers[part])
+
+
+def of_each_chunk(
+    database: PackedDatabase, threads: Threads, function: Callable[[SequenceChunk], T], *, chunk_residues: int
+) -> Iterator[T]:
+    """The results of a function of each chunk, which runs on the threads.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+        An open database. All its subjects, without removed ones, are in the chunks, in order.
+    threads : Threads
+    function : callable
+        Called with each chunk; residues have been checked to be letters.
+    chunk_residues : int
+        Approximate number of residues of a chunk; a longer sequence is a separate chunk.
+
+    Raises
+    ------
+    DatabaseError
+        The database is damaged.
+    """
+
+    def of_places(places: _Places) -> T:
+        sources = [segment.residues for segment in places.segments]
+        if len(places.lengths) == 1:  # perhaps a long one, which is not copied
+            start, length = int(places.starts[0]), int(places.lengths[0])
+            codes = sources[int(places.which[0])][start : start + length]
+        else:
+            codes = _native.copy_subjects(sources, places.which, places.starts, places.lengths)
+        for number in np.unique(places.which).tolist():
+            chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
+            places.segments[number].check_letters(chosen, database.alphabet)
+        headers = places.headers
+        return function(SequenceChunk(database.alphabet, codes, places.lengths, headers.data, headers.ends))
+
+    yield from threads.in_order(of_places, _places(database, chunk_residues))
+
+
+def remaining_chunks(database: PackedDatabase, threads: Threads) -> Iterator[tuple[str, SequenceChunk]]:
+    """The remaining subjects, in order, as chunks of an exported FASTA, each with the name of the database."""
+    for chunk in of_each_chunk(database, threads, lambda chunk: chunk, chunk_residues=CHUNK_RESIDUES):
+        yield str(database.path), chunk
+
+
+def _places(database: PackedDatabase, chunk_residues: int) -> Iterator[_Places]:
+    for part in database.parts:
+        for first in range(0, part[0].n_whole, _BLOCK_SUBJECTS):
+            places = _block(part, first, first + _BLOCK_SUBJECTS)
+            ends = np.cumsum(places.lengths, dtype=np.uint64)
+            begin = 0
+            while begin < len(ends):
+                before = int(ends[begin - 1]) if begin else 0
+                stop = max(begin + 1, int(np.searchsorted(ends, np.uint64(before + chunk_residues), side="right")))
+                yield places[begin:stop]
+                begin = stop
+
+
+def _block(part: Sequence[Segment], first: int, stop: int) -> _Places:
+    """The remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment, or of all slices together."""
+    which: list[NDArray[np.uint16]] = []
+    whole, starts, lengths, data, ends = [], [], [], [], []
+    n_bytes = 0
+    for number, segment in enumerate(part):
+        begin, end = segment.range_of(first, stop)
+        if begin == end:
+            continue
+        kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+        stored = segment.stored_at(kept)
+        headers = Items(*segment.packed_headers(begin, end))
+        if len(kept) < end - begin:
+            headers = headers.permuted(kept.astype(np.int64) - begin)
+        which.append(np.full(len(kept), number, dtype=np.uint16))
+        whole.append(segment.whole_indices(kept))
+        starts.append(segment.starts[stored])
+        lengths.append(segment.lengths[stored])
+        data.append(headers.data)
+        ends.append(headers.ends + np.uint64(n_bytes))
+        n_bytes += len(headers.data)
+    if not which:
+        none = np.empty(0, dtype=np.uint64)
+        return _Places(part, none.astype(np.uint16), none, none.astype(np.uint32), Items(none.astype(np.uint8), none))
+    if len(which) == 1:
+        return _Places(part, which[0], starts[0], lengths[0], Items(data[0], ends[0]))
+    order = np.argsort(np.concatenate(whole), kind="stable").astype(np.int64)
+    headers = Items(np.concatenate(data), np.concatenate(ends)).permuted(order)
+    return _Places(
+        part,
+        np.concatenate(which)[order],
+        np.concatenate(starts)[order],
+        np.concatenate(lengths)[order],
+        headers,
+    )

@@ -1,0 +1,330 @@
+"""One segment of a packed database: its arrays, mapped into memory as they are on disk, with the checks of their use.
+
+:mod:`swsearch.database.reader` opens a database of several segments. A segment knows which ``subject_index`` its
+subjects have in the whole database; this module is the only one that translates between the two, also where the segment
+is one of several slices.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.format import (
+    ARRAY_DTYPES,
+    INDICES,
+    INDICES_DTYPE,
+    MAX_SUBJECT_LENGTH,
+    SUBJECT_ALIGNMENT,
+    TAIL_PADDING,
+    TOMBSTONE_DTYPE,
+    SegmentEntry,
+    array_path,
+)
+from swsearch.database.partition import Partition
+from swsearch.errors import DatabaseError
+from swsearch.sequences.alphabet import PAD_CODE, Alphabet
+from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.words import counted
+
+BLOCK_HEADERS: Final = 1 << 16
+"""Number of headers that are read at a time."""
+_BLOCK_SUBJECTS: Final = 1 << 20
+"""Number of subjects whose layout is checked at a time."""
+_BLOCK_LETTERS: Final = 1 << 20
+"""Number of residues that are checked at a time."""
+_NO_INVERSE: Final = ("positions.bin or order.bin", "they are not the inverse of each other")
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """The ``subject_index`` of the remaining subjects of one FASTA, which is a segment or the whole of some slices.
+
+    Attributes
+    ----------
+    base : int
+        ``subject_index`` of the first subject.
+    n_subjects : int
+        Number of subjects that were not removed.
+    removed : uint32 array, shape (n_removed,)
+        FASTA indices of the removed subjects, ascending.
+    """
+
+    base: int
+    n_subjects: int
+    removed: SubjectIndex
+
+    @cached_property
+    def _left_before(self) -> SubjectIndex:
+        # The i-th remaining subject is at FASTA index i + r, where r is the number of elements <= i of this array.
+        return np.subtract(self.removed, np.arange(len(self.removed)), dtype=np.uint32, casting="unsafe")
+
+    def holds(self, subject_index: SubjectIndex) -> NDArray[np.bool_]:
+        """For each subject, whether it is in this FASTA; bool, in the shape of ``subject_index``."""
+        return (subject_index >= self.base) & (subject_index < self.base + self.n_subjects)
+
+    def fasta_index(self, subject_index: int) -> int:
+        """The FASTA index of one subject of this FASTA."""
+        number = subject_index - self.base
+        if len(self.removed):
+            number += int(np.searchsorted(self._left_before, np.uint32(number), side="right"))
+        return number
+
+    def fasta_indices(self, subject_index: SubjectIndex) -> SubjectIndex:
+        """The FASTA indices of subjects of this FASTA; uint32, in the shape of ``subject_index``."""
+        numbers = subject_index - np.uint32(self.base)
+        if len(self.removed):
+            numbers = numbers + np.searchsorted(self._left_before, numbers, side="right").astype(np.uint32)
+        return numbers
+
+    def subject_index(self, fasta_indices: SubjectIndex) -> SubjectIndex:
+        """The ``subject_index`` of remaining subjects; uint32, in the shape of ``fasta_indices``, perhaps a view."""
+        if len(self.removed):
+            n_removed = np.searchsorted(self.removed, fasta_indices).astype(np.uint32)
+            return fasta_indices - n_removed + np.uint32(self.base)
+        return fasta_indices if self.base == 0 else fasta_indices + np.uint32(self.base)
+
+
+class Segment:
+    """One segment's arrays, mapped read-only; dtypes and shapes are those of :mod:`swsearch.database.format`.
+
+    A *FASTA index* is the 0-based index of a subject in the FASTA from which the segment was built, including removed
+    subjects. Only the remaining subjects have a ``subject_index``. The FASTA of a slice is the part of the whole FASTA
+    that has the subjects of the slice.
+
+    Methods check the data that they read, as :mod:`swsearch.database.format` specifies, and raise
+    :class:`DatabaseError`, so that no value in a damaged file is used as an index outside another array. The arrays
+    themselves are not modified.
+
+    Parameters
+    ----------
+    folder : path
+    entry : SegmentEntry
+    numbering : Numbering
+        That of the segment, or that of the whole segment if this is a slice.
+    n_whole : int, optional
+        Number of subjects of the whole segment, including removed ones, if this is a slice.
+    """
+
+    def __init__(self, folder: Path, entry: SegmentEntry, numbering: Numbering, n_whole: int | None = None) -> None:
+        self.folder = folder
+        self.entry = entry
+        self.numbering = numbering
+        self.n_subjects = entry.n_subjects - entry.n_removed
+        """Number of subjects that were not removed."""
+        self.residues: Codes = _array(folder, entry, "residues")
+        self.starts: Offsets = _array(folder, entry, "starts", entry.n_subjects)
+        self.lengths: Lengths = _array(folder, entry, "lengths", entry.n_subjects)
+        self.order: SubjectIndex = _array(folder, entry, "order", entry.n_subjects)
+        self.positions: SubjectIndex = _array(folder, entry, "positions", entry.n_subjects)
+        self.headers: Codes = _array(folder, entry, "headers")
+        self.header_ends: Offsets = _array(folder, entry, "header_ends", entry.n_subjects)
+        self.removed: SubjectIndex = removed_of(folder, entry)
+        """FASTA indices of the removed subjects, ascending; uint32, empty if no subject was removed."""
+        self.indices: SubjectIndex | None = indices_of(folder, entry)
+        """FASTA index in the whole segment of each subject, ascending; uint32; None if this is no slice."""
+        self.n_whole = entry.n_subjects if n_whole is None else n_whole
+        """Number of subjects, including removed ones, of the segment or of all slices together."""
+        self._has_checked_layout = False
+
+    def locate(self, subject_index: SubjectIndex) -> tuple[NDArray[np.intp], SubjectIndex]:
+        """Those subjects that are in this segment.
+
+        Returns
+        -------
+        inside : int array
+            Indices in ``subject_index``, which has one dimension, of the subjects in this segment, ascending.
+        fasta_indices : uint32 array
+            FASTA index, within the segment, of each of them.
+        """
+        inside = np.flatnonzero(self.numbering.holds(subject_index))
+        fasta_indices = self.numbering.fasta_indices(subject_index[inside])
+        if self.indices is None:
+            return inside, fasta_indices
+        self._check_layout()
+        own = np.searchsorted(self.indices, fasta_indices)
+        is_own = self.indices[np.minimum(own, len(self.indices) - 1)] == fasta_indices
+        return inside[is_own], own[is_own].astype(np.uint32)
+
+    def fasta_index(self, subject_index: int) -> int | None:
+        """The FASTA index, within the segment, of one subject; None if the subject is in another segment."""
+        if not 0 <= subject_index - self.numbering.base < self.numbering.n_subjects:
+            return None
+        fasta_index = self.numbering.fasta_index(subject_index)
+        if self.indices is None:
+            return fasta_index
+        self._check_layout()
+        own = int(np.searchsorted(self.indices, np.uint32(fasta_index)))
+        return own if own < len(self.indices) and int(self.indices[own]) == fasta_index else None
+
+    def subject_index(self, fasta_indices: SubjectIndex) -> SubjectIndex:
+        """The ``subject_index`` of those subjects at ``fasta_indices``, ascending, that were not removed; uint32."""
+        kept = np.setdiff1d(fasta_indices, self.removed, assume_unique=True) if len(self.removed) else fasta_indices
+        return self.numbering.subject_index(self.whole_indices(kept))
+
+    def whole_indices(self, fasta_indices: SubjectIndex) -> SubjectIndex:
+        """The FASTA indices of subjects in the whole segment; the argument itself if this is no slice."""
+        if self.indices is None:
+            return fasta_indices
+        self._check_layout()
+        whole: SubjectIndex = self.indices[fasta_indices]
+        return whole
+
+    def stored_at(self, fasta_indices: SubjectIndex) -> SubjectIndex:
+        """Stored positions of the subjects at ``fasta_indices``; uint32, in the shape of ``fasta_indices``."""
+        self._check_layout()
+        stored: SubjectIndex = self.positions[fasta_indices]
+        if stored.size and (
+            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], fasta_indices)
+        ):
+            raise self._damaged(*_NO_INVERSE)
+        return stored
+
+    def stored_range(self, fasta_index: int) -> tuple[Codes, int, int]:
+        """The result of :meth:`PackedDatabase.stored_range` for the subject at ``fasta_index``."""
+        self._check_layout()
+        stored = int(self.positions[fasta_index])  # as stored_at, without its arrays: a search asks for every hit
+        if stored >= self.entry.n_subjects or int(self.order[stored]) != fasta_index:
+            raise self._damaged(*_NO_INVERSE)
+        return self.residues, int(self.starts[stored]), int(self.lengths[stored])
+
+    def range_of(self, first: int, stop: int) -> tuple[int, int]:
+        """The range of FASTA indices of the segment's subjects that are at ``first`` to ``stop`` - 1 of the whole."""
+        if self.indices is None:
+            return min(first, self.entry.n_subjects), min(stop, self.entry.n_subjects)
+        self._check_layout()
+        begin, end = np.searchsorted(self.indices, np.array([first, stop]))
+        return int(begin), int(end)
+
+    def is_left(self) -> NDArray[np.bool_]:
+        """For each FASTA index, whether its subject is still part of the database; bool, shape (n,)."""
+        left = np.ones(self.entry.n_subjects, dtype=np.bool_)
+        left[self.removed] = False
+        return left
+
+    def partition(self) -> Partition:
+        """The remaining subjects in stored order; ``residues`` is a view, the smaller arrays are views or copies."""
+        self._check_layout()
+        starts, lengths, order = self.starts, self.lengths, self.order
+        if len(self.removed):
+            left = self.is_left()[order]
+            starts, lengths, order = starts[left], lengths[left], order[left]
+        subject_index = self.numbering.subject_index(self.whole_indices(order))
+        return Partition(self.residues, starts, lengths, subject_index)
+
+    def header(self, fasta_index: int) -> bytes:
+        """The header of the subject at ``fasta_index``, as it was read from the FASTA."""
+        return self.raw_headers(fasta_index, fasta_index + 1)[0]
+
+    def raw_headers(self, first: int, stop: int) -> list[bytes]:
+        """The headers of the subjects at FASTA indices ``first`` to ``stop`` - 1, removed subjects included."""
+        header_bytes, ends = self.packed_headers(first, stop)
+        raw = header_bytes.tobytes()
+        return [raw[start:end] for start, end in pairwise([0, *ends.tolist()])]
+
+    def packed_headers(self, first: int, stop: int) -> tuple[Codes, Offsets]:
+        """The headers of :meth:`raw_headers`, concatenated, and the offset of the end of each."""
+        begin = self.header_ends[first - 1] if first else np.uint64(0)
+        ends = self.header_ends[first:stop]
+        if int(ends[-1]) > len(self.headers) or bool((ends < np.concatenate(([begin], ends[:-1]))).any()):
+            raise self._damaged("header_ends.bin", "a header ends before it begins, or beyond all headers")
+        return self.headers[int(begin) : int(ends[-1])], ends - begin
+
+    def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """All headers, also of removed subjects, in blocks; each block has the FASTA index of its first header."""
+        for first in range(0, self.entry.n_subjects, BLOCK_HEADERS):
+            yield first, self.raw_headers(first, min(first + BLOCK_HEADERS, self.entry.n_subjects))
+
+    def _check_layout(self) -> None:
+        """Check, once, that every subject is stored at the offset that the format requires, inside the residues."""
+        if self._has_checked_layout:
+            return
+        begin, shortest = 0, 1
+        for first in range(0, self.entry.n_subjects, _BLOCK_SUBJECTS):
+            part = slice(first, first + _BLOCK_SUBJECTS)
+            lengths = self.lengths[part].astype(np.int64)
+            if lengths[0] < shortest or bool((np.diff(lengths) < 0).any()) or lengths[-1] > MAX_SUBJECT_LENGTH:
+                raise self._damaged("lengths.bin", "lengths do not grow from 1 on, or a subject is too long")
+            ends = begin + np.cumsum(-(-lengths // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
+            starts = self.starts[part]
+            if int(starts[0]) != begin or not np.array_equal(starts[1:], ends[:-1].astype(np.uint64)):
+                raise self._damaged("starts.bin or lengths.bin", "the subjects do not lie side by side")
+            if int(self.order[part].max()) >= self.entry.n_subjects:
+                raise self._damaged("order.bin", "a place is that of no subject")
+            begin, shortest = int(ends[-1]), int(lengths[-1])
+        if begin + TAIL_PADDING != len(self.residues):
+            raise self._damaged("lengths.bin or residues.bin", "the residues are not as many as the lengths say")
+        last = -1
+        whole = np.empty(0, dtype=np.uint32) if self.indices is None else self.indices
+        for first in range(0, len(whole), _BLOCK_SUBJECTS):
+            indices = whole[first : first + _BLOCK_SUBJECTS].astype(np.int64)
+            if bool((np.diff(indices, prepend=last) <= 0).any()) or int(indices[-1]) >= self.n_whole:
+                raise self._damaged("indices.bin", "the indices do not grow, or are those of no subject")
+            last = int(indices[-1])
+        self._has_checked_layout = True
+
+    def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
+        """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""
+        known = alphabet.is_letter
+        if padded:
+            known = known.copy()
+            known[PAD_CODE] = True
+        for first in range(0, len(codes), _BLOCK_LETTERS):
+            if not known[codes[first : first + _BLOCK_LETTERS]].all():
+                raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
+
+    def _damaged(self, file: str, problem: str) -> DatabaseError:
+        advice = "`swsearch db verify` tells which files have changed; index the FASTA again"
+        return DatabaseError(f"{self.folder} is damaged, {file}: {problem}; {advice}")
+
+
+def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """One array of a segment."""
+    return _mapped(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
+
+
+def indices_of(folder: Path, entry: SegmentEntry) -> SubjectIndex | None:
+    """The FASTA index in the whole segment of each subject of a slice; None if the segment is no slice."""
+    if entry.indices is None:
+        return None
+    return _mapped(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)
+
+
+def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:
+    """The FASTA indices of the removed subjects of a segment, checked to be ascending and valid."""
+    if entry.removed is None:
+        return np.empty(0, dtype=np.uint32)
+    path = folder / entry.removed.name
+    removed = _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
+    if int(removed[-1]) >= entry.n_subjects or bool((removed[1:] <= removed[:-1]).any()):
+        raise DatabaseError(f"{path} is damaged: the removed are no growing places of subjects; index the FASTA again")
+    return removed
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
+    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
+    if n_items is not None and expected != n_items * dtype.itemsize:
+        raise DatabaseError(
+            f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
+        )
+    try:
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode):
+            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
+        if size != expected:
+            advice = "the database is damaged, index the FASTA again"
+            raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+    except OSError as error:
+        raise DatabaseError(f"{path} cannot be read: {error.strerror or error}; the database is damaged") from error

@@ -1,0 +1,128 @@
+"""Work on several threads whose results come in order: the steps of indexing, verification and export.
+
+The steps are functions of the native module, of ``hashlib`` and of the operating system, which release Python's global
+lock. :class:`Threads` runs them, and :func:`read_ahead` moves an iterator, such as a decompressor, to its own thread.
+With one thread, nothing runs beside the caller. If the system starts fewer threads than requested, or none, those that
+it has started do the work, or the caller does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import Any, Final, ParamSpec, TypeVar
+
+from swsearch.cores import check_threads, usable_cores
+
+MAX_THREADS: Final = 16
+"""Largest default number of threads. Reading, hashing and writing a file are sequential, so more are of no use."""
+
+_AHEAD: Final = 2
+
+P = ParamSpec("P")
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Threads:
+    """A number of threads; a context manager, at whose end all work has ended.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        By default, one per usable core, and at most 16. One means that the caller's thread does all work.
+
+    Raises
+    ------
+    InputError
+        The number is below 1, or above 1,024.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        if n_threads is not None:
+            check_threads(n_threads)
+        wanted = min(usable_cores(), MAX_THREADS) if n_threads is None else n_threads
+        self._pool, self.n_threads = _started(wanted) if wanted > 1 else (None, 1)
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function on one of the threads. With one thread, it has ended when this method returns."""
+        if self._pool is not None:
+            return self._pool.submit(function, *args, **kwargs)
+        done: Future[T] = Future()
+        try:
+            done.set_result(function(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    def in_order(self, function: Callable[[U], T], items: Iterable[U]) -> Generator[T, None, None]:
+        """The results of ``function(item)`` in the order of the items, of which a few are taken ahead.
+
+        An exception of an item comes in the place of its result.
+        """
+        if self._pool is None:
+            yield from map(function, items)
+            return
+        running: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                running.append(self._pool.submit(function, item))
+                if len(running) > self.n_threads + _AHEAD:
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _started(n_threads: int) -> tuple[ThreadPoolExecutor | None, int]:
+    """A pool of running threads and their number, as many as the system starts; None and 1 if it starts none."""
+    while n_threads > 0:
+        pool = ThreadPoolExecutor(n_threads)
+        begin = Event()
+        n_started = 0
+        try:
+            for n_started in range(n_threads):  # noqa: B007 - the number of threads at an exception
+                pool.submit(begin.wait)  # no thread is idle, so each needs a new one
+        except RuntimeError:
+            begin.set()
+            pool.shutdown()
+            n_threads = n_started
+        else:
+            begin.set()
+            return pool, n_threads
+    return None, 1
+
+
+_END: Final = object()
+
+
+def read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """The items of an iterator that runs on its own thread, up to two items ahead."""
+    started, _ = _started(1)
+    if started is None:
+        yield from items
+        return
+    with started as pool:
+
+        def following() -> Future[Any]:
+            return pool.submit(next, items, _END)
+
+        coming = deque(following() for _ in range(_AHEAD))
+        try:
+            while (item := coming.popleft().result()) is not _END:
+                coming.append(following())
+                yield item
+        finally:
+            for future in coming:
+                future.cancel()
