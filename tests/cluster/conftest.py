@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,15 @@ pytest.importorskip("distributed")
 
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import sliced_databases
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Restore the environment of this process: Dask changes it when it starts workers (``local:N``)."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture(scope="session")
