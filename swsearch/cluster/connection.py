@@ -11,6 +11,7 @@ N workers on this machine, and anything else is a file that ``dask scheduler --s
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import logging
@@ -19,6 +20,7 @@ import queue
 import re
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +82,14 @@ class Answered:
     error: Exception | None = None
 
 
+@dataclass(eq=False)
+class _Task:
+    """A task at a worker: Dask's future and, when it has ended, the fetching of what it returned."""
+
+    future: Any
+    fetched: Future[bytes] | None = None
+
+
 class Connection(Closeable):
     """A connection to the cluster at a place.
 
@@ -108,7 +118,7 @@ class Connection(Closeable):
         self.where = where
         self._local: Any = None
         self._client: Any = None
-        self._futures: dict[int, Any] = {}
+        self._tasks: dict[int, _Task] = {}
         self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._tickets = itertools.count()
         if where.startswith("local:"):
@@ -195,24 +205,34 @@ class Connection(Closeable):
     def submit(self, worker: str, function: Callable[..., bytes], *arguments: Any) -> int:
         """Send a task to a worker; returns its ticket."""
         ticket = next(self._tickets)
+        key = f"swsearch-{os.urandom(8).hex()}"
         future = self._client.submit(
-            function,
-            *arguments,
-            workers=[worker],
-            allow_other_workers=False,
-            pure=False,
-            key=f"swsearch-{os.urandom(8).hex()}",
+            function, *arguments, key=key, workers=[worker], allow_other_workers=False, pure=False
         )
-        self._futures[ticket] = future
-        future.add_done_callback(lambda _: self._ended.put(ticket))
+        self._tasks[ticket] = _Task(future)
+        future.add_done_callback(lambda _: self._fetch(ticket))
         return ticket
+
+    def _fetch(self, ticket: int) -> None:
+        """Begin to fetch what a task returned; called by a thread of Dask's when the task has ended.
+
+        If the worker ends now, there is nothing to fetch for ever, and nothing waits for it.
+        """
+        task, client = self._tasks.get(ticket), self._client
+        if task is None or client is None:
+            return
+        fetching = client.gather(task.future, asynchronous=True)
+        task.fetched = asyncio.run_coroutine_threadsafe(fetching, client.loop.asyncio_loop)
+        task.fetched.add_done_callback(lambda _: self._ended.put(ticket))
 
     def forget(self, ticket: int) -> None:
         """Let go of a task, whether it has ended or not; it is not answered any more."""
-        future = self._futures.pop(ticket, None)
-        if future is not None:
+        task = self._tasks.pop(ticket, None)
+        if task is not None:
             with suppress(Exception):
-                future.release()
+                if task.fetched is not None:
+                    task.fetched.cancel()
+                task.future.release()
 
     def answered(self, seconds: float) -> list[Answered]:
         """The tasks that have ended since the last call; waits for the first of them, but at most so long."""
@@ -222,16 +242,15 @@ class Connection(Closeable):
                 tickets.append(self._ended.get(timeout=seconds))
             while True:
                 tickets.append(self._ended.get_nowait())
-        return [self._answer(ticket) for ticket in tickets if ticket in self._futures]
+        return [self._answer(ticket) for ticket in tickets if ticket in self._tasks]
 
     def _answer(self, ticket: int) -> Answered:
-        from concurrent.futures import CancelledError
-
         from distributed import KilledWorker
 
-        future = self._futures[ticket]
+        task = self._tasks[ticket]
+        assert task.fetched is not None
         try:
-            return Answered(ticket, future.result(timeout=CONNECT_SECONDS))
+            return Answered(ticket, task.fetched.result())
         except (KilledWorker, CancelledError, OSError, TimeoutError):
             return Answered(ticket, None)
         except Exception as error:
@@ -242,7 +261,7 @@ class Connection(Closeable):
     # --- the end ---
 
     def _close_client(self) -> None:
-        self._futures.clear()
+        self._tasks.clear()
         self._ended = queue.SimpleQueue()
         if self._client is not None:
             client, self._client = self._client, None
