@@ -11,7 +11,9 @@ Which part a worker gets:
 2. otherwise, a part of a new batch;
 3. otherwise, one of the slice for which most work waits per worker that holds it. The worker opens this further slice
    if it has the memory, so slices are copied to where nothing else is to do. Without the memory, it replaces a slice
-   that it holds, but only if no other worker holds the one that is needed.
+   that it holds, but only if no other worker holds the one that is needed;
+4. otherwise, if it has no part at all, one that another worker has not begun, of a slice that it holds. So at the end
+   of a search, no worker is idle while another has two parts.
 
 Workers may come and go. A part whose worker has gone is given to another. A worker that does not answer in several
 times the predicted time gets no more parts, and its parts are given to others as well; the first result counts. A part
@@ -133,7 +135,7 @@ class Dispatcher:
         SwSearchError
             A worker has another version of the program, or cannot open the engine.
         """
-        while not self._workers or any(
+        while not any(worker.ready is not None for worker in self._workers.values()) or any(
             worker.ready is None and not worker.is_silent and not worker.is_left_out
             for worker in self._workers.values()
         ):
@@ -341,7 +343,7 @@ class Dispatcher:
                     return part
             if not self._add_batch(worker):
                 break
-        return self._of_further_slice(worker)
+        return self._of_further_slice(worker) or self._of_other_worker(worker)
 
     def _is_for(self, worker: Worker, part: Part) -> bool:
         if worker.info.address in part.at:
@@ -363,6 +365,21 @@ class Dispatcher:
         for part in sorted(waiting, key=lambda one: (-urgency(one), one.key)):
             if self._has_room(worker, part.slice) or (not holders[part.slice] and not worker.flights):
                 return part
+        return None
+
+    def _of_other_worker(self, worker: Worker) -> Part | None:
+        """A part that another worker has in its second place, taken away from it."""
+        if worker.flights:
+            return None
+        for other in self._workers.values():
+            for ticket, flight in list(other.flights.items())[1:]:
+                part = flight.part
+                if part is not None and not part.is_done and (part.slice in worker.slices or not worker.slices):
+                    self._connection.forget(ticket)
+                    del other.flights[ticket]
+                    part.at.discard(other.info.address)
+                    if not part.at:
+                        return part
         return None
 
     def _n_holders(self, number: int) -> int:
