@@ -17,7 +17,9 @@ import pytest
 import swsearch
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import Forecast, Progress, ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
@@ -27,6 +29,7 @@ from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
+from tests.engine.cuda.emulation.emulated_device import opener
 from tests.sliced_databases import DATA, segmented, sliced_databases
 
 FORMATS = ("blast6", "xml", "jsonl")
@@ -135,6 +138,30 @@ def test_merged_slices_are_the_whole_database(
         assert any(hits for *_, hits in reports["plain", "numbers"])
         for form in (*FORMATS, "numbers"):
             assert reports["sliced", form] == reports["plain", form]
+
+
+@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}])
+def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path: Path, chosen: dict[str, Any]) -> None:
+    """An emulated GPU, whose bounds leave subjects out slice by slice; expected value: the reference engine."""
+    rng = np.random.default_rng(3)
+    letters = ["".join("ARNDCQEGHILKMFPSTWYV"[code] for code in rng.integers(0, 20, 40)) for _ in range(60)]
+    segmented(tmp_path, "short", [(f"p{number}", text) for number, text in enumerate(letters)], [30, 20, 10])
+    path, options = tmp_path / "short.db", SearchOptions(**chosen)
+    found = []
+    for engine in (ReferenceEngine(), CudaDevices([0], opener())):
+        with ExitStack() as opened:
+            opened.enter_context(engine)
+            plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+            sliced = SlicedSearch(path, engine, options, opened)
+            queries = [plain.database.record(number) for number in (1, 35)]
+            found += [essence(searcher.search(queries)) for searcher in (plain, sliced)]
+    assert found[0][0][2]
+    assert all(one == found[0] for one in found)
+
+
+def essence(results: Iterable[QueryResult]) -> list[tuple[Any, ...]]:
+    """What the search determines."""
+    return [(one.number, one.n_passed, one.hits) for one in results]
 
 
 def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: Path, tmp_path: Path) -> None:

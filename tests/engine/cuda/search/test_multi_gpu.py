@@ -9,7 +9,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import chunk_bytes
-from swsearch.engine.protocol import ScoreEngine, score_requests
+from swsearch.engine.protocol import MemoryEngine, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineUnavailable
 from swsearch.hits.score_block import ScoreBlock
@@ -61,6 +61,14 @@ def test_the_memory_decides_how_subjects_are_divided(missing_bytes, n_of_first):
         for floors in (None, [30]):
             found = engine.score(profiles, partition, floors)
             assert_same(found, ReferenceEngine().score(profiles, partition, floors))
+
+
+def test_the_memory_of_the_engine_is_that_of_its_devices():
+    """Expected value: the sum of what the devices state."""
+    with CudaDevices([0, 1], opener()) as engine:
+        assert isinstance(engine, MemoryEngine)
+        assert engine.memory_bytes == sum(one.facts.memory_bytes for one in engine.engines) > 0
+    assert not isinstance(ReferenceEngine(), MemoryEngine)
 
 
 def test_a_device_that_cannot_be_opened_closes_the_others():
