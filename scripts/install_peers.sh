@@ -1,10 +1,10 @@
 #!/bin/sh
-# Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp and
-# hhfilter (oracles), hmmbuild (models), samtools (reader of SAM reports), the PostgreSQL server (the second database
-# system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast (a client of the BLAST URL API), Slurm
-# (the example of a job array; a download of 3.5 MB, 13 MB on the disk), sshfs (a network file system for stores; less
-# than 1 MB), and the headless shell of the browser chromium with a font (pages of the service and HTML reports; a
-# download of about 100 MB).
+# Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp,
+# blastdbcmd and hhfilter (oracles), hmmbuild (models), samtools (reader of SAM reports, parts of sequences), the
+# PostgreSQL server (the second database system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast
+# (a client of the BLAST URL API), Slurm (the example of a job array; a download of 3.5 MB, 13 MB on the disk), sshfs (a
+# network file system for stores; less than 1 MB), and the headless shell of the browser chromium with a font (pages of
+# the service and HTML reports; a download of about 100 MB).
 # Tests whose program is missing are skipped with a message.
 set -eu
 missing=

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Hit
     from swsearch.hits.result import QueryResult
+    from swsearch.hits.subjects import SubjectPart
     from swsearch.search.api import open_searcher, sequence
     from swsearch.search.options import SearchOptions
     from swsearch.service.client import Client
@@ -29,6 +30,7 @@ __all__ = [
     "RowFilter",
     "SearchOptions",
     "Store",
+    "SubjectPart",
     "SwSearchError",
     "align",
     "align_families",
@@ -47,6 +49,7 @@ _HOMES = {
     "RowFilter": ("swsearch.msa.row_filter", "RowFilter"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),
     "Store": ("swsearch.store.repository", "HitStore"),
+    "SubjectPart": ("swsearch.hits.subjects", "SubjectPart"),
     "SwSearchError": ("swsearch.errors", "SwSearchError"),
     "align": ("swsearch.api", "align"),
     "align_families": ("swsearch.api", "align_families"),

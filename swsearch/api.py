@@ -35,7 +35,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from swsearch.closeable import Closeable
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.errors import InputError
+from swsearch.hits.result import QueryResult, RunInfo, with_subjects
+from swsearch.hits.subjects import SubjectPart, SubjectReader
 from swsearch.msa.row_filter import EVERY_ROW, RowFilter
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
@@ -43,7 +45,7 @@ from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored_rows import with_kept_rows
 from swsearch.report.fields import select_fields
-from swsearch.report.registry import check_fits, get_format
+from swsearch.report.registry import check_fits, get_format, needs_subjects
 from swsearch.report.separated import default_fields
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
@@ -103,12 +105,18 @@ class SearchResults(Closeable):
     """
 
     def __init__(
-        self, run: RunInfo, run_id: int | None, results: Iterator[QueryResult | None], opened: ExitStack
+        self,
+        run: RunInfo,
+        run_id: int | None,
+        results: Iterator[QueryResult | None],
+        opened: ExitStack,
+        subjects: SubjectReader | None = None,
     ) -> None:
         self.run = run
         self.run_id = run_id
         self._results = results
         self._opened = opened
+        self._subjects = subjects
 
     def __iter__(self) -> Self:
         return self
@@ -121,6 +129,18 @@ class SearchResults(Closeable):
             raise
         assert result is not None
         return result
+
+    def with_subjects(self) -> Iterator[QueryResult]:
+        """The results with a reader of whole subjects, which can be used until the results end or are closed.
+
+        Raises
+        ------
+        InputError
+            The results are those of several databases (:func:`align_families`).
+        """
+        if self._subjects is None:
+            raise InputError("whole subjects are read from one database, and these results are of several")
+        return with_subjects(self, self._subjects)
 
     def to_arrow(self, fields: Sequence[str] | None = None) -> pyarrow.Table:
         """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
@@ -144,7 +164,8 @@ class SearchResults(Closeable):
         chosen = default_fields(self.run) if fields is None else select_fields(list(fields))
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
-        for result in self:
+        needed = any(field.needs_subjects for field in chosen)
+        for result in self.with_subjects() if needed else self:
             for hit in result.hits:
                 for field in chosen:
                     columns[field.name].append(field.value(self.run, result, hit))
@@ -244,7 +265,7 @@ def search_database(
         run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
         results = stack.enter_context(closing(run.results()))
         next(results)  # checks the arguments and starts the first queries
-        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all())
+        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all(), searcher.database)
 
 
 def align_families(
@@ -326,6 +347,8 @@ def write_report(
     format: str = "table",
     fields: Sequence[str] | None = None,
     rows: RowFilter | None = None,
+    part: SubjectPart | None = None,
+    database: str | os.PathLike[str] | None = None,
 ) -> None:
     r"""Write all results in a format of ``swsearch query``; the file appears only when it is complete.
 
@@ -337,16 +360,23 @@ def write_report(
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
         ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
-        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet`` or ``html``.
+        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html`` or ``fasta``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
     rows : RowFilter, optional
         Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
+    part : SubjectPart, optional
+        The part of each subject that ``fasta`` writes; by default, the whole sequence.
+    database : path, optional
+        The database of a stored run, if it has another path now. It is read for ``fasta`` and the column ``full_sseq``.
 
     Raises
     ------
     InputError
-        The format or a field is unknown, or the file cannot be created.
+        The format or a field is unknown, the file cannot be created, or whole subjects are asked for of results of
+        several databases.
+    DatabaseError
+        The report of a stored run needs the database, which has changed or is not there any more.
 
     >>> import swsearch, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -357,14 +387,26 @@ def write_report(
     >>> (folder / "hits.tsv").read_text()
     'first\tfirst\t100.000\t1.75e-14\n'
     """
-    report = get_format(format, fields, rows)
+    report = get_format(format, fields, rows, part)
     target = Path(path)
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")
+    queries: Iterable[QueryResult]
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     check_fits(report, run)
-    with text_file(target, "path") as stream:
-        report.write(run, queries, stream)
+    with ExitStack() as stack:
+        if isinstance(results, SearchResults):
+            if database is not None:
+                raise InputError(f"database {os.fspath(database)}: a search has its own; only stored runs need one")
+            if needs_subjects(report, run):
+                queries = results.with_subjects()
+        elif needs_subjects(report, run):
+            place = run.database.path if database is None else database
+            subjects = stack.enter_context(PackedDatabase.open_searched(place, run.database.digest))
+            queries = with_subjects(queries, subjects)
+        elif database is not None:
+            raise InputError(f"database {os.fspath(database)}: this report is written from the records alone")
+        report.write(run, queries, stack.enter_context(text_file(target, "path")))
 
 
 def align(

@@ -44,7 +44,9 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
     assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
-@pytest.mark.parametrize("name", ["alignments", "batch", "examples", "filters", "iterations", "profiles", "store"])
+@pytest.mark.parametrize(
+    "name", ["alignments", "batch", "examples", "filters", "iterations", "profiles", "sequences", "store"]
+)
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()

@@ -43,8 +43,8 @@ def batch(
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
     summary = f"run {outcome.run_id} in {outcome.store}: {done}"
-    if run.format_name != "none" and run.out is None:
-        say(summary)  # stdout is used by the report
+    if (run.format_name != "none" and run.out is None) or "-" in map(str, (run.unaligned, run.aligned_queries)):
+        say(summary)  # stdout is used by the report or by queries
     else:
         print(summary)
     for refused in outcome.failed:

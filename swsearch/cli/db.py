@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,6 +95,68 @@ def export(
     refuse_collisions({"--out": out or "-"}, databases=[database])
     with fetched(database), PackedDatabase.open(database) as opened, result_stream(out) as stream:
         write_fasta(opened, stream, width, threads=threads)
+
+
+@app.command()
+def fetch(
+    database: DatabaseOrUrl,
+    identifiers: Annotated[
+        list[str] | None, typer.Argument(metavar="[IDENTIFIER]...", help="First words of headers, or accessions.")
+    ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File of entries: identifier, and optionally range and strand; - is stdin."),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option("--range", metavar="FROM-TO", help="Part of each sequence, counted from 1: 10-200, or 10-."),
+    ] = None,
+    strand: Annotated[str, typer.Option(help="plus, or minus for the reverse complement of DNA.")] = "plus",
+    out: options.Out = None,
+    width: Annotated[int, typer.Option("--line-width", min=0, help="Letters on a line, 0 for one line.")] = 60,
+) -> None:
+    """Write sequences, or parts of them, as FASTA, by their identifiers and in their order.
+
+    An accession without its version denotes every version. If entries are not in the database, the others are written,
+    the message names the first one that is missing, and the exit code is 1.
+
+    Example: swsearch db fetch proteins.db P02232 NP_000537.3
+
+    Example: swsearch db fetch genome.db chr1 --range 1000-2000 --strand minus
+
+    Example: swsearch db fetch proteins.db --ids list.txt --out some.fasta
+    """
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.output import result_stream
+    from swsearch.cli.remote_database import fetched
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.errors import InputError
+    from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, is_minus, read_entries
+    from swsearch.sequences.fasta_text import write_pieces
+
+    if not identifiers and ids is None:
+        raise typer.BadParameter("give identifiers, or a file of them with --ids")
+    refuse_collisions({"--out": out or "-"}, inputs=[ids], databases=[database])
+    chosen = None if part is None else SubjectRange.parse(part)
+    entries = [Entry(name, chosen, is_minus(strand)) for name in identifiers or ()]
+    if ids is not None:
+        entries += read_entries(ids, chosen, strand)
+    if not entries:
+        raise InputError(f"--ids {ids}: the file names no identifier; give one a line")
+    problems: list[str] = []
+    n_written = 0
+    with fetched(database), PackedDatabase.open(database) as opened:
+        found = find_subjects(opened, (entry.name for entry in entries))
+        records = fetch(opened, entries, found, problems)
+        if (record := next(records, None)) is not None:  # otherwise no file is made
+            with result_stream(out) as stream:
+                for header, letters in chain([record], records):
+                    write_pieces(stream, header, letters, width)
+                    n_written += 1
+    if problems:
+        others = f", nor {len(problems) - 1:,} more of the {len(entries):,} entries" if len(problems) > 1 else ""
+        written = f"{counted(n_written, 'sequence')} written" if n_written else "nothing was written"
+        raise InputError(f"{database} has {problems[0]}{others}; {written}")
 
 
 @app.command()

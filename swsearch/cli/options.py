@@ -23,6 +23,7 @@ STORE_VARIABLE: Final = "SWSEARCH_STORE"
 OUTPUT = "Output"
 MACHINE = "Machine"
 ROWS = "Rows of a3m, sto and afasta"
+SEQUENCES = "Sequences"
 
 
 def _option(name: str) -> Any:
@@ -104,7 +105,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
-        "a3m, sto or afasta.",
+        "a3m, sto, afasta, or fasta (the sequences of the hits).",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -143,6 +144,28 @@ MsaFilterAbove = Annotated[
 Fields = Annotated[
     str | None,
     typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
+]
+Aligned = Annotated[
+    bool,
+    typer.Option(
+        "--aligned",
+        help="--format fasta: the aligned parts, one for each alignment. [whole sequences]",
+        rich_help_panel=SEQUENCES,
+    ),
+]
+Flank = Annotated[
+    int | None,
+    typer.Option(
+        min=0, help="--format fasta: the aligned parts with so many residues on each side.", rich_help_panel=SEQUENCES
+    ),
+]
+Unaligned = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="FASTA file for the queries without hits.", rich_help_panel=SEQUENCES),
+]
+AlignedQueries = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="FASTA file for the queries with hits.", rich_help_panel=SEQUENCES),
 ]
 BatchFormat = Annotated[
     str,

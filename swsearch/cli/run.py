@@ -25,6 +25,7 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.share import AskedQueries, Shard
+    from swsearch.hits.subjects import SubjectReader
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, WriteReport
     from swsearch.search.query_file import QueryFiles
@@ -84,6 +85,7 @@ def _execute(
 
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
+    from swsearch.cli.sequences import query_fastas
     from swsearch.run import run_search, survey
     from swsearch.search.query_file import QueryFiles
     from swsearch.search.searcher import Searcher
@@ -119,12 +121,15 @@ def _execute(
                 statistics = searcher.run_info("")
                 if statistics.lam is None:
                     say(f"no E-values: {statistics.statistics}")
-            write = None if report is None else write_report(report, run.out, stack)
+            write = None if report is None else write_report(report, run.out, stack, searcher.database)
             if run.save_pssm is not None:
                 from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
 
                 refuse_run_without_checkpoints(searcher.run_info(""))
                 write = with_checkpoints(write, run.save_pssm, stack)
+            fastas = query_fastas(run.unaligned, run.aligned_queries, queries, stack)
+            if fastas is not None:
+                write = fastas.observing(write)
             events = None if run.events is None else _event_stream(run.events, stack)
             # A bound may take the place of the scores of some cells.
             every_cell = search.no_bound or check is not None or searcher.engine_name == "reference"
@@ -156,6 +161,8 @@ def _execute(
                 on_query_done=lambda so_far: progress.note(done_of(so_far)),
                 on_run_open=opened.append,
             )
+            if fastas is not None:
+                fastas.write(queries, searcher)
             if outcome.n_bounded and not search.quiet:
                 scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
                 say(f"{scores} were proved too low to report, the others were computed")
@@ -178,7 +185,13 @@ def _named_by_share(search: SearchArguments, run: RunArguments, shard: Shard) ->
 
     search = replace(search, store=shard.named(search.store))
     run = replace(
-        run, out=named(run.out), plot=named(run.plot), save_pssm=named(run.save_pssm), events=named(run.events)
+        run,
+        out=named(run.out),
+        plot=named(run.plot),
+        save_pssm=named(run.save_pssm),
+        unaligned=named(run.unaligned),
+        aligned_queries=named(run.aligned_queries),
+        events=named(run.events),
     )
     return search, run
 
@@ -233,8 +246,15 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
         "--out": (run.out or "-") if printed else None,
         "--plot": run.plot,
         "--save-pssm": run.save_pssm,
+        "--unaligned": run.unaligned,
+        "--aligned-queries": run.aligned_queries,
         "--events": run.events,
     }
+    on_stdout = [option for option, path in outputs.items() if str(path) == "-"]
+    for option in ("--unaligned", "--aligned-queries"):
+        if option in on_stdout and len(on_stdout) > 1:
+            others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
+            raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
     refuse_collisions(outputs, inputs=[*paths, *search.files], databases=[database], store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
 
@@ -250,17 +270,27 @@ def _report_format(run: RunArguments) -> ReportFormat | None:
         if run.out is None:
             if run.rows:
                 raise InputError("--msa-… chooses the rows of a report; name its --format")
+            if run.part is not None:
+                raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
             return None
         name = "table"
-    return get_format(name, options.field_list(run.fields), run.rows)
+    return get_format(name, options.field_list(run.fields), run.rows, run.part)
 
 
-def write_report(report: ReportFormat, out: Path | None, stack: ExitStack) -> WriteReport:
-    """A function that writes the report to ``out``; a file is complete when ``stack`` is closed."""
+def write_report(
+    report: ReportFormat, out: Path | None, stack: ExitStack, subjects: SubjectReader | None
+) -> WriteReport:
+    """A function that writes the report to ``out``; a file is complete when ``stack`` is closed.
+
+    ``subjects`` is the database, for formats that read more of the subjects than the hits contain.
+    """
     from swsearch.cli.output import result_stream
+    from swsearch.hits.result import with_subjects
 
     stream = stack.enter_context(result_stream(out, binary=report.binary))
-    return lambda run, results: report.write(run, results, stream)
+    if subjects is None:
+        return lambda run, results: report.write(run, results, stream)
+    return lambda run, results: report.write(run, with_subjects(results, subjects), stream)
 
 
 def _event_stream(path: Path, stack: ExitStack) -> TextIO:

@@ -19,6 +19,7 @@ from swsearch.search import defaults
 
 if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
+    from swsearch.hits.subjects import SubjectPart
     from swsearch.msa.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.planned_search import PlannedSearch
@@ -160,7 +161,22 @@ class RowArguments:
 
 
 @dataclass(frozen=True)
-class RunArguments(RowArguments):
+class PartArguments:
+    """The part of each subject that the format ``fasta`` writes. Each field is an option of the same name."""
+
+    aligned: options.Aligned = False
+    flank: options.Flank = None
+
+    @property
+    def part(self) -> SubjectPart | None:
+        """The part, checked; None if no option is given."""
+        from swsearch.cli.sequences import subject_part
+
+        return subject_part(self.aligned, self.flank)
+
+
+@dataclass(frozen=True)
+class RunArguments(PartArguments, RowArguments):
     """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
 
     query_format: options.QueryFormat = "auto"
@@ -172,6 +188,8 @@ class RunArguments(RowArguments):
     out: options.Out = None
     plot: options.Plot = None
     save_pssm: options.SavePssm = None
+    unaligned: options.Unaligned = None
+    aligned_queries: options.AlignedQueries = None
     events: options.Events = None
     explain: options.Explain = False
     stage_store: options.StageStore = "auto"

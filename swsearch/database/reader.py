@@ -139,6 +139,27 @@ class PackedDatabase(Closeable):
         """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
         return PackedDatabase(self.path, self.catalogue, tuple(self.segments[number] for number in segments), self.url)
 
+    @classmethod
+    def open_searched(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
+        """Open the database at ``path`` if it has the subjects of a search, with their indices.
+
+        Parameters
+        ----------
+        path : path
+        digest : str
+            The digest of the database that was searched. Compactions since then change nothing.
+
+        Raises
+        ------
+        DatabaseError
+            There is no database, or its content has changed.
+        """
+        database = cls.open(path)
+        if digest not in (database.digest, *database.catalogue.former_digests):
+            database.close()
+            raise DatabaseError(f"{path} has other content than the database that was searched ({digest[:12]}…)")
+        return database
+
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
         self.segments = ()
@@ -240,6 +261,15 @@ class PackedDatabase(Closeable):
         codes = residues[start : start + length]
         segment.check_letters(codes, self.alphabet)
         return codes
+
+    def letters(self, subject_index: int, start: int = 0, stop: int | None = None) -> str:
+        """The letters of a subject from ``start`` to ``stop`` (0-based, half-open; None: its end), as written."""
+        segment, fasta_index = self._find(subject_index)
+        residues, begin, length = segment.stored_range(fasta_index)
+        first, last, _ = slice(start, stop).indices(length)
+        codes = residues[begin + first : begin + max(first, last)]
+        segment.check_letters(codes, self.alphabet)
+        return self.alphabet.decode(codes)
 
     def stored_range(self, subject_index: int) -> tuple[Codes, int, int]:
         """All residues of a subject's segment, the index of the subject's first residue there, and its length.

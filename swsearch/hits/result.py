@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import Final
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.pssm import Pssm
+from swsearch.hits.subjects import SubjectReader
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
 
@@ -72,6 +74,9 @@ class QueryResult:
         Whether the last round found no subject to include that was not included before.
     pssm : Pssm or None
         The profile that the last round searched with; None if that was the query itself.
+    subjects : SubjectReader or None
+        Reads more of the subjects than the records of the hits contain, for reports that need it
+        (:func:`with_subjects`); otherwise None. It is not part of the result and is ignored in comparisons.
     """
 
     number: int
@@ -83,6 +88,7 @@ class QueryResult:
     n_rounds: int = 1
     converged: bool = False
     pssm: Pssm | None = None
+    subjects: SubjectReader | None = field(default=None, compare=False, repr=False)
 
     @property
     def length(self) -> int:
@@ -103,6 +109,12 @@ class QueryResult:
         """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
         return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
+
+
+def with_subjects(results: Iterable[QueryResult], subjects: SubjectReader) -> Iterator[QueryResult]:
+    """The results, with a reader of the subjects of the database that was searched."""
+    for result in results:
+        yield replace(result, subjects=subjects)
 
 
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")

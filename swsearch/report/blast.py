@@ -36,6 +36,10 @@ class Blast6Report:
     def __init__(self, fields: Sequence[str] | None = None) -> None:
         self.fields = select_fields(STANDARD if fields is None else fields)
 
+    def needs_subjects(self, run: RunInfo) -> bool:
+        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
+        return any(field.needs_subjects for field in self.fields)
+
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
         for query in queries:

@@ -39,6 +39,8 @@ class Field:
         Number of decimals of a printed real number; None for integers, text, E-values and bit scores.
     kind : type
         Type of a known value: ``str``, ``int`` or ``float``.
+    needs_subjects : bool
+        Whether the value is read from the database (:func:`swsearch.hits.result.with_subjects`).
     """
 
     name: str
@@ -46,6 +48,7 @@ class Field:
     value: Callable[[RunInfo, QueryResult, Hit], Value]
     decimals: int | None = None
     kind: type[str] | type[int] | type[float] = int
+    needs_subjects: bool = False
 
 
 def identifier(header: str) -> str:
@@ -83,6 +86,19 @@ def _taxids(hit: Hit) -> str | None:
     return None if taxid is None else str(taxid)
 
 
+def _subject(query: QueryResult, hit: Hit) -> str:
+    """The whole subject as written.
+
+    Raises
+    ------
+    InputError
+        The query has no reader of subjects.
+    """
+    if query.subjects is None:
+        raise InputError("full_sseq is in the database of the search, which was not opened")
+    return query.subjects.letters(hit.subject_index)
+
+
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.aligned_alphabet == "dna" else None
 
@@ -104,6 +120,8 @@ _ALL: Final = (
     Field("send", "s. end", lambda r, q, h: h.send),
     Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0], kind=str),
     Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1], kind=str),
+    Field("full_qseq", "full query seq", lambda r, q, h: q.letters, kind=str),
+    Field("full_sseq", "full subject seq", lambda r, q, h: _subject(q, h), kind=str, needs_subjects=True),
     Field("evalue", "evalue", lambda r, q, h: h.evalue, kind=float),
     Field("bitscore", "bit score", lambda r, q, h: h.bits, kind=float),
     Field("score", "score", lambda r, q, h: h.score),

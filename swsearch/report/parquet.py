@@ -49,6 +49,10 @@ class ParquetReport:
             raise InputError(f"--fields names {', '.join(twice)} twice; a column of a parquet file is there once")
         self._rows_in_group = rows_in_group
 
+    def needs_subjects(self, run: RunInfo) -> bool:
+        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
+        return any(field.needs_subjects for field in self._asked or ())
+
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`), each row group as soon as it is full."""
         import pyarrow

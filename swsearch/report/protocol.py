@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, runtime_checkable
 
 from swsearch.hits.result import QueryResult, RunInfo
 
@@ -28,3 +28,12 @@ class ReportFormat(Protocol):
         ``stream`` should accept surrogate escapes (``errors="surrogateescape"``), because headers are written as they
         were read.
         """
+
+
+@runtime_checkable
+class SubjectReport(ReportFormat, Protocol):
+    """A format that may write letters of subjects that the records of hits do not contain."""
+
+    def needs_subjects(self, run: RunInfo) -> bool:
+        """Whether the queries of this run need a reader (:func:`swsearch.hits.result.with_subjects`)."""
+        ...

@@ -8,9 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
+from swsearch.report.protocol import SubjectReport
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
+    from swsearch.hits.subjects import SubjectPart
     from swsearch.msa.row_filter import RowFilter
     from swsearch.report.protocol import ReportFormat
 
@@ -34,6 +36,7 @@ _WITHOUT_COLUMNS: Final = {
     "xml2": ("blast_output2", "Xml2Report"),
     "json2": ("blast_output2", "Json2Report"),
     "html": ("html", "HtmlReport"),
+    "fasta": ("hit_sequences", "FastaReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
 ALIGNMENTS: Final = ("a3m", "sto", "afasta")
@@ -49,7 +52,7 @@ def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
     >>> " ".join(formats())
-    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html'
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -63,6 +66,14 @@ def check_fits(report: ReportFormat, run: RunInfo) -> None:
         The format cannot represent the run.
     """
     _refuse(report.name, run)
+
+
+def needs_subjects(report: ReportFormat, run: RunInfo) -> bool:
+    """Whether the format writes letters of this run's subjects that are only in the database.
+
+    Its queries then need a reader of subjects (:func:`swsearch.hits.result.with_subjects`).
+    """
+    return isinstance(report, SubjectReport) and report.needs_subjects(run)
 
 
 def fitting_formats(run: RunInfo) -> list[str]:
@@ -86,7 +97,12 @@ def _refuse(name: str, run: RunInfo) -> None:
         refuse_translated_query(run, name)
 
 
-def get_format(name: str, fields: Sequence[str] | None = None, rows: RowFilter | None = None) -> ReportFormat:
+def get_format(
+    name: str,
+    fields: Sequence[str] | None = None,
+    rows: RowFilter | None = None,
+    part: SubjectPart | None = None,
+) -> ReportFormat:
     """A format by its name.
 
     Parameters
@@ -97,13 +113,19 @@ def get_format(name: str, fields: Sequence[str] | None = None, rows: RowFilter |
         Columns (:mod:`swsearch.report.fields`); by default, those of the format.
     rows : RowFilter, optional
         Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
+    part : SubjectPart, optional
+        The part of each subject that ``fasta`` writes; by default, the whole sequence.
 
     Raises
     ------
     InputError
-        There is no such format or field, the columns or the rows of the format cannot be selected, or a library is not
-        installed.
+        There is no such format or field, the columns, rows or sequences of the format cannot be selected, or a library
+        is not installed.
     """
+    if part is not None and name != "fasta" and name in formats():
+        raise InputError(
+            f"format {name} has no parts of subjects to choose; give --aligned and --flank with --format fasta"
+        )
     if name in _WITH_COLUMNS:
         if rows:
             raise InputError(_no_rows(name))
@@ -116,7 +138,7 @@ def get_format(name: str, fields: Sequence[str] | None = None, rows: RowFilter |
     if rows and name not in ALIGNMENTS:
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])
-    chosen = report(rows) if rows else report()
+    chosen = report(part) if part is not None else report(rows) if rows else report()
     return chosen
 
 

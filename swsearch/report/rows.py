@@ -9,15 +9,14 @@ their frame.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.scoring.matrix import SubstitutionMatrix, parse_matrix_text
 from swsearch.sequences.alphabet import ALPHABETS
-
-_COMPLEMENT: Final = str.maketrans("ACGTRYSWKMBDHVNUacgtryswkmbdhvnu", "TGCAYRSWMKVHDBNAtgcayrswmkvhdbna")
+from swsearch.sequences.fasta_text import reverse_complement
 
 
 class ShownAlignment(NamedTuple):
@@ -36,15 +35,6 @@ def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
         return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
     return ShownAlignment(letters, reverse_complement(alignment.subject_letters), backwards)
-
-
-def reverse_complement(letters: str) -> str:
-    """The other strand of DNA letters; each letter retains its case.
-
-    >>> reverse_complement("AACgN")
-    'NcGTT'
-    """
-    return letters.translate(_COMPLEMENT)[::-1]
 
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:

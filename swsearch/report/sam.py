@@ -26,9 +26,9 @@ from swsearch.errors import InputError, writing_to
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import identifier
-from swsearch.report.rows import reverse_complement
 from swsearch.report.summary import database_line, scoring_line
 from swsearch.report.text import one_line
+from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.sequences.record import split_header
 
 UNMAPPED: Final = 4

@@ -51,6 +51,10 @@ class _HeadedReport:
     def __init__(self, fields: Sequence[str] | None = None) -> None:
         self._asked = None if fields is None else select_fields(fields)
 
+    def needs_subjects(self, run: RunInfo) -> bool:
+        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
+        return any(field.needs_subjects for field in self._asked or ())
+
     def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
         fields = self._asked or default_fields(run)
         yield [field.name for field in fields]

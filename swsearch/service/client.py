@@ -24,6 +24,7 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from swsearch.errors import InputError, SwSearchError
+from swsearch.hits.subjects import SubjectPart
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""
@@ -199,14 +200,25 @@ class Client:
 
     # --- results ---
 
-    def report(self, search_id: str, format: str = "json", fields: Sequence[str] | None = None) -> bytes:
+    def report(
+        self,
+        search_id: str,
+        format: str = "json",
+        fields: Sequence[str] | None = None,
+        part: SubjectPart | None = None,
+    ) -> bytes:
         """The report of a finished search: the bytes that `swsearch query --format` prints."""
         content = io.BytesIO()
-        self.save_report(search_id, content, format, fields)
+        self.save_report(search_id, content, format, fields, part)
         return content.getvalue()
 
     def save_report(
-        self, search_id: str, file: BinaryIO, format: str = "json", fields: Sequence[str] | None = None
+        self,
+        search_id: str,
+        file: BinaryIO,
+        format: str = "json",
+        fields: Sequence[str] | None = None,
+        part: SubjectPart | None = None,
     ) -> None:
         """Write the report of a finished search to a file; if the connection ends early, begin again.
 
@@ -218,6 +230,8 @@ class Client:
         format : str
         fields : sequence of str, optional
             Columns, for the formats in which they can be selected.
+        part : SubjectPart, optional
+            The part of each subject that ``fasta`` has; by default, the whole sequence.
 
         Raises
         ------
@@ -225,6 +239,8 @@ class Client:
             The server refuses the report, or does not answer for the time of ``patience``.
         """
         asked = {"format": format} | ({} if fields is None else {"fields": " ".join(fields)})
+        if part is not None:
+            asked |= {"aligned": "true" if part.aligned else "false", "flank": str(part.flank)}
         path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
         self._patiently(lambda: self._save(path, file))
 

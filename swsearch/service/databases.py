@@ -37,17 +37,24 @@ class OfferedDatabase:
     alphabet : str
         ``protein`` or ``dna``.
     n_subjects, n_residues : int
+    former_digests : tuple of str
+        Digests of the same content before compactions.
     """
 
     searched: SearchedDatabase
     alphabet: str
     n_subjects: int
     n_residues: int
+    former_digests: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name under which it is offered."""
         return self.searched.name
+
+    def has_content(self, digest: str) -> bool:
+        """Whether its content is that of the database that had this digest."""
+        return digest in (self.searched.digest, *self.former_digests)
 
 
 def named_databases(paths: Sequence[str]) -> dict[str, Path]:
@@ -150,7 +157,13 @@ class Databases:
             if known is None or known[0] != stamp:
                 catalogue = load_catalogue(path)
                 searched = SearchedDatabase(name, catalogue.digest, catalogue.generation)
-                offered = OfferedDatabase(searched, catalogue.alphabet, catalogue.n_subjects, catalogue.n_residues)
+                offered = OfferedDatabase(
+                    searched,
+                    catalogue.alphabet,
+                    catalogue.n_subjects,
+                    catalogue.n_residues,
+                    catalogue.former_digests,
+                )
                 self._known[name] = known = (stamp, offered)
             return known[1]
 

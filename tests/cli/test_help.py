@@ -10,7 +10,8 @@ import swsearch as package
 
 COMMANDS = [
     ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["engines"], ["bench"], ["bench", "kernels"],
-    ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "add"], ["db", "remove"], ["db", "compact"],
+    ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
+    ["db", "compact"],
     ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "upgrade"],
 ]  # fmt: skip
 

@@ -57,16 +57,30 @@ GAPPED = Hit(
     2, 2, "s3", 104, 444, 175.64, 1.42e-62, "plus",
     Alignment(0, 117, 0, 104, "28=1X16I1X31=1X9=3D30=", 98, 100, 120, 2, 19, SHORTENED),
 )  # fmt: skip
+
+
+class Subjects:
+    """The letters of subjects by their index, as a database gives them."""
+
+    def __init__(self, known: dict[int, str]) -> None:
+        self._known = known
+
+    def letters(self, subject_index: int, start: int = 0, stop: int | None = None) -> str:
+        return self._known[subject_index][start:stop]
+
+
+PROTEINS = Subjects({0: LEGHEMOGLOBIN, 2: SHORTENED})
+GENOMES = Subjects({0: f"ggta{BASES}ttag", 1: f"ggt{TURNED}ttaN"})
 PROTEIN_QUERIES = (
-    QueryResult(0, "q1 some query protein", LEGHEMOGLOBIN, (SELF, GAPPED), 2, STATS),
-    QueryResult(1, "q2 short nothing", "WCWCHHW", (), 0, STATS),
+    QueryResult(0, "q1 some query protein", LEGHEMOGLOBIN, (SELF, GAPPED), 2, STATS, subjects=PROTEINS),
+    QueryResult(1, "q2 short nothing", "WCWCHHW", (), 0, STATS, subjects=PROTEINS),
 )
 PLUS = Hit(1, 0, "m1 plus", 74, 132, 120.3, 4.47e-33, "plus", Alignment(0, 66, 4, 70, "66=", 66, 66, 66, 0, 0, BASES))
 MINUS = Hit(
     2, 1, "m2 minus", 69, 111, 101.39, 4.19e-27, "minus",
     Alignment(0, 66, 3, 65, "30=4I32=", 62, 62, 66, 1, 4, TURNED),
 )  # fmt: skip
-DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS),)
+DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS, subjects=GENOMES),)
 
 
 @pytest.fixture

@@ -334,11 +334,13 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
     for where, database in (["--server", server.url], "proteins.db"), ([], str(databases / "proteins.db")):
         capfd.readouterr()
         arguments = ["query", str(DATA / "queries.fasta"), database, "--top", "4", "--quiet", *where]
-        assert main([*arguments, "--format", "blast7"]) == 0
+        for report in (["blast7"], ["fasta", "--flank", "7"], ["fasta", "--aligned"]):
+            assert main([*arguments, "--format", *report]) == 0
         printed.append(capfd.readouterr().out)
     assert printed[0] == printed[1]
     refused = {
         ("--threads", "2"): "--threads has no meaning with --server",
+        ("--flank", "2"): "format table has no parts of subjects to choose",
         ("--translate", "both"): "both does not fit it",
         ("--alphabet", "dna"): "proteins.db is protein",
     }

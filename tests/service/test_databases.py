@@ -76,6 +76,11 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     assert server.error("/api/v1/searches", search)[:2] == (404, "unknown_database")
     wait_until(lambda: names(client) == [], "the database is still listed")
     assert client.report(done["id"], "json") == report
+    for _ in range(20):  # more than there are slots for downloads
+        status, _, message = server.error(f"/api/v1/searches/{done['id']}/report?format=fasta")
+        assert (status, message.partition(";")[0]) == (
+            400, "the database of this search has changed or is not offered any more",
+        )  # fmt: skip
     wait_until(lambda: server.events("database gone"), "the worker keeps the database")
     assert client.search(waiting)["state"] == "queued"
     (tmp_path / "more.fasta").write_text(">added\nMKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY\n")
@@ -85,6 +90,12 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
     assert (found["state"], found["database"]["generation"]) == ("done", done["database"]["generation"] + 1)
     arguments[arguments.index("--top") + 1] = "2"
     assert client.report(waiting, "json") == local_report([*arguments, "--format", "json"], tmp_path)
+
+    # A compaction changes the digest, but no sequence of a hit.
+    sequences = client.report(waiting, "fasta")
+    assert sequences == local_report([*arguments, "--format", "fasta"], tmp_path)
+    assert main(["db", "compact", str(folder / "new.db"), "--quiet"]) == 0
+    assert client.report(waiting, "fasta") == sequences
 
     page = server.request("/databases")[2].decode() + json.dumps(client.databases()) + client.report(waiting).decode()
     assert not re.search(r"offered|\.new\.db", page.replace("is offered", "")), "a path in an answer"

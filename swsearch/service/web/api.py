@@ -18,6 +18,7 @@ from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
+from swsearch.hits.subjects import MAX_FLANK, SubjectPart
 from swsearch.report.fields import identifier
 from swsearch.service.requests import Submission
 from swsearch.service.web import models
@@ -298,12 +299,17 @@ def report(
     fields: Annotated[
         str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
     ] = None,
+    aligned: Annotated[bool, Query(description="For fasta: the aligned parts, in place of whole sequences.")] = False,
+    flank: Annotated[
+        int, Query(ge=0, le=MAX_FLANK, description="For fasta, with aligned: residues on each side of a part.")
+    ] = 0,
 ) -> Response:
     """The report of a finished search: the bytes that `swsearch query` prints."""
     service = service_of(request)
     search, run_id = service.finished_run(key, owner_of(request))
     chosen = None if fields is None else fields.replace(",", " ").split()
-    download = Download(service, run_id, format, chosen)
+    part = SubjectPart(aligned, flank) if aligned or flank else None
+    download = Download(service, run_id, format, chosen, part)
     name = f"search-{search.key[:8]}.{SUFFIXES.get(format, format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])

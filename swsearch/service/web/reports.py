@@ -10,17 +10,22 @@ import io
 import queue
 import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
 from anyio import CapacityLimiter, to_thread
 
-from swsearch.errors import OutputClosed, Refused
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import InputError, OutputClosed, Refused
+from swsearch.hits.result import with_subjects
+from swsearch.hits.subjects import SubjectPart
 from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import check_fits, get_format
+from swsearch.report.registry import check_fits, get_format, needs_subjects
 from swsearch.service.logs import log
 from swsearch.service.web.state import Service
 
+GONE: Final = "the database of this search has changed or is not offered any more; download aligned parts"
+"""The message for what needs the database of a search."""
 _BLOCK_BYTES: Final = 1 << 16
 _MAX_BLOCKS: Final = 16
 
@@ -42,6 +47,7 @@ MEDIA_TYPES: Final = {
     "xml2": "application/xml",
     "json2": "application/json",
     "html": "text/html; charset=utf-8",
+    "fasta": "text/x-fasta; charset=utf-8",
 }
 SUFFIXES: Final = {
     "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt", "xml2": "xml", "json2": "json"
@@ -83,29 +89,53 @@ class Download:
         One of :func:`swsearch.report.registry.formats`, or a format that is not among them.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
+    part : SubjectPart, optional
+        The part of each subject that ``fasta`` has.
 
     Raises
     ------
     InputError
-        There is no such format or field, or the format cannot represent the run.
+        There is no such format or field, the format cannot represent the run, or it needs the run's database, which has
+        changed or is not offered any more.
     Refused
         As many downloads as the server allows are running.
     """
 
     def __init__(
-        self, service: Service, run_id: int, report: str | ReportFormat, fields: Sequence[str] | None = None
+        self,
+        service: Service,
+        run_id: int,
+        report: str | ReportFormat,
+        fields: Sequence[str] | None = None,
+        part: SubjectPart | None = None,
     ) -> None:
         self._service = service
         self._run_id = run_id
-        self._format: ReportFormat = get_format(report, fields) if isinstance(report, str) else report
+        self._format: ReportFormat = get_format(report, fields, part=part) if isinstance(report, str) else report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
         if not service.download_slots.acquire():
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
+        self._opened = ExitStack()
+        self._opened.callback(service.download_slots.release)
+        try:
+            self._subjects = self._open_subjects()
+        except BaseException:
+            self._opened.close()
+            raise
         self._blocks = _Blocks()
         self._waiter = CapacityLimiter(1)
         self._problem: BaseException | None = None
+
+    def _open_subjects(self) -> PackedDatabase | None:
+        """The database of the run, if the format needs it."""
+        if not needs_subjects(self._format, self._info):
+            return None
+        database = self._opened.enter_context(self._service.open_database(self._info.database))
+        if database is None:
+            raise InputError(GONE)
+        return database
 
     def _write(self) -> None:
         try:
@@ -113,7 +143,10 @@ class Download:
                 stream = io.TextIOWrapper(
                     cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
                 )
-                self._format.write(self._info, self._service.downloads.queries(self._run_id), stream)
+                queries = self._service.downloads.queries(self._run_id)
+                if self._subjects is not None:
+                    queries = with_subjects(queries, self._subjects)
+                self._format.write(self._info, queries, stream)
                 stream.flush()
                 stream.detach()
                 buffer.flush()
@@ -122,7 +155,7 @@ class Download:
         except BaseException as error:
             self._problem = error
         finally:
-            self._service.download_slots.release()
+            self._opened.close()
             with suppress(OutputClosed):
                 self._blocks.put(None)
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from swsearch.closeable import Closeable
-from swsearch.errors import InputError, Refused
-from swsearch.hits.result import RunInfo
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import DatabaseError, InputError, Refused
+from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
@@ -265,6 +267,21 @@ class Service(Closeable):
     def run_info(self, run_id: int) -> RunInfo:
         """The record of a run. Its path of the database is for no answer; reports print the name alone."""
         return self.store.run(run_id).info
+
+    @contextmanager
+    def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
+        """The offered database with the content that a run searched; None if there is none any more."""
+        for one in self.offered():
+            path = self.databases.paths.get(one.name)
+            if path is not None and one.has_content(info.digest):
+                try:
+                    database = PackedDatabase.open_searched(path, info.digest)
+                except DatabaseError:
+                    continue
+                with database:
+                    yield database
+                return
+        yield None
 
     def hit_page(self, key: str, owner: str, number: int, view: HitView) -> HitPage:
         """One page of the hits of a query."""

@@ -13,9 +13,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 
 from swsearch.database.reader import PackedDatabase
+from swsearch.hits.result import with_subjects
 from swsearch.report.registry import formats, get_format
-from swsearch.report.rows import reverse_complement
 from swsearch.scoring.matrix import matrix_text, named_matrix
+from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
@@ -296,7 +297,8 @@ def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
-        get_format(name).write(run.info, iter(chosen), stream)
+        with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+            get_format(name).write(run.info, with_subjects(chosen, database), stream)
         stream.flush()
         answer = served.get(path)
         assert answer.content == stream.buffer.getvalue()
@@ -321,8 +323,8 @@ def test_sequences_are_parts_of_the_subjects(served, several):
     first, last = max(0, start - flank), min(len(letters), end + flank)
     expected = {
         "part=whole": (hit.subject_id, letters),
-        "part=aligned": (f"{hit.subject_id}/{start + 1}-{end}", letters[start:end]),
-        f"part=flanks&flank={flank}": (f"{hit.subject_id}/{first + 1}-{last}", letters[first:last]),
+        "part=aligned": (f"{hit.subject_id}:{start + 1}-{end}", letters[start:end]),
+        f"part=flanks&flank={flank}": (f"{hit.subject_id}:{first + 1}-{last}", letters[first:last]),
     }
     for given, (name, sequence) in expected.items():
         header, _, body = served.get(f"{base}&{given}").text.partition("\n")
@@ -341,8 +343,8 @@ def test_sequences_of_a_database_that_has_changed_are_refused_but_for_aligned_pa
     base = f"/results/run-{run_id}/queries/1/sequences.fasta"
     answer = served.get(f"{base}?part=whole")
     assert answer.status == 400
-    assert "only aligned parts can be downloaded" in answer.text
-    assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM/2-57 Some protein")
+    assert "download aligned parts" in answer.text
+    assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM:2-57 query=")
 
 
 def test_progress_is_sent_as_events_until_the_end(served):

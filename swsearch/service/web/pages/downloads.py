@@ -6,23 +6,29 @@ import io
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import IO, Final, TextIO
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.registry import check_fits, get_format
-from swsearch.report.text import one_line
+from swsearch.hits.result import QueryResult, RunInfo, with_subjects
+from swsearch.hits.subjects import SubjectPart
+from swsearch.report.hit_sequences import hit_records, reads_database
+from swsearch.report.registry import check_fits, get_format, needs_subjects
+from swsearch.sequences.fasta_text import write_pieces
 from swsearch.sequences.record import split_header
+from swsearch.service.web.reports import GONE
 
-MAX_FLANK: Final = 1_000_000
-"""Largest number of residues on each side of an aligned part."""
 PARTS: Final = ("aligned", "flanks", "whole")
 """The parts of a hit sequence that can be downloaded."""
+GONE_TRANSLATED: Final = (
+    "the database of this search has changed or is not offered any more; the residues of aligned parts are the column "
+    "sseq of the report tsv"
+)
+"""The message for aligned parts of translated subjects, whose nucleotides are not stored."""
 _SPOOLED: Final = 8 << 20
 _CHUNK: Final = 1 << 16
-_LINE: Final = 60
 
 
 def file_name(header: str, suffix: str) -> str:
@@ -36,78 +42,66 @@ def file_name(header: str, suffix: str) -> str:
     return f"{stem or 'result'}.{suffix}"
 
 
-def written_report(run: RunInfo, queries: Iterable[QueryResult], format_name: str) -> IO[bytes]:
+def written_report(
+    run: RunInfo, queries: Iterable[QueryResult], format_name: str, database: PackedDatabase | None = None
+) -> IO[bytes]:
     """A report as an open temporary file, at its beginning.
 
     Raises
     ------
     InputError
-        There is no such format, or it cannot represent the run.
+        There is no such format, it cannot represent the run, or it needs ``database``, which is None.
     """
     report = get_format(format_name)
     check_fits(report, run)
+    if needs_subjects(report, run):
+        if database is None:
+            raise InputError(GONE)
+        queries = with_subjects(queries, database)
     with _Spool() as spool:
         report.write(run, queries, spool.text)
         return spool.finished()
 
 
-def written_sequences(
-    hits: Iterable[Hit], part: str, flank: int, database: PackedDatabase | None, *, translated: bool
-) -> IO[bytes]:
-    """Sequences of hits as FASTA, as an open temporary file, at its beginning.
-
-    Each header is that of the subject; for a part, the aligned positions follow the identifier as ``/start-end``,
-    counted from 1 on the subject's forward strand.
-
-    Parameters
-    ----------
-    hits : iterable of Hit
-    part : str
-        ``aligned``, ``flanks`` or ``whole``, which is written once for each subject.
-    flank : int
-        Residues on each side for ``flanks``; fewer at the ends of a subject.
-    database : PackedDatabase or None
-        The database of the run. Only ``aligned`` does without.
-    translated : bool
-        Whether subjects were translated; the aligned parts are then proteins.
+def subject_part(part: str, flank: int) -> SubjectPart:
+    """One of :data:`PARTS`, with the residues on each side for ``flanks``.
 
     Raises
     ------
     InputError
-        The part is unknown, or needs a database that is not there any more.
+        There is no such part, or ``flank`` is out of its range.
     """
     if part not in PARTS:
         raise InputError(f"there is no part {part[:20]!r} of a sequence; choose {', '.join(PARTS)}")
-    if part != "aligned" and database is None:
-        raise InputError(
-            "the database of this search has changed or is not offered any more; only aligned parts can be downloaded"
-        )
+    return SubjectPart(aligned=part != "whole", flank=flank if part == "flanks" else 0)
+
+
+def written_sequences(
+    run: RunInfo, query: QueryResult, hits: Iterable[Hit], part: SubjectPart, database: PackedDatabase | None
+) -> IO[bytes]:
+    """Sequences of hits in the format ``fasta``, as an open temporary file, at its beginning.
+
+    Parameters
+    ----------
+    run : RunInfo
+    query : QueryResult
+        The query of the hits; its own hits are ignored.
+    hits : iterable of Hit
+    part : SubjectPart
+    database : PackedDatabase or None
+        The database of the run, if it is still offered.
+
+    Raises
+    ------
+    InputError
+        The part needs the database, which is None.
+    """
+    if database is None and reads_database(part, run):
+        raise InputError(GONE_TRANSLATED if part.aligned and not part.flank else GONE)
     with _Spool() as spool:
-        for header, letters in _sequences(hits, part, flank, database, translated):
-            spool.text.write(f">{one_line(header)}\n")
-            spool.text.writelines(f"{letters[at : at + _LINE]}\n" for at in range(0, len(letters), _LINE))
+        for header, letters in hit_records(replace(query, subjects=database), hits, part):
+            write_pieces(spool.text, header, letters)
         return spool.finished()
-
-
-def _sequences(
-    hits: Iterable[Hit], part: str, flank: int, database: PackedDatabase | None, translated: bool
-) -> Iterator[tuple[str, str]]:
-    for hit in hits:
-        name, description = split_header(hit.subject_header)
-        start, end = hit.alignment.subject_start, hit.alignment.subject_end
-        if part == "aligned":
-            frame = f" frame {hit.subject_frame:+d}" if translated else ""
-            yield f"{name or 'unnamed'}/{start + 1}-{end}{frame} {description}".rstrip(), hit.alignment.subject_letters
-            continue
-        if part == "whole" and hit.hsp > 1:
-            continue
-        assert database is not None
-        letters = database.record(hit.subject_index).letters
-        if part == "whole":
-            yield hit.subject_header or "unnamed", letters
-            continue
-        start, end = max(0, start - flank), min(len(letters), end + flank)
-        yield f"{name or 'unnamed'}/{start + 1}-{end} {description}".rstrip(), letters[start:end]
 
 
 class _Spool:

@@ -28,7 +28,9 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
-from swsearch.report.registry import fitting_formats, formats
+from swsearch.hits.subjects import MAX_FLANK
+from swsearch.report.hit_sequences import reads_database
+from swsearch.report.registry import fitting_formats, formats, get_format, needs_subjects
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -77,6 +79,7 @@ _WORDS: Final = {
     "sto": "Stockholm multiple alignment",
     "afasta": "Aligned FASTA",
     "html": "HTML report, self-contained",
+    "fasta": "Whole sequences of the hits (FASTA)",
 }
 
 
@@ -381,7 +384,11 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
                 hits = tuple(store.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
                 name = downloads.file_name(view.query.header, suffix)
-            file = downloads.written_report(run.info, queries, format_name)
+            with ExitStack() as stack:
+                database = None
+                if needs_subjects(get_format(format_name), run.info):
+                    database = stack.enter_context(backend.open_database(run.info.database))
+                file = downloads.written_report(run.info, queries, format_name, database)
         return _download(file, name, MEDIA_TYPES[format_name])
 
 
@@ -458,13 +465,13 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
         given = dict(request.query_params)
         view = pages.hits_view(request, reference, number, {})
         flank = given.get("flank", "50")
-        if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= downloads.MAX_FLANK):
-            raise InputError(f"give a whole number of residues for the flanks, at most {downloads.MAX_FLANK:,}")
-        part = given.get("part", "aligned")
+        if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
+            raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
+        part = downloads.subject_part(given.get("part", "aligned"), int(flank))
         with ExitStack() as stack:
             store = stack.enter_context(backend.downloading())
             database = None
-            if part != "aligned":
+            if reads_database(part, run.info):
                 database = stack.enter_context(backend.open_database(run.info.database))
             keep = read_view(given).keep
             rank = given.get("rank")
@@ -473,9 +480,8 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
                 if rank is None
                 else iter(store.subject(run.id, number - 1, _number(rank)).hits)
             )
-            translated = run.info.translates in ("subject", "both")
-            file = downloads.written_sequences(hits, part, int(flank), database, translated=translated)
-        name = downloads.file_name(view.query.header, f"{part}.fasta")
+            file = downloads.written_sequences(run.info, view.query, hits, part, database)
+        name = downloads.file_name(view.query.header, f"{given.get('part', 'aligned')}.fasta")
         return _download(file, name, _FASTA)
 
 

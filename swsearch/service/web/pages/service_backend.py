@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import AlphabetMismatch, DatabaseError, Refused, RunNotFound, SearchNotFound
+from swsearch.errors import AlphabetMismatch, Refused, RunNotFound, SearchNotFound
 from swsearch.hits.result import DatabaseInfo
 from swsearch.search.options import SearchOptions
 from swsearch.service.requests import Submission, plain_text
@@ -176,20 +176,9 @@ class ServiceBackend:
         finally:
             self._service.download_slots.release()
 
-    @contextmanager
-    def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
+    def open_database(self, info: DatabaseInfo) -> AbstractContextManager[PackedDatabase | None]:
         """The offered database with the content that a run searched."""
-        for one in self._service.offered():
-            path = self._service.databases.paths.get(one.name)
-            if path is not None and one.searched.digest == info.digest:
-                try:
-                    database = PackedDatabase.open_content(path, info.digest)
-                except DatabaseError:
-                    continue
-                with database:
-                    yield database
-                return
-        yield None
+        return self._service.open_database(info)
 
     # --- searches and runs ---
 

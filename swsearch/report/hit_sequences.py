@@ -1,0 +1,131 @@
+"""``fasta``: the sequences of the hits, in the order of the hits, for programs that align or compare them.
+
+**Whole sequences** (the default) are written once for each subject, although several alignments or several queries of
+the run may have found it, with the header that they have in the database.
+
+**Aligned parts** are written once for each alignment. Their first word is that of ``samtools faidx``
+(:mod:`swsearch.sequences.fasta_text`); the identifier of the query, the E-value and the description of the subject
+follow::
+
+    >sp|P02232|LGB1_VICFA:5-140 query=Q1 evalue=1.53e-40 Leghemoglobin-1 OS=Vicia faba
+
+Letters are those of the database in the direction of the query: of a hit on the minus strand, the reverse complement.
+The part of a translated subject is its nucleotides, which translate from the first on to the aligned residues.
+
+More than the aligned part of an untranslated subject is read from the database (:mod:`swsearch.hits.subjects`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from swsearch.errors import InputError
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.subjects import WHOLE, SubjectPart, SubjectReader, letters_in_pieces
+from swsearch.report.fields import identifier
+from swsearch.report.numbers import blast_evalue
+from swsearch.sequences.fasta_text import part_header, reverse_complement, write_pieces
+
+
+class FastaReport:
+    """The sequences of the hits.
+
+    Parameters
+    ----------
+    part : SubjectPart
+        The part of each subject to write.
+    """
+
+    name = "fasta"
+    binary = False
+
+    def __init__(self, part: SubjectPart = WHOLE) -> None:
+        self._part = part
+
+    def needs_subjects(self, run: RunInfo) -> bool:
+        """Whether the letters of this run's hits are not enough (:class:`swsearch.report.protocol.SubjectReport`)."""
+        return reads_database(self._part, run)
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
+
+        Raises
+        ------
+        InputError
+            A query has no reader of subjects, and one is needed.
+        """
+        written = bytearray(run.database.n_subjects // 8 + 1)  # a bit for each subject
+        for query in queries:
+            for hit in query.hits:
+                if not self._part.aligned:
+                    byte, bit = divmod(hit.subject_index, 8)
+                    if written[byte] >> bit & 1:
+                        continue
+                    written[byte] |= 1 << bit
+                write_pieces(stream, *hit_record(query, hit, self._part))
+
+
+def reads_database(part: SubjectPart, run: RunInfo) -> bool:
+    """Whether this part of the subjects of a run is not in the records of its hits."""
+    return not part.aligned or part.flank > 0 or run.translates in ("subject", "both")
+
+
+def hit_records(query: QueryResult, hits: Iterable[Hit], part: SubjectPart) -> Iterator[tuple[str, Iterable[str]]]:
+    """Header and letters (in pieces) of the hits of one query; whole sequences once for each subject.
+
+    Parameters
+    ----------
+    query : QueryResult
+        The query; its own hits are ignored.
+    hits : iterable of Hit
+        Hits of the query, those of one subject side by side.
+    part : SubjectPart
+    """
+    before = None
+    for hit in hits:
+        if part.aligned or hit.subject_index != before:
+            yield hit_record(query, hit, part)
+        before = hit.subject_index
+
+
+def hit_record(query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, Iterable[str]]:
+    """Header and letters (in pieces) of one hit.
+
+    Raises
+    ------
+    InputError
+        The letters are those of the database, and ``query`` has no reader of subjects.
+    """
+    if not part.aligned:
+        whole = letters_in_pieces(subjects_of(query), hit.subject_index, 0, hit.subject_length)
+        return hit.subject_header or "unnamed", whole
+    alignment = hit.alignment
+    start = max(0, alignment.subject_start - part.flank)
+    end = min(hit.subject_length, alignment.subject_end + part.flank)
+    is_reversed = hit.is_turned or hit.subject_frame < 0
+    letters: Iterable[str]
+    if hit.subject_frame or part.flank:
+        letters = letters_in_pieces(subjects_of(query), hit.subject_index, start, end, is_reversed=is_reversed)
+    else:
+        stored = alignment.subject_letters
+        letters = (reverse_complement(stored) if is_reversed else stored,)
+    remark = f"query={identifier(query.header)}"
+    if hit.evalue is not None:
+        remark += f" evalue={blast_evalue(hit.evalue, digits=2).strip()}"
+    header = part_header(hit.subject_header, start, end, is_reversed=is_reversed, remark=remark)
+    return header, letters
+
+
+def subjects_of(query: QueryResult) -> SubjectReader:
+    """The reader of subjects of a query's result.
+
+    Raises
+    ------
+    InputError
+        It has none.
+    """
+    if query.subjects is None:
+        raise InputError("the sequences of these hits are in the database of the search, which was not opened")
+    return query.subjects
