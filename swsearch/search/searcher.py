@@ -29,10 +29,10 @@ from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Pro
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
+from swsearch.search.evalue_adjustment import EvalueAdjustment, adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.provisional_cut import PositiveSubjects
@@ -63,8 +63,8 @@ class _PreparedQuery:
     bound : TopKBound or None
     provisional_evalue : float or None
         The E-value cut with which it is scored first (:mod:`swsearch.search.provisional_cut`), if it has one.
-    adjustment : CompositionAdjustment or None
-        The adjustment of its E-values, if it has position-specific scores in an iterated search.
+    adjustment : EvalueAdjustment or None
+        The adjustment of its E-values for composition, if they are adjusted.
     """
 
     number: int
@@ -72,7 +72,7 @@ class _PreparedQuery:
     frames: list[QueryFrame]
     bound: TopKBound | None
     provisional_evalue: float | None
-    adjustment: CompositionAdjustment | None
+    adjustment: EvalueAdjustment | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -247,14 +247,12 @@ class Searcher(PlannedSearch):
         # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
         # Further alignments of a subject may be those of a strand or a frame that scores less.
         is_simple = all(frame.screen is None for frame in frames)
-        adjustment = None
-        if self.options.iterations > 1:
-            adjustment = CompositionAdjustment.of(query, self.scheme.matrix, self.significance.statistics)
-        is_simple &= adjustment is None
+        adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
+        is_simple &= not isinstance(query, PositionSpecificQuery) or adjustment is None
         is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
         # The number of subjects that an iterated search needs is not known before they are ranked.
-        # Those of a profile are ranked again by their alignments.
+        # Those with adjusted E-values are ranked again by their alignments.
         bound = None
         if evalue is None and adjustment is None and (is_simple or self.options.iterations == 1):
             bound = self.significance.top_k_bound(n_letters)
@@ -299,6 +297,8 @@ class Searcher(PlannedSearch):
             return self._result(*self._scored_without_cut(prepared))
         candidates = self._promising(passed, prepared.bound)
         ranked, n_passed, found = self._best(prepared, compared, candidates)
+        if ranked is None:
+            return self._result(*self._scored_without_cut(prepared))
         cells = prepared.rows * self.search_subjects.n_residues
         stats = SearchStats(
             cells=cells,
@@ -381,8 +381,11 @@ class Searcher(PlannedSearch):
 
     def _best(
         self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
-    ) -> tuple[list[int], int, dict[int, list[SubjectAlignment]]]:
-        """The reported subjects, best first; the number that passed the E-value cut; and the alignments of each."""
+    ) -> tuple[list[int] | None, int, dict[int, list[SubjectAlignment]]]:
+        """The reported subjects, best first; the number that passed the E-value cut; and the alignments of each.
+
+        The subjects are None if adjusted E-values exceed a provisional cut, so that others may be better.
+        """
         options = self.options
         n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
@@ -404,7 +407,13 @@ class Searcher(PlannedSearch):
             scores = np.array([one.score for one in best], dtype=np.int32)
             return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
 
-        passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
+        passed, ranking = cut_passing(
+            candidates, ordered, top, options.ties, judge, options.evalue, counts_passing=not options.alignment_filter
+        )
+        provisional = prepared.provisional_evalue
+        if provisional is not None and ranking.evalues is not None and prepared.adjustment is not None:
+            if np.count_nonzero(ranking.evalues <= provisional) < options.top:
+                return None, 0, {}
         return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
 
     def _evalues(
@@ -414,11 +423,12 @@ class Searcher(PlannedSearch):
         scores: NDArray[np.int32],
         alignments: Sequence[SubjectAlignment],
     ) -> Floats | None:
-        """The E-values of alignments, adjusted for composition if the query is a profile."""
+        """The E-values of alignments, adjusted for composition if those of the query are."""
         evalues = self.significance.evalues(subjects, scores, len(prepared.query))
         if evalues is None or prepared.adjustment is None:
             return evalues
-        return prepared.adjustment.adjusted(evalues, scores, [one.alignment.subject_letters for one in alignments])
+        aligned = [one.alignment for one in alignments]
+        return adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
 
     def _passing(
         self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]

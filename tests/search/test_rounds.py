@@ -24,7 +24,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.pssm.composition import CompositionAdjustment
+from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
