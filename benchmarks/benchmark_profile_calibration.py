@@ -134,7 +134,8 @@ def count(
                 hit = [subjects[index] for index in block.subject_index.tolist()]
                 adjustment = ProfileAdjustment.of(adjust[number], SCHEME.matrix, statistics)
                 assert adjustment is not None
-                evalue = adjustment.adjusted(evalue, block.score, aligned_parts(adjust[number], hit, block.score))
+                parts = aligned_parts(adjust[number], hit, block.score)
+                evalue = adjustment.adjusted(evalue, block.score, parts, parts)
             counts.append([int(np.count_nonzero(evalue <= threshold)) for threshold in THRESHOLDS])
     numbers = np.array(counts)
     return {

@@ -12,7 +12,9 @@ constexpr int kMostSteps = 60;
 
 using Composition = std::array<double, kKinds>;
 
-Composition proportions(const std::int64_t* counts, const CompositionModel& model) {
+Composition proportions(const Letters& letters, std::size_t i, const CompositionModel& model) {
+    std::array<std::int64_t, 256> counts{};
+    for (std::int64_t at = i == 0 ? 0 : letters.ends[i - 1]; at < letters.ends[i]; ++at) ++counts[letters.kinds[at]];
     std::int64_t n = 0;
     for (std::size_t kind = 0; kind < kKinds; ++kind) n += counts[kind];
     Composition found;
@@ -62,13 +64,11 @@ struct ScoreDistribution {
 
 }  // namespace
 
-void composition_scales(const std::int64_t* counts_of_one, const std::int64_t* counts_of_other, std::size_t n,
-                        const CompositionModel& model, double* scales) {
+void composition_scales(const Letters& one, const Letters& other, std::size_t n, const CompositionModel& model,
+                        double* scales) {
     ScoreDistribution distribution(model.scores);
     for (std::size_t i = 0; i < n; ++i) {
-        const Composition one = proportions(counts_of_one + i * kKinds, model);
-        const Composition other = proportions(counts_of_other + i * kKinds, model);
-        distribution.fill(model.scores, one, other);
+        distribution.fill(model.scores, proportions(one, i, model), proportions(other, i, model));
         double total = 0.0;
         for (int score = distribution.lowest; score <= distribution.highest; ++score) {
             total += distribution.probability[static_cast<std::size_t>(score - distribution.lowest)];

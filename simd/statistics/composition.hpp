@@ -19,9 +19,14 @@ struct CompositionModel {
     double lowest;               // smallest result
 };
 
-// scales[i] = exp(lambda') for the letters that counts_of_one[i] and counts_of_other[i] count, both of shape
-// (n, kKinds): at most `usual`, at least `lowest`.
-void composition_scales(const std::int64_t* counts_of_one, const std::int64_t* counts_of_other, std::size_t n,
-                        const CompositionModel& model, double* scales);
+// Sequences one after another. The kind of each letter is below kKinds, or it is not counted.
+struct Letters {
+    const std::uint8_t* kinds;
+    const std::int64_t* ends;  // the end of each sequence in `kinds`, exclusive
+};
+
+// scales[i] = exp(lambda') for the letters of sequence i of both: at most `usual`, at least `lowest`.
+void composition_scales(const Letters& one, const Letters& other, std::size_t n, const CompositionModel& model,
+                        double* scales);
 
 }  // namespace swsearch::statistics

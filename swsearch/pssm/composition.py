@@ -30,9 +30,9 @@ from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.alphabet import N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import PSEUDOCOUNTS, SMALLEST_RATIO, amino_acid_counts, increased
+from swsearch.statistics.composition import PSEUDOCOUNTS, SMALLEST_RATIO, encoded, increased
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.statistics.ungapped import matrix_lambda
@@ -106,7 +106,10 @@ class ProfileAdjustment:
     @staticmethod
     def _composition(aligned: Sequence[str]) -> Floats:
         """Proportions r of the amino acids, shape (n, 20)."""
-        amino_acids = amino_acid_counts(aligned)
+        codes, ends = encoded(aligned)
+        rows = np.repeat(np.arange(len(aligned)), np.diff(ends, prepend=0))
+        counts = np.bincount(rows * N_CODES + codes, minlength=len(aligned) * N_CODES)
+        amino_acids = counts.reshape(len(aligned), N_CODES)[:, :N_AMINO_ACIDS]
         n = amino_acids.sum(axis=1, dtype=np.int64)[:, None]
         composition: Floats = (amino_acids + PSEUDOCOUNTS * background(PROTEIN)) / (n + PSEUDOCOUNTS)
         return composition

@@ -125,8 +125,6 @@ def cut_passing(
     ties: str,
     judge: Callable[[NDArray[np.intp]], tuple[RankedCandidates, Floats | None]],
     largest_evalue: float,
-    *,
-    counts_passing: bool = False,
 ) -> tuple[RankedCandidates, Ranking]:
     """The first ``top`` subjects of a ranking whose alignments pass a filter; no more are aligned than necessary.
 
@@ -146,16 +144,13 @@ def cut_passing(
         the score of the candidate), and the E-values of these scores.
     largest_evalue : float
         Subjects that pass with a larger E-value are left out.
-    counts_passing : bool
-        Whether a subject that was tested counts as passed only if it passes.
 
     Returns
     -------
     passing : RankedCandidates
         The subjects that passed, with the scores with which they passed.
     ranking : Ranking
-        The ranking of ``passing``; its ``n_passed`` is that of the argument ``ranking`` or, if ``counts_passing``,
-        smaller by the number of subjects that were tested and do not pass.
+        The ranking of ``passing``; its ``n_passed`` is that of the argument ``ranking``.
     """
     passing = candidates.rows(ranking.rows[:0])
     evalues = None if ranking.evalues is None else ranking.evalues[:0]
@@ -173,8 +168,7 @@ def cut_passing(
             worst, next_best = _key(passing, ordered, top - 1), _key(candidates, ranking, first)
             if worst < next_best and (ties == "cut" or worst[:2] < next_best[:2]):
                 break
-    n_failed = min(first, len(ranking.rows)) - len(ordered.rows) if counts_passing else 0
-    return passing, replace(cut(passing, ordered, top, ties), n_passed=ranking.n_passed - n_failed)
+    return passing, replace(cut(passing, ordered, top, ties), n_passed=ranking.n_passed)
 
 
 def _key(candidates: RankedCandidates, ranking: Ranking, index: int) -> tuple[float, int, int]:

@@ -86,6 +86,31 @@ class _PreparedQuery:
         return sum(profile.length for profile in self.profiles)
 
 
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The subjects of a query that are reported.
+
+    Attributes
+    ----------
+    subjects : list of int
+        Best first.
+    evalues : float64 array or None
+        The E-value of each subject's best alignment, if there are E-values.
+    n_passed : int
+        Number of subjects that passed the E-value cut by their scores.
+    alignments : dict of int to list of SubjectAlignment
+        The alignments of each of these subjects, and perhaps of others.
+    is_certain : bool
+        Whether no subject beyond a provisional cut may be better.
+    """
+
+    subjects: list[int]
+    evalues: Floats | None
+    n_passed: int
+    alignments: dict[int, list[SubjectAlignment]]
+    is_certain: bool = True
+
+
 class Searcher(PlannedSearch):
     """Searches one database with one set of options and one engine. It must not be shared between threads.
 
@@ -296,8 +321,8 @@ class Searcher(PlannedSearch):
         if prepared.provisional_evalue is not None and not self._has_the_best(prepared, passed):
             return self._result(*self._scored_without_cut(prepared))
         candidates = self._promising(passed, prepared.bound)
-        ranked, n_passed, found = self._best(prepared, compared, candidates)
-        if ranked is None:
+        best = self._best(prepared, compared, candidates)
+        if not best.is_certain:
             return self._result(*self._scored_without_cut(prepared))
         cells = prepared.rows * self.search_subjects.n_residues
         stats = SearchStats(
@@ -308,9 +333,10 @@ class Searcher(PlannedSearch):
             n_scores=len(prepared.profiles) * self.search_subjects.n_rows,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
-        hits = self._hits(prepared, ranked, found)
+        hits = self._hits(prepared, best)
         if prepared.provisional_evalue is None:
-            n_passed += sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+            n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+            n_passed = best.n_passed + n_left_out
         else:
             n_passed = self._positive_subjects.count(prepared.profiles)
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
@@ -379,13 +405,7 @@ class Searcher(PlannedSearch):
 
     # --- from candidates to hits ---
 
-    def _best(
-        self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
-    ) -> tuple[list[int] | None, int, dict[int, list[SubjectAlignment]]]:
-        """The reported subjects, best first; the number that passed the E-value cut; and the alignments of each.
-
-        The subjects are None if adjusted E-values exceed a provisional cut, so that others may be better.
-        """
+    def _best(self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates) -> _Best:
         options = self.options
         n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
@@ -397,7 +417,8 @@ class Searcher(PlannedSearch):
         if not options.alignment_filter and prepared.adjustment is None:
             ranking = cut(candidates, ordered, top, options.ties)
             alignments = self._align(prepared, compared, candidates, ranking.rows)
-            return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
+            subjects = candidates.subject_index[ranking.rows].tolist()
+            return _Best(subjects, ranking.evalues, ranking.n_passed, alignments)
         passing: dict[int, list[SubjectAlignment]] = {}
 
         def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
@@ -407,14 +428,12 @@ class Searcher(PlannedSearch):
             scores = np.array([one.score for one in best], dtype=np.int32)
             return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
 
-        passed, ranking = cut_passing(
-            candidates, ordered, top, options.ties, judge, options.evalue, counts_passing=not options.alignment_filter
-        )
-        provisional = prepared.provisional_evalue
-        if provisional is not None and ranking.evalues is not None and prepared.adjustment is not None:
-            if np.count_nonzero(ranking.evalues <= provisional) < options.top:
-                return None, 0, {}
-        return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
+        passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
+        is_certain = True
+        if prepared.provisional_evalue is not None and ranking.evalues is not None:
+            is_certain = int(np.count_nonzero(ranking.evalues <= prepared.provisional_evalue)) >= options.top
+        subjects = passed.subject_index[ranking.rows].tolist()
+        return _Best(subjects, ranking.evalues, ranking.n_passed, passing, is_certain)
 
     def _evalues(
         self,
@@ -462,20 +481,20 @@ class Searcher(PlannedSearch):
             best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
-    def _hits(
-        self, prepared: _PreparedQuery, ranked: list[int], found: dict[int, list[SubjectAlignment]]
-    ) -> tuple[Hit, ...]:
+    def _hits(self, prepared: _PreparedQuery, best: _Best) -> tuple[Hit, ...]:
         """The hits: the first alignment of each ranked subject, and its further ones that pass the E-value cut."""
         listed = [
             (rank, subject, hsp, one)
-            for rank, subject in enumerate(ranked, 1)
-            for hsp, one in enumerate(found[subject], 1)
+            for rank, subject in enumerate(best.subjects, 1)
+            for hsp, one in enumerate(best.alignments[subject], 1)
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
         subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
         lengths = self.database.lengths(subjects).tolist()
         bits = self.significance.bits(scores)
-        evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
+        evalues = best.evalues
+        if len(listed) > len(best.subjects):
+            evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
         return tuple(
             Hit(
                 rank=rank,

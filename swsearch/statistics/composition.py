@@ -29,7 +29,7 @@ from swsearch import _native
 from swsearch.deterministic import exp, log
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.sequences.alphabet import CODE_MASK, N_CODES, PROTEIN
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.statistics.ungapped import matrix_lambda
@@ -39,21 +39,21 @@ N_AMINO_ACIDS: Final = 20
 PSEUDOCOUNTS: Final = 40.0
 """Number of residues of natural composition that are added to those of an aligned part."""
 SMALLEST_RATIO: Final = 0.5
+_KINDS: Final = PROTEIN.encode_table & np.uint8(CODE_MASK)
 _LARGEST_EXPONENT: Final = 700.0
 """exp of it is finite, so an E-value of 0 stays 0."""
 
 
-def amino_acid_counts(parts: Sequence[str]) -> NDArray[np.int64]:
-    """Count of each amino acid in each sequence of letters, shape (n_parts, 20); other letters are not counted.
+def encoded(parts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The codes of all letters of proteins, without soft mask, one part after another, and the end of each part.
 
-    >>> amino_acid_counts(["AARx", ""])[:, :3].tolist()
-    [[2, 1, 0], [0, 0, 0]]
+    >>> codes, ends = encoded(["ARx", "", "r"])
+    >>> codes.tolist(), ends.tolist()
+    ([0, 1, 22, 1], [3, 3, 4])
     """
     letters = np.frombuffer("".join(parts).encode("latin-1", "replace"), dtype=np.uint8)
-    codes = (PROTEIN.encode_table[letters] & np.uint8(CODE_MASK)).astype(np.int64)
-    rows = np.repeat(np.arange(len(parts)), np.array([len(part) for part in parts], dtype=np.int64))
-    counts: NDArray[np.int64] = np.bincount(rows * N_CODES + codes, minlength=len(parts) * N_CODES)
-    return np.ascontiguousarray(counts.reshape(len(parts), N_CODES)[:, :N_AMINO_ACIDS])
+    ends = np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
+    return _KINDS[letters], ends
 
 
 def increased(evalues: Floats, raw_scores: NDArray[np.int32], ratios: Floats, gapped_lambda: float) -> Floats:
@@ -78,6 +78,8 @@ class PairAdjustment:
 
     def __init__(self, matrix: SubstitutionMatrix, lam: float, gapped_lambda: float) -> None:
         self._scores = np.ascontiguousarray(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS], dtype=np.int32)
+        self._background = background(PROTEIN)
+        self._usual, self._lowest = exp(np.array([lam, SMALLEST_RATIO * lam])).tolist()
         self._lam = lam
         self._gapped_lambda = gapped_lambda
 
@@ -91,13 +93,12 @@ class PairAdjustment:
 
     def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
         """λ' / λ of each hit, from 0.5 to 1, from the letters of its aligned parts without gaps."""
-        usual, lowest = exp(np.array([self._lam, SMALLEST_RATIO * self._lam])).tolist()
         scales = np.empty(len(query_parts), dtype=np.float64)
         _native.composition_scales(
-            amino_acid_counts(query_parts), amino_acid_counts(subject_parts), self._scores, background(PROTEIN),
-            PSEUDOCOUNTS, usual, lowest, scales,
+            *encoded(query_parts), *encoded(subject_parts), self._scores, self._background, PSEUDOCOUNTS,
+            self._usual, self._lowest, scales,
         )  # fmt: skip
-        ratios: Floats = np.where(scales == usual, 1.0, log(scales) / self._lam)
+        ratios: Floats = np.where(scales == self._usual, 1.0, np.maximum(log(scales) / self._lam, SMALLEST_RATIO))
         return ratios
 
     def adjusted(

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from swsearch.pssm.composition import ProfileAdjustment
-from swsearch.statistics.composition import SMALLEST_RATIO
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.statistics.composition import SMALLEST_RATIO
 from swsearch.statistics.ungapped import matrix_lambda
 from tests.support import random_protein
 
@@ -90,7 +90,9 @@ def test_evalues_grow_by_the_lost_score_and_never_shrink():
 def test_an_evalue_of_zero_stays_zero():
     """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
     adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), [""], ["L" * 4000]).tolist() == [0.0]
+    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), [""], ["L" * 4000]).tolist() == [
+        0.0
+    ]
 
 
 def test_hits_do_not_depend_on_the_others():
