@@ -1,8 +1,8 @@
 """Which E-values of a search are adjusted for composition, and by which method.
 
-:func:`adjustment_of` chooses the method for a query, from the option ``composition``: sequences by the composition of
-both aligned parts (:mod:`swsearch.statistics.composition`), profiles by that of the subject's
-(:mod:`swsearch.pssm.composition`). An adjustment needs alignments, so it follows the ranking by scores; E-values only
+:func:`adjustment_of` chooses the method for a query: if the option ``composition`` is ``adjust``, sequences by the
+composition of both aligned parts (:mod:`swsearch.statistics.composition`); in an iterated search, profiles by that of
+the subject's (:mod:`swsearch.pssm.composition`). An adjustment needs alignments, so it follows the ranking by scores; E-values only
 increase, so no subject is missed.
 """
 
@@ -47,14 +47,12 @@ def adjustment_of(
 ) -> EvalueAdjustment | None:
     """The adjustment of the E-values of a query; None if they are not adjusted.
 
-    Those of DNA are not, nor those without statistics. Profiles of an iterated search are always adjusted.
+    Those of DNA are not, nor those without statistics. Those of profiles are adjusted in iterated searches, and always.
     """
     if scheme.alphabet is not PROTEIN:
         return None
     if isinstance(query, PositionSpecificQuery):
-        if options.composition != ADJUST and options.iterations == 1:
-            return None
-        return ProfileAdjustment.of(query, scheme.matrix, statistics)
+        return ProfileAdjustment.of(query, scheme.matrix, statistics) if options.iterations > 1 else None
     return PairAdjustment.of(scheme.matrix, statistics) if options.composition == ADJUST else None
 
 

@@ -133,7 +133,7 @@ def test_rounds_end_when_nothing_new_is_found(folder):
 
 def adjusted(result: QueryResult, query: SequenceRecord, searcher: Searcher) -> list[Hit]:
     """The hits of a single search with E-values adjusted for composition, ranked again."""
-    options = replace(searcher.options, composition="adjust")
+    options = replace(searcher.options, composition="adjust", iterations=2)
     adjustment = adjustment_of(query, options, searcher.scheme, searcher.significance.statistics)
     assert adjustment is not None
     hits = []
@@ -315,7 +315,7 @@ def test_the_composition_is_corrected_in_all_rounds(tmp_path):
     (tmp_path / "q.fasta").write_text(f">q\n{PROTEIN.decode(base)}\n")
     swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
     options: dict[str, Any] = {"top": 500, "iterations": 2, "inclusion_evalue": 1e-9}
-    (plain,), (corrected,) = search(tmp_path, **options), search(tmp_path, composition="bias", **options)
+    (plain,), (corrected,) = (search(tmp_path, composition=each, **options) for each in ("none", "bias"))
     assert plain.n_rounds == corrected.n_rounds == 2
     assert names(corrected, 1e-9) == {f"a{n}" for n in range(5)} < names(plain, 1e-9)
     before, after = ({hit.subject_id: hit.score for hit in one.hits} for one in (plain, corrected))
