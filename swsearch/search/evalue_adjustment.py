@@ -2,8 +2,8 @@
 
 :func:`adjustment_of` chooses the method for a query: if the option ``composition`` is ``adjust``, sequences by the
 composition of both aligned parts (:mod:`swsearch.statistics.composition`); in an iterated search, profiles by that of
-the subject's (:mod:`swsearch.pssm.composition`). An adjustment needs alignments, so it follows the ranking by scores; E-values only
-increase, so no subject is missed.
+the subject's (:mod:`swsearch.pssm.composition`). An adjustment needs alignments, so it follows the ranking by scores;
+E-values only increase, so no subject is missed.
 """
 
 from __future__ import annotations

@@ -120,6 +120,7 @@ def test_a_translated_search_of_ncbiblast(blast, databases, tmp_path):
     (tmp_path / "query.fasta").write_text(protein())
     command = ["query", str(tmp_path / "query.fasta"), str(databases / "lambda.db"), "--translate", "subject", "-q"]
     command += ["--evalue", "1000", "--top", "50", "--max-hsps", "2", "--genetic-code", "11", "--store", "none"]
+    command += ["--composition", "none"]
     local = local_report([*command, "--format", "xml"], tmp_path).decode()
     assert blast.get(f"/result/{job}/xml") == (200, local)
 
