@@ -32,7 +32,7 @@ import swsearch
 from swsearch.alignment.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.pssm.composition import CompositionAdjustment
+from swsearch.pssm.composition import ProfileAdjustment
 from swsearch.pssm.scale import query_lambda
 from swsearch.query.composition import corrected_profile, corrected_scores
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
@@ -132,9 +132,10 @@ def count(
             evalue = statistics.evalue(block.score, length, sizes[block.subject_index], residues)
             if adjust is not None and len(block):
                 hit = [subjects[index] for index in block.subject_index.tolist()]
-                adjustment = CompositionAdjustment.of(adjust[number], SCHEME.matrix, statistics)
+                adjustment = ProfileAdjustment.of(adjust[number], SCHEME.matrix, statistics)
                 assert adjustment is not None
-                evalue = adjustment.adjusted(evalue, block.score, aligned_parts(adjust[number], hit, block.score))
+                parts = aligned_parts(adjust[number], hit, block.score)
+                evalue = adjustment.adjusted(evalue, block.score, parts, parts)
             counts.append([int(np.count_nonzero(evalue <= threshold)) for threshold in THRESHOLDS])
     numbers = np.array(counts)
     return {

@@ -79,7 +79,7 @@ def read_table(path: Path) -> Table:
 def search(queries: Path, proteins: Path, folder: Path) -> Table:
     """The table of this program."""
     swsearch.build_database([proteins], folder / "db")
-    options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE)
+    options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE, composition="none")
     with swsearch.open_searcher(folder / "db", options) as searcher, (folder / "ours").open("w") as stream:
         records = read_queries(queries, searcher.database.alphabet)
         get_format("blast6", [*FIELDS, *ROWS]).write(searcher.run_info("compare"), searcher.search(records), stream)

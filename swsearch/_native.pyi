@@ -301,6 +301,18 @@ def column_frequencies(
 # simd/statistics
 def exp_parts(x: Floats, mantissa: Floats, exponent: NDArray[np.int32]) -> None: ...
 def normal(z: Floats, cdf: Floats, excess: Floats) -> None: ...
+def composition_scales(
+    kinds_of_one: NDArray[np.uint8],
+    ends_of_one: NDArray[np.int64],
+    kinds_of_other: NDArray[np.uint8],
+    ends_of_other: NDArray[np.int64],
+    scores: NDArray[np.int32],
+    background: Floats,
+    pseudocounts: float,
+    usual: float,
+    lowest: float,
+    scales: Floats,
+) -> None: ...
 
 # simd/msa
 def select_rows(

@@ -385,7 +385,7 @@ def write_report(
     >>> found = swsearch.search_database(folder / "one.fasta", folder / "one.db")
     >>> swsearch.write_report(found, folder / "hits.tsv", "blast6", ["qseqid", "sseqid", "pident", "evalue"])
     >>> (folder / "hits.tsv").read_text()
-    'first\tfirst\t100.000\t1.75e-14\n'
+    'first\tfirst\t100.000\t5.39e-14\n'
     """
     report = get_format(format, fields, rows, part)
     target = Path(path)

@@ -153,7 +153,7 @@ def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch,
     page = (ROOT / "docs" / "reference" / "low-complexity.md").read_text()
     assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     commands = re.findall(r"^    \$ swsearch (.*)", page, re.MULTILINE)
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         assert main(shlex.split(command)) == 0, command
     assert (workplace / "scores.png").stat().st_size > 1000

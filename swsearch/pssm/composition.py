@@ -30,23 +30,19 @@ from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.sequences.alphabet import CODE_MASK, N_CODES, PROTEIN
+from swsearch.sequences.alphabet import N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.composition import PSEUDOCOUNTS, SMALLEST_RATIO, encoded, increased
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Floats, ScoreTable
 
-PSEUDOCOUNTS: Final = 40.0
-"""Number of residues of natural composition that are added to those of the aligned part."""
-SMALLEST_RATIO: Final = 0.5
-_LARGEST_EXPONENT: Final = 700.0
-"""exp of it is finite, so an E-value of 0 stays 0."""
 _STEPS: Final = 10
 """Steps of Newton's method, which converges quadratically from above, since the sum is a convex function of λ'."""
 
 
-class CompositionAdjustment:
+class ProfileAdjustment:
     """The adjustment of the E-values of one profile.
 
     Parameters
@@ -73,7 +69,7 @@ class CompositionAdjustment:
     @classmethod
     def of(
         cls, query: SequenceRecord, matrix: SubstitutionMatrix, statistics: Statistics | NoStatistics
-    ) -> CompositionAdjustment | None:
+    ) -> ProfileAdjustment | None:
         """The adjustment of a query; None if it has no position-specific scores, or if there are no E-values."""
         if not isinstance(query, PositionSpecificQuery) or not isinstance(statistics, Statistics):
             return None
@@ -110,25 +106,30 @@ class CompositionAdjustment:
     @staticmethod
     def _composition(aligned: Sequence[str]) -> Floats:
         """Proportions r of the amino acids, shape (n, 20)."""
-        letters = np.frombuffer("".join(aligned).encode("latin-1", "replace"), dtype=np.uint8)
-        codes = (PROTEIN.encode_table[letters] & np.uint8(CODE_MASK)).astype(np.int64)
-        rows = np.repeat(np.arange(len(aligned)), np.array([len(one) for one in aligned], dtype=np.int64))
-        counts: NDArray[np.int64] = np.bincount(rows * N_CODES + codes, minlength=len(aligned) * N_CODES)
+        codes, ends = encoded(aligned)
+        rows = np.repeat(np.arange(len(aligned)), np.diff(ends, prepend=0))
+        counts = np.bincount(rows * N_CODES + codes, minlength=len(aligned) * N_CODES)
         amino_acids = counts.reshape(len(aligned), N_CODES)[:, :N_AMINO_ACIDS]
         n = amino_acids.sum(axis=1, dtype=np.int64)[:, None]
         composition: Floats = (amino_acids + PSEUDOCOUNTS * background(PROTEIN)) / (n + PSEUDOCOUNTS)
         return composition
 
-    def adjusted(self, evalues: Floats, raw_scores: NDArray[np.int32], aligned: Sequence[str]) -> Floats:
+    def adjusted(
+        self,
+        evalues: Floats,
+        raw_scores: NDArray[np.int32],
+        query_parts: Sequence[str],
+        subject_parts: Sequence[str],
+    ) -> Floats:
         """The adjusted E-values of hits.
 
         Parameters
         ----------
         evalues : float64 array, shape (n_hits,)
         raw_scores : int32 array, shape (n_hits,)
-        aligned : sequence of str
-            The aligned parts of the subjects.
+        query_parts : sequence of str
+            Has no effect: the positions of a profile have no letters.
+        subject_parts : sequence of str
+            The aligned parts of the subjects, without gaps.
         """
-        lost = self._gapped * raw_scores.astype(np.float64) * (1.0 - self.ratios(aligned))
-        adjusted: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
-        return adjusted
+        return increased(evalues, raw_scores, self.ratios(subject_parts), self._gapped)

@@ -33,7 +33,11 @@ from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Codes, Floats, ScoreTable
 
-COMPOSITIONS: Final = ("none", "bias")
+ADJUST: Final = "adjust"
+BIAS: Final = "bias"
+COMPOSITIONS: Final = (ADJUST, BIAS, "none")
+"""The values of the option ``composition``: E-values are adjusted for the composition of the aligned parts
+(:mod:`swsearch.statistics.composition`), scores are corrected as here, or neither."""
 STRENGTH: Final = 0.25
 """The strength for which the numbers of false hits at E <= 1 and 10 on SCOPe40 are closest to 1 and 10."""
 

@@ -108,8 +108,15 @@ def filters_alignments(run: RunInfo) -> bool:
     return any(run.parameters.get(name) for name in _ALIGNMENT_FILTERS)
 
 
+def adjusts_evalues(run: RunInfo) -> bool:
+    """Whether E-values were adjusted for composition, after the subjects that passed were counted."""
+    if run.lam is None or run.iterations > 1:
+        return run.iterations > 1
+    return run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
+
+
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
-    if run.iterations > 1 and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
+    if adjusts_evalues(run) and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
         verb = "pass" if shown > 1 else "passes"
         kept = "it, adjusted for composition" + (f", and {verb} the filters" if filters_alignments(run) else "")
         if not shown:

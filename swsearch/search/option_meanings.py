@@ -79,9 +79,9 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     "composition": Meaning(
         "Composition",
-        "bias: lower what is frequent in the query's vicinity; for protein.",
+        "adjust: E-values consider what is aligned; bias: scores are lower for what is frequent nearby; for protein.",
         SCORING,
-        choices=("none", "bias"),
+        choices=("adjust", "bias", "none"),
     ),
     "iterations": Meaning(
         "Rounds",

@@ -17,6 +17,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.errors import InputError
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo
+from swsearch.query.composition import BIAS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.needs import QueryNeeds
@@ -178,9 +179,11 @@ class PlannedSearch(ABC):
             advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
             raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
         self.needs.check_query(query)
-        if isinstance(query, PositionSpecificQuery) and (self.options.mask, self.options.composition) != ("none",) * 2:
+        if not isinstance(query, PositionSpecificQuery):
+            return
+        if self.options.mask != "none" or self.options.composition == BIAS:
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-            raise InputError(f"{name} has scores of its own; leave --mask and --composition out")
+            raise InputError(f"{name} has scores of its own; leave --mask and --composition bias out")
 
     def cells(self, query: SequenceRecord) -> int:
         """Number of cells of the alignment matrices of the query with all subjects.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from swsearch.errors import InputError, ScoringError
-from swsearch.query.composition import corrected_profile, corrected_scores
+from swsearch.query.composition import BIAS, corrected_profile, corrected_scores
 from swsearch.query.masking import mask_record, parse_maskers, require_maskers, screening_codes, unknown_code
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -42,7 +42,7 @@ class QueryProfiles:
         self._maskers = parse_maskers(options.mask)
         self._mode = options.mask_mode
         require_maskers(self._maskers, scheme.alphabet)
-        self._lam = _ungapped_lambda(scheme) if options.composition == "bias" else None
+        self._lam = _ungapped_lambda(scheme) if options.composition == BIAS else None
 
     @property
     def corrected(self) -> bool:

@@ -29,10 +29,10 @@ from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Pro
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
+from swsearch.search.evalue_adjustment import EvalueAdjustment, adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.provisional_cut import PositiveSubjects
@@ -63,8 +63,8 @@ class _PreparedQuery:
     bound : TopKBound or None
     provisional_evalue : float or None
         The E-value cut with which it is scored first (:mod:`swsearch.search.provisional_cut`), if it has one.
-    adjustment : CompositionAdjustment or None
-        The adjustment of its E-values, if it has position-specific scores in an iterated search.
+    adjustment : EvalueAdjustment or None
+        The adjustment of its E-values for composition, if they are adjusted.
     """
 
     number: int
@@ -72,7 +72,7 @@ class _PreparedQuery:
     frames: list[QueryFrame]
     bound: TopKBound | None
     provisional_evalue: float | None
-    adjustment: CompositionAdjustment | None
+    adjustment: EvalueAdjustment | None
 
     @property
     def profiles(self) -> list[QueryProfile]:
@@ -84,6 +84,31 @@ class _PreparedQuery:
     def rows(self) -> int:
         """Number of positions of all profiles."""
         return sum(profile.length for profile in self.profiles)
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The subjects of a query that are reported.
+
+    Attributes
+    ----------
+    subjects : list of int
+        Best first.
+    evalues : float64 array or None
+        The E-value of each subject's best alignment, if there are E-values.
+    n_passed : int
+        Number of subjects that passed the E-value cut by their scores.
+    alignments : dict of int to list of SubjectAlignment
+        The alignments of each of these subjects, and perhaps of others.
+    is_certain : bool
+        Whether no subject beyond a provisional cut may be better.
+    """
+
+    subjects: list[int]
+    evalues: Floats | None
+    n_passed: int
+    alignments: dict[int, list[SubjectAlignment]]
+    is_certain: bool = True
 
 
 class Searcher(PlannedSearch):
@@ -247,14 +272,12 @@ class Searcher(PlannedSearch):
         # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
         # Further alignments of a subject may be those of a strand or a frame that scores less.
         is_simple = all(frame.screen is None for frame in frames)
-        adjustment = None
-        if self.options.iterations > 1:
-            adjustment = CompositionAdjustment.of(query, self.scheme.matrix, self.significance.statistics)
-        is_simple &= adjustment is None
+        adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
+        is_simple &= not isinstance(query, PositionSpecificQuery) or adjustment is None
         is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
         # The number of subjects that an iterated search needs is not known before they are ranked.
-        # Those of a profile are ranked again by their alignments.
+        # Those with adjusted E-values are ranked again by their alignments.
         bound = None
         if evalue is None and adjustment is None and (is_simple or self.options.iterations == 1):
             bound = self.significance.top_k_bound(n_letters)
@@ -298,7 +321,9 @@ class Searcher(PlannedSearch):
         if prepared.provisional_evalue is not None and not self._has_the_best(prepared, passed):
             return self._result(*self._scored_without_cut(prepared))
         candidates = self._promising(passed, prepared.bound)
-        ranked, n_passed, found = self._best(prepared, compared, candidates)
+        best = self._best(prepared, compared, candidates)
+        if not best.is_certain:
+            return self._result(*self._scored_without_cut(prepared))
         cells = prepared.rows * self.search_subjects.n_residues
         stats = SearchStats(
             cells=cells,
@@ -308,9 +333,10 @@ class Searcher(PlannedSearch):
             n_scores=len(prepared.profiles) * self.search_subjects.n_rows,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
-        hits = self._hits(prepared, ranked, found)
+        hits = self._hits(prepared, best)
         if prepared.provisional_evalue is None:
-            n_passed += sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+            n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
+            n_passed = best.n_passed + n_left_out
         else:
             n_passed = self._positive_subjects.count(prepared.profiles)
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
@@ -379,10 +405,7 @@ class Searcher(PlannedSearch):
 
     # --- from candidates to hits ---
 
-    def _best(
-        self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
-    ) -> tuple[list[int], int, dict[int, list[SubjectAlignment]]]:
-        """The reported subjects, best first; the number that passed the E-value cut; and the alignments of each."""
+    def _best(self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates) -> _Best:
         options = self.options
         n_letters = len(prepared.query)
         evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
@@ -394,7 +417,8 @@ class Searcher(PlannedSearch):
         if not options.alignment_filter and prepared.adjustment is None:
             ranking = cut(candidates, ordered, top, options.ties)
             alignments = self._align(prepared, compared, candidates, ranking.rows)
-            return candidates.subject_index[ranking.rows].tolist(), ranking.n_passed, alignments
+            subjects = candidates.subject_index[ranking.rows].tolist()
+            return _Best(subjects, ranking.evalues, ranking.n_passed, alignments)
         passing: dict[int, list[SubjectAlignment]] = {}
 
         def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
@@ -405,7 +429,11 @@ class Searcher(PlannedSearch):
             return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
 
         passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
-        return passed.subject_index[ranking.rows].tolist(), ranking.n_passed, passing
+        is_certain = True
+        if prepared.provisional_evalue is not None and ranking.evalues is not None:
+            is_certain = int(np.count_nonzero(ranking.evalues <= prepared.provisional_evalue)) >= options.top
+        subjects = passed.subject_index[ranking.rows].tolist()
+        return _Best(subjects, ranking.evalues, ranking.n_passed, passing, is_certain)
 
     def _evalues(
         self,
@@ -414,11 +442,12 @@ class Searcher(PlannedSearch):
         scores: NDArray[np.int32],
         alignments: Sequence[SubjectAlignment],
     ) -> Floats | None:
-        """The E-values of alignments, adjusted for composition if the query is a profile."""
+        """The E-values of alignments, adjusted for composition if those of the query are."""
         evalues = self.significance.evalues(subjects, scores, len(prepared.query))
         if evalues is None or prepared.adjustment is None:
             return evalues
-        return prepared.adjustment.adjusted(evalues, scores, [one.alignment.subject_letters for one in alignments])
+        aligned = [one.alignment for one in alignments]
+        return adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
 
     def _passing(
         self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]
@@ -452,20 +481,20 @@ class Searcher(PlannedSearch):
             best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
-    def _hits(
-        self, prepared: _PreparedQuery, ranked: list[int], found: dict[int, list[SubjectAlignment]]
-    ) -> tuple[Hit, ...]:
+    def _hits(self, prepared: _PreparedQuery, best: _Best) -> tuple[Hit, ...]:
         """The hits: the first alignment of each ranked subject, and its further ones that pass the E-value cut."""
         listed = [
             (rank, subject, hsp, one)
-            for rank, subject in enumerate(ranked, 1)
-            for hsp, one in enumerate(found[subject], 1)
+            for rank, subject in enumerate(best.subjects, 1)
+            for hsp, one in enumerate(best.alignments[subject], 1)
         ]
         scores = np.array([one.score for *_, one in listed], dtype=np.int32)
         subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
         lengths = self.database.lengths(subjects).tolist()
         bits = self.significance.bits(scores)
-        evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
+        evalues = best.evalues
+        if len(listed) > len(best.subjects):
+            evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
         return tuple(
             Hit(
                 rank=rank,

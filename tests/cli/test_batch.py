@@ -254,7 +254,7 @@ def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsea
     mixed = swsearch("batch", "families.sto", QUERIES, few_proteins_db, *store)
     assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
     masked = swsearch("batch", "families.sto", few_proteins_db, "--composition", "bias", *store)
-    assert "query one has scores of its own; leave --mask and --composition out" in masked.error
+    assert "query one has scores of its own; leave --mask and --composition bias out" in masked.error
     assert not (tmp_path / "b.sqlite").exists()
 
 

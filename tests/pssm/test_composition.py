@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from swsearch.pssm.composition import SMALLEST_RATIO, CompositionAdjustment
+from swsearch.pssm.composition import ProfileAdjustment
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.statistics.composition import SMALLEST_RATIO
 from swsearch.statistics.ungapped import matrix_lambda
 from tests.support import random_protein
 
@@ -49,7 +50,7 @@ def test_ratios_are_those_of_the_formula():
     rng = np.random.default_rng(3)
     query = PROTEIN.decode(random_protein(rng, 60)) + "LLLVVLILLVLLFFLLIVLL"
     scores = scores_of(query)
-    adjustment = CompositionAdjustment(scores, LAMBDA, 0.267)
+    adjustment = ProfileAdjustment(scores, LAMBDA, 0.267)
     aligned = [PROTEIN.decode(random_protein(rng, int(length))) for length in rng.integers(1, 200, 30)]
     aligned += [
         "LLLVVLILLVLLFFLLIVLLLLVVLILLVLLFFLLIVLLAVLIL",
@@ -66,35 +67,37 @@ def test_ratios_are_those_of_the_formula():
 
 
 def test_a_profile_that_scores_a_bias_above_zero_has_the_smallest_ratio():
-    adjustment = CompositionAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
+    adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
     assert adjustment.ratios(["L" * 400]).tolist() == [SMALLEST_RATIO]
 
 
 def test_evalues_grow_by_the_lost_score_and_never_shrink():
     """By hand: E exp(λ_g S (1 - ratio))."""
     rng = np.random.default_rng(4)
-    adjustment = CompositionAdjustment(scores_of("LLVVFILMLLVVAGSTLIVF"), LAMBDA, 0.267)
+    adjustment = ProfileAdjustment(scores_of("LLVVFILMLLVVAGSTLIVF"), LAMBDA, 0.267)
     aligned = [PROTEIN.decode(random_protein(rng, 80)), "LVLVLIVLLFFLLVVI" * 3]
     evalues, raw = np.array([1e-3, 1e-9]), np.array([80, 150], dtype=np.int32)
-    adjusted = adjustment.adjusted(evalues, raw, aligned)
+    adjusted = adjustment.adjusted(evalues, raw, aligned, aligned)
     ratios = adjustment.ratios(aligned)
     assert adjusted.tolist() == pytest.approx(
         [e * math.exp(0.267 * s * (1 - r)) for e, s, r in zip(evalues, raw.tolist(), ratios, strict=True)]
     )
     assert (adjusted >= evalues).all()
     assert adjusted[1] > 1e3 * evalues[1]
-    assert adjustment.adjusted(np.empty(0), np.empty(0, dtype=np.int32), []).shape == (0,)
+    assert adjustment.adjusted(np.empty(0), np.empty(0, dtype=np.int32), [], []).shape == (0,)
 
 
 def test_an_evalue_of_zero_stays_zero():
     """E-values of scores above 3,000 are 0, and half of such a score is lost to the bias."""
-    adjustment = CompositionAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), ["L" * 4000]).tolist() == [0.0]
+    adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
+    assert adjustment.adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), [""], ["L" * 4000]).tolist() == [
+        0.0
+    ]
 
 
 def test_hits_do_not_depend_on_the_others():
     rng = np.random.default_rng(5)
-    adjustment = CompositionAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
+    adjustment = ProfileAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
     aligned = [PROTEIN.decode(random_protein(rng, int(length))) for length in rng.integers(1, 90, 20)]
     together = adjustment.ratios(aligned)
     assert together.tolist() == [float(adjustment.ratios([one])[0]) for one in aligned]

@@ -24,12 +24,12 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.pssm.composition import CompositionAdjustment
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.run import run_search
 from swsearch.scoring.matrix import named_matrix
+from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import QueryFiles, QueryRecords
 from swsearch.search.rounds import reported
@@ -133,13 +133,13 @@ def test_rounds_end_when_nothing_new_is_found(folder):
 
 def adjusted(result: QueryResult, query: SequenceRecord, searcher: Searcher) -> list[Hit]:
     """The hits of a single search with E-values adjusted for composition, ranked again."""
-    adjustment = CompositionAdjustment.of(query, searcher.scheme.matrix, searcher.significance.statistics)
-    if adjustment is None:
-        return list(result.hits)
+    options = replace(searcher.options, composition="adjust", iterations=2)
+    adjustment = adjustment_of(query, options, searcher.scheme, searcher.significance.statistics)
+    assert adjustment is not None
     hits = []
     for hit in result.hits:
         evalue, score = np.array([hit.evalue]), np.array([hit.score], dtype=np.int32)
-        (changed,) = adjustment.adjusted(evalue, score, [hit.alignment.subject_letters]).tolist()
+        (changed,) = adjusted_evalues(adjustment, evalue, score, query, [hit.alignment]).tolist()
         hits.append(replace(hit, evalue=changed))
     hits = [hit for hit in hits if hit.evalue is not None and hit.evalue <= searcher.options.evalue]
     hits.sort(key=lambda hit: (hit.evalue, -hit.score, hit.subject_index))
@@ -149,7 +149,7 @@ def adjusted(result: QueryResult, query: SequenceRecord, searcher: Searcher) -> 
 def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
     """Source: single searches, whose hits are made into the next profile by hand."""
     matrix = named_matrix("BLOSUM62")
-    options = SearchOptions(top=1000, evalue=5.0)
+    options = SearchOptions(top=1000, evalue=5.0, composition="none")
     with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, options)
         for expected in search(folder, top=1000, evalue=5.0, iterations=3, inclusion_evalue=0.01):
@@ -315,7 +315,7 @@ def test_the_composition_is_corrected_in_all_rounds(tmp_path):
     (tmp_path / "q.fasta").write_text(f">q\n{PROTEIN.decode(base)}\n")
     swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db")
     options: dict[str, Any] = {"top": 500, "iterations": 2, "inclusion_evalue": 1e-9}
-    (plain,), (corrected,) = search(tmp_path, **options), search(tmp_path, composition="bias", **options)
+    (plain,), (corrected,) = (search(tmp_path, composition=each, **options) for each in ("none", "bias"))
     assert plain.n_rounds == corrected.n_rounds == 2
     assert names(corrected, 1e-9) == {f"a{n}" for n in range(5)} < names(plain, 1e-9)
     before, after = ({hit.subject_id: hit.score for hit in one.hits} for one in (plain, corrected))

@@ -76,10 +76,10 @@ def test_each_alignment_has_the_evalue_of_its_score_and_passes_the_cut(folder, p
     """Source: the E-value of a subject of this length with this score as its best; the cut omits the rest."""
     with swsearch.open_searcher(folder / "proteins.db", engine="cpu") as searcher:
         statistics, space = searcher.significance.statistics, searcher.significance.search_space
-    weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0)
+    weak = search(folder / "proteins.db", protein, max_hsps=50, evalue=1000.0, composition="none")
     for hit in weak.hits:
         assert hit.evalue == statistics.evalue(hit.score, len(DOMAIN), [hit.subject_length], space)[0]
-    strong = search(folder / "proteins.db", protein, max_hsps=50, evalue=1e-3)
+    strong = search(folder / "proteins.db", protein, max_hsps=50, evalue=1e-3, composition="none")
     assert strong.hits == tuple(hit for hit in weak.hits if hit.evalue is not None and hit.evalue <= 1e-3)
     assert 3 <= len(strong.hits) < len(weak.hits)
 

@@ -147,7 +147,7 @@ def test_evalues_count_residues_and_frames(folder, records):
             assert searcher.run_info("test").search_space == space * chances
             statistics = searcher.significance.statistics
         assert isinstance(statistics, Statistics)
-        result = search(folder, translate)[0]
+        result = search(folder, translate, composition="none")[0]
         query_length = len(queries[0][1]) // (1 if translate == "subject" else 3)
         for hit in result.hits:
             subject_length = max(1, len(subjects[hit.subject_index][1]) // (1 if translate == "query" else 3))
@@ -256,7 +256,7 @@ def test_hits_are_blasts(folder, translate, program, code):
     with swsearch.open_searcher(folder / f"{database}.db", options(translate), engine="cpu") as searcher:
         run = searcher.run_info("test")
     compared = 0
-    for result in search(folder, translate):
+    for result in search(folder, translate, composition="none"):
         for hit in result.hits:
             values = [str(OURS[name].value(run, result, hit)) for name in FIELDS.split()]
             *expected, evalue = theirs.pop((values[0], values[1]), [*values, ""])

@@ -178,7 +178,7 @@ def test_biotite_says_that_a_refused_search_is_invalid(address):
 
 
 def test_bioperl(address, databases, tmp_path):
-    """RemoteBlast reads the table. Its filter is always on: SEG, here."""
+    """RemoteBlast reads the table. Its filter is always on, SEG here, and composition-based statistics are off."""
     script = Path(__file__).with_name("remote_blast.pl")
     has_module = ["perl", "-MBio::Tools::Run::RemoteBlast", "-e", "1"]
     programs = shutil.which("perl") and shutil.which("segmasker")
@@ -189,7 +189,8 @@ def test_bioperl(address, databases, tmp_path):
     command = ["perl", str(script), address, "blastp", database, str(tmp_path / "query.fasta")]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     rows = [line.split("\t") for line in ran.stdout.splitlines()]
-    expected = local_hits(query, databases / database, tmp_path, *OPTIONS, "--mask", "seg", "--mask-mode", "hard")
+    options = [*OPTIONS, "--mask", "seg", "--mask-mode", "hard", "--composition", "none"]
+    expected = local_hits(query, databases / database, tmp_path, *options)
     assert len(rows) == len(expected) == 5
     for (subject, evalue, *places), hit in zip(rows, expected, strict=True):
         assert (subject, tuple(map(int, places))) == (hit.subject, (*hit.query, *hit.target))

@@ -50,7 +50,10 @@ def options(**sent):
         ({"PERC_IDENT": "90"}, {"min_identity": 90.0}),
         (dict.fromkeys(WITHOUT_EFFECT, "3"), {}),
         (dict.fromkeys(REFUSED, "no"), {}),
-        ({"SERVICE": "plain", "COMPOSITION_BASED_STATISTICS": "0", "ALIGNMENTS": "3", "FORMAT_TYPE": "XML"}, {}),
+        ({"SERVICE": "plain", "COMPOSITION_BASED_STATISTICS": "0", "ALIGNMENTS": "3", "FORMAT_TYPE": "XML"},
+         {"composition": "none"}),
+        *(({"COMPOSITION_BASED_STATISTICS": value}, {"composition": "adjust"}) for value in ["1", "2", "3", "D", "t"]),
+        ({"COMPOSITION_BASED_STATISTICS": "2", "PROGRAM": "blastn"}, {}),
     ],
 )  # fmt: skip
 def test_parameters_become_options(sent, expected):
@@ -68,6 +71,7 @@ def test_parameters_become_options(sent, expected):
         ({"QUERY": " "}, "QUERY is missing"),
         ({"QUERY": "NP_000198.1"}, "QUERY=NP_000198.1 looks like an accession"),
         ({"SERVICE": "psi"}, "SERVICE=psi is not available"),
+        ({"COMPOSITION_BASED_STATISTICS": "9"}, "COMPOSITION_BASED_STATISTICS=9 is not available: choose 0, 1, 2 or 3"),
         ({"expect": "0"}, "EXPECT=0: a number above 0"),
         ({"EXPECT": "nan"}, "EXPECT=nan: a number above 0"),
         ({"HITLIST_SIZE": "2.5"}, "HITLIST_SIZE=2.5: a whole number"),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from swsearch.errors import InputError
 from swsearch.service.requests import Submission
-from swsearch.service.web.protocols.common import Program, is_off, number_of, program_named, whole_of
+from swsearch.service.web.protocols.common import Program, composition_of, is_off, number_of, program_named, whole_of
 from swsearch.words import shortened
 
 HITLIST_SIZE: Final = 100
@@ -20,6 +20,7 @@ HITLIST_SIZE: Final = 100
 PUT: Final = frozenset({
     "CMD", "PROGRAM", "DATABASE", "QUERY", "EXPECT", "HITLIST_SIZE", "GAPCOSTS", "MATRIX", "MATRIX_NAME", "NUCL_REWARD",
     "NUCL_PENALTY", "FILTER", "LCASE_MASK", "GENETIC_CODE", "DB_GENETIC_CODE", "ENTREZ_QUERY", "PERC_IDENT",
+    "COMPOSITION_BASED_STATISTICS",
 })  # fmt: skip
 """Parameters of a submission that are taken."""
 GET: Final = frozenset({"CMD", "RID", "FORMAT_TYPE", "FORMAT_OBJECT", "ALIGNMENT_VIEW", "ALIGNMENTS"})
@@ -42,7 +43,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "MEGABLAST": _MEGABLAST,
     "TEMPLATE_TYPE": _MEGABLAST,
     "TEMPLATE_LENGTH": _MEGABLAST,
-    "COMPOSITION_BASED_STATISTICS": "E-values here are those of the matrix, not of compositions; send 0",
     "UNGAPPED_ALIGNMENT": "alignments here have gaps; to have none, let GAPCOSTS be high",
     "SHORT_QUERY_ADJUST": "short queries are searched with the parameters that are sent; choose EXPECT and MATRIX",
     "PHI_PATTERN": _ONE_ROUND,
@@ -106,6 +106,9 @@ def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
             raise InputError(f"HITLIST_SIZE={options['top']}: at least 1 subject must be asked for")
     if not is_off(sent.get("PERC_IDENT", "")):
         options["min_identity"] = number_of("PERC_IDENT", sent["PERC_IDENT"])
+    if "COMPOSITION_BASED_STATISTICS" in sent:
+        name = "COMPOSITION_BASED_STATISTICS"
+        options |= composition_of(name, sent[name], program.aligned)
     options |= _masking(sent, program)
     options["genetic_code"] = _genetic_code(sent, program)
     options["taxid"] = _taxid(sent.get("ENTREZ_QUERY", ""))

@@ -314,6 +314,23 @@ def whole_of(name: str, value: str) -> int:
     return int(number)
 
 
+def composition_of(name: str, value: str, aligned: str) -> dict[str, str]:
+    """The option for a value of BLAST's composition-based statistics: 0 or F for none, 1, 2, 3, D or T for some.
+
+    DNA has none, whatever is sent.
+
+    >>> composition_of("compstats", "2", "protein"), composition_of("compstats", "F", "protein")
+    ({'composition': 'adjust'}, {'composition': 'none'})
+    """
+    if aligned == "dna":
+        return {}
+    if is_off(value):
+        return {"composition": "none"}
+    if value.strip().upper() not in ("1", "2", "3", "D", "T", "2005", "2006"):
+        raise InputError(f"{name}={shortened(value)} is not available: choose 0, 1, 2 or 3")
+    return {"composition": "adjust"}
+
+
 def is_off(value: str) -> bool:
     """Whether a value says no, or nothing.
 

@@ -17,7 +17,15 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission
-from swsearch.service.web.protocols.common import PROGRAMS, Program, is_off, number_of, program_named, whole_of
+from swsearch.service.web.protocols.common import (
+    PROGRAMS,
+    Program,
+    composition_of,
+    is_off,
+    number_of,
+    program_named,
+    whole_of,
+)
 from swsearch.words import shortened
 
 LISTED: Final = 50
@@ -264,6 +272,8 @@ def _ncbiblast(sent: Mapping[str, str], _database: OfferedDatabase) -> tuple[Pro
             options[option] = whole_of(name, sent[name])
     if not is_off(sent.get("hsps", "")):
         options["max_hsps"] = whole_of("hsps", sent["hsps"])
+    if "compstats" in sent:
+        options |= composition_of("compstats", sent["compstats"], program.aligned)
     if "taxids" in sent:
         options["taxid"] = _taxids(sent["taxids"])
     if is_off(sent.get("gapalign", "true")):
@@ -335,6 +345,11 @@ _BLAST_TOOL: Final = Tool(
         ),
         "gapext": _EXTENSION,
         "exp": _EXPECT,
+        "compstats": Parameter(
+            "Composition",
+            "Whether E-values consider the composition of what is aligned.",
+            values=("D", "F", "1", "2", "3"),
+        ),
         "hsps": Parameter("Alignments of a subject", "Largest number; 1 by default.", "INTEGER"),
         "taxids": Parameter("Organisms", "Taxonomy ids, separated by commas, of the subjects that are searched."),
         **_LISTS,
@@ -345,7 +360,6 @@ _BLAST_TOOL: Final = Tool(
         "align": Parameter("Layout", _NO_EFFECT, "INTEGER", _whole(range(12))),
     },
     {
-        "compstats": "E-values here are those of the matrix, not of compositions; send F",
         "negative_taxids": "choose the organisms to search with taxids",
     },
     _ncbiblast,
