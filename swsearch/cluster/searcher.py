@@ -172,8 +172,8 @@ class ClusterSearcher(PlannedSearch):
         found = slices_of(self.search_subjects)
         if slices == "yes" and len(found) == 1:
             shown = self.database.url or self.database.path
-            problem = f"--slices yes: {shown} has one slice, since a slice is a segment of a database"
-            raise InputError(f"{problem}; leave it out")
+            advice = "leave it out, or index the FASTA again with `swsearch index --slices`"
+            raise InputError(f"--slices yes: {shown} has one slice; {advice}")
         return found
 
     def _n_bytes(self, one: Slice) -> int:

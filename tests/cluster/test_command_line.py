@@ -18,7 +18,7 @@ from tests.sliced_databases import DATA
         ("--deadline 5", "--deadline is for the workers of a cluster; name one with --cluster, or leave it out"),
         ("--cluster local:1 --plot scores.png", "--plot needs the scores of all subjects"),
         ("--cluster local:1 --slices some", "--slices some: choose auto, yes, no"),
-        ("--cluster local:1 --slices yes", "has one slice, since a slice is a segment of a database; leave it out"),
+        ("--cluster local:1 --slices yes", "has one slice; leave it out, or index the FASTA again"),
         ("--cluster local:2 --devices 0", "needs a GPU for each worker, and --devices names 1"),
         ("--cluster local:1 --engine fast", "--engine 'fast': choose"),
     ],

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.database.builder import build_database
+from swsearch.database.changes import add_to_database, remove_from_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
@@ -138,6 +140,30 @@ def test_merged_slices_are_the_whole_database(
         assert any(hits for *_, hits in reports["plain", "numbers"])
         for form in (*FORMATS, "numbers"):
             assert reports["sliced", form] == reports["plain", form]
+
+
+@pytest.mark.parametrize("n_slices", [2, 8])
+def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path, n_slices: int) -> None:
+    """The sequences are dealt, so neighbours of the FASTA are in different slices; some were removed and others added.
+
+    Expected value: the hits of the whole database, for a list with ties, a filter on subjects and rounds.
+    """
+    path = tmp_path / "dealt.db"
+    build_database([folder / "proteins0.fasta", folder / "proteins1.fasta"], path, slices=n_slices)
+    first = (folder / "proteins0.fasta").read_text().split(maxsplit=1)[0].removeprefix(">")
+    remove_from_database(path, [first])
+    add_to_database(path, [folder / "proteins2.fasta"])
+    for chosen in ({"top": 2, "ties": "all", "evalue": 1000}, {"id_pattern": "[AC]", "iterations": 2}):
+        options = SearchOptions(**chosen)
+        with ExitStack() as opened:
+            engine = opened.enter_context(CpuEngine(1))
+            plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+            sliced = SlicedSearch(path, engine, options, opened)
+            assert len(sliced.searchers) >= n_slices
+            file = QueryFiles.of([DATA / "queries.fasta"], "auto")
+            queries = [one for one in file.records(plain.scheme, plain.needs) if isinstance(one, SequenceRecord)]
+            assert essence(sliced.search(queries)) == essence(plain.search(queries))
+            assert sliced.run_info("") == plain.run_info("")
 
 
 @pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}])
