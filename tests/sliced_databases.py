@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -10,14 +11,19 @@ import dnaio
 import numpy as np
 
 from swsearch.database.builder import build_database
-from swsearch.database.changes import add_to_database, remove_from_database
+from swsearch.database.changes import add_to_database, compact_database, remove_from_database
+from swsearch.database.reader import PackedDatabase
 from tests.support import random_dna
 
 DATA = Path(__file__).parents[1] / "data"
 
 
 def sliced_databases(folder: Path) -> Path:
-    """Databases of three slices, each with copies of the same sequences, whose hits are equal but for their order."""
+    """Databases of three slices, each with copies of the same sequences, whose hits are equal but for their order.
+
+    The slices of ``proteins.db`` and ``bases.db`` are segments that were added; those of ``dealt_*.db`` are slices of
+    one segment, some of whose subjects have been removed.
+    """
     records = list(islice(records_of(DATA / "proteins.fasta.gz"), 900))
     segmented(folder, "proteins", records, [500, 200, 200])
     rng = np.random.default_rng(5)
@@ -25,6 +31,12 @@ def sliced_databases(folder: Path) -> Path:
     bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 48_000, 600)]
     bases += [(f"random{number}", "".join("ACGT"[base] for base in random_dna(rng, 300))) for number in range(40)]
     segmented(folder, "bases", bases, [60, 40, 20])
+    for name in ("proteins", "bases"):
+        dealt = folder / f"dealt_{name}.db"
+        shutil.copytree(folder / f"{name}.db", dealt)
+        compact_database(dealt, slices=3)
+        with PackedDatabase.open(dealt) as database:
+            remove_from_database(dealt, [database.record(index).identifier for index in (5, 30, 31)])
     reads = ["".join(phage[start : start + 240]) for start in range(500, 40_000, 6_000)]
     (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
     return folder

@@ -139,7 +139,7 @@ class Residents:
         if known is not None:
             return known
         path = database_path(spec.path, digest)
-        opened = PackedDatabase.open_content(path, digest, spec.segments)
+        opened = PackedDatabase.open_content(path, digest, spec.segments, spec.layout)
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:

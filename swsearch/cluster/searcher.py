@@ -187,6 +187,7 @@ class ClusterSearcher(PlannedSearch):
         spec = SearchSpec(
             path=self.database.url or os.path.abspath(self.database.path),
             segments=None if is_whole else one.segments,
+            layout=None if is_whole else self.database.catalogue.layout,
             options=_with_absolute_paths(self.options),
             engine=self._engine,
             partition_residues=self._partition_residues,

@@ -44,6 +44,8 @@ class SearchSpec:
         The database's path on the driver's machine, absolute; or its URL in an object store.
     segments : tuple of int or None
         The segments of a slice; None for the whole database.
+    layout : str or None
+        The division of the database into segments to which these numbers refer (:attr:`Catalogue.layout`).
     options : SearchOptions
         Its files have absolute paths.
     engine : EngineSpec
@@ -57,6 +59,7 @@ class SearchSpec:
 
     path: str
     segments: tuple[int, ...] | None
+    layout: str | None
     options: SearchOptions
     engine: EngineSpec
     partition_residues: int | None

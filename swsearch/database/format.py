@@ -230,7 +230,7 @@ class Catalogue:
     @property
     def layout(self) -> str:
         """SHA-256 that also depends on the division into segments and slices, which the digest does not."""
-        files = [(file.size, file.sha256) for segment in self.segments for file in segment.files.values()]
+        files = sorted((name, file.sha256) for name, file in self.files.items())
         return hashlib.sha256(f"{self.digest} {files}".encode()).hexdigest()
 
     @property
@@ -251,11 +251,22 @@ class Catalogue:
     @property
     def n_bytes(self) -> int:
         """Size in bytes of all files that the catalogue names."""
-        arrays = sum(file.size for segment in self.segments for file in segment.files.values())
-        indices = sum(segment.indices.size for segment in self.segments if segment.indices)
-        wholes = () if self.whole is None else (self.whole,)
-        removed: int = sum(one.removed.file.size for one in (*self.segments, *wholes) if one.removed)
-        return arrays + indices + removed
+        return sum(file.size for file in self.files.values())
+
+    @property
+    def files(self) -> dict[str, FileEntry]:
+        """All files that the catalogue names, by their paths below the folder of the database."""
+        found: dict[str, FileEntry] = {}
+        for segment in self.segments:
+            names = {f"{name}.bin": segment.files[name] for name in ARRAY_DTYPES}
+            if segment.indices is not None:
+                names[f"{INDICES}.bin"] = segment.indices
+            if segment.removed is not None:
+                names[segment.removed.name] = segment.removed.file
+            found.update({f"{segment.name}/{name}": file for name, file in names.items()})
+        if self.whole is not None and self.whole.removed is not None:
+            found[self.whole.removed.name] = self.whole.removed.file
+        return found
 
 
 def content_digest(alphabet: str, segments: tuple[SegmentEntry, ...]) -> str:

@@ -120,19 +120,31 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open_content(
-        cls, path: str | os.PathLike[str], digest: str, segments: Collection[int] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        digest: str,
+        segments: Collection[int] | None = None,
+        layout: str | None = None,
     ) -> PackedDatabase:
-        """Open the database at ``path``, or one slice of it, if its content still has this digest.
+        """Open the database at ``path``, or some segments of it, if its content still has this digest.
+
+        The same content can be divided into segments in several ways, so numbers of segments have a meaning only
+        together with the ``layout`` of a catalogue (:attr:`Catalogue.layout`).
 
         Raises
         ------
         DatabaseError
-            The database has another digest, or cannot be opened.
+            The database has another digest or layout, or cannot be opened.
         """
         database = cls.open(path, segments)
         if database.digest != digest:
             database.close()
             raise DatabaseError(f"{path} has been changed since it was opened; run the search again")
+        if layout is not None and database.catalogue.layout != layout:
+            database.close()
+            raise DatabaseError(
+                f"{path} has its content in other segments than those that were named; copy the database"
+            )
         return database
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
@@ -171,7 +183,10 @@ class PackedDatabase(Closeable):
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]
         is_whole = len(numbers) == len(self.catalogue.segments)
-        return PackedDatabase.open_content, (self.url or self.path, self.digest, None if is_whole else numbers)
+        where = self.url or self.path
+        if is_whole:
+            return PackedDatabase.open_content, (where, self.digest)
+        return PackedDatabase.open_content, (where, self.digest, numbers, self.catalogue.layout)
 
     @property
     def location(self) -> str:

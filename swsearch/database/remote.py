@@ -14,16 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from swsearch.database.format import (
-    ARRAY_DTYPES,
     CATALOGUE,
     MAX_CATALOGUE_BYTES,
-    Catalogue,
     FileEntry,
-    array_path,
     read_catalogue,
 )
 from swsearch.database.node_cache import CacheEntry, NodeCache
@@ -64,21 +61,12 @@ def fetch(
 
     def create(folder: Path) -> None:
         begin(catalogue.n_bytes)
-        for name, file in _files(catalogue):
+        for name, file in catalogue.files.items():
             _fetch_file(objects, name, file, folder / name, advance)
         _write(folder / CATALOGUE, raw)
 
     key = hashlib.sha256(raw).hexdigest()
     return (NodeCache() if cache is None else cache).open(key, catalogue.n_bytes + len(raw), create)
-
-
-def _files(catalogue: Catalogue) -> Iterator[tuple[str, FileEntry]]:
-    """The names of all files of a database below its folder, with their entries."""
-    for segment in catalogue.segments:
-        for array in ARRAY_DTYPES:
-            yield array_path(Path(segment.name), array).as_posix(), segment.files[array]
-        if segment.removed is not None:
-            yield f"{segment.name}/{segment.removed.name}", segment.removed.file
 
 
 def _fetch_file(

@@ -70,16 +70,14 @@ def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]
     threads : int, optional
         Number of threads, at least 1; by default, one per usable core, and at most 16.
     """
-    problems = catalogue_problems(database.path, database.catalogue)
+    problems: list[str] = []
     with Threads(threads) as used:
         entries = [segment.entry for segment in database.segments]
         folders = [database.path / entry.name for entry in entries]
         damaged = changed_files(list(zip(folders, entries, strict=True)), used)
         for segment, folder, lines in zip(database.segments, folders, damaged, strict=True):
             problems += lines or _structure_problems(segment, str(folder), database.alphabet, used)
-        if not problems:
-            problems += _slice_problems(database)
-    return problems
+    return [*catalogue_problems(database.path, database.catalogue), *(problems or _slice_problems(database))]
 
 
 def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:

@@ -125,6 +125,17 @@ def test_a_file_url_is_fetched_too(cache, few_proteins_db):
         assert database.n_subjects == 60
 
 
+def test_slices_are_fetched_with_their_indices_and_removals(swsearch, cache, few_proteins_db, tmp_path):
+    """Source: the folder itself. Databases without slices have neither of these files."""
+    shutil.copytree(few_proteins_db, tmp_path / "sliced.db")
+    assert swsearch("db", "compact", "sliced.db", "--slices", "3").code == 0
+    identifier = swsearch("db", "export", "sliced.db").out[1:].split()[0]
+    assert swsearch("db", "remove", "sliced.db", identifier).code == 0
+    url = (tmp_path / "sliced.db").as_uri()
+    assert swsearch("db", "verify", url).out == f"{url} is whole\n"
+    assert swsearch("db", "export", url).out == swsearch("db", "export", "sliced.db").out
+
+
 def test_a_folder_behind_a_web_server_is_fetched(swsearch, cache, few_proteins_db, tmp_path):
     """The server is nginx, which answers requests for ranges of bytes."""
     if shutil.which("nginx") is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import random
 import shutil
 from collections.abc import Callable
@@ -306,3 +307,70 @@ def test_a_catalogue_with_contradictory_slices_is_refused(sliced: Path, fasta: P
     rewrite(sliced, change)
     with pytest.raises(DatabaseError, match="the slices"):
         PackedDatabase.open(sliced)
+
+
+def test_a_slice_is_opened_without_the_files_of_the_others(tmp_path: Path, sliced: Path, plain: Path) -> None:
+    """Expected values: those of the database without slices, after a removal of subjects of every slice."""
+    for path in (sliced, plain):
+        remove_from_database(path, [f"P{n}" for n in range(0, 60, 7)])
+    with PackedDatabase.open(sliced) as database:
+        expected = [segment.n_subjects for segment in database.segments]
+    shutil.rmtree(sliced / load_catalogue(sliced).segments[0].name)
+    with PackedDatabase.open(sliced, [1]) as part, PackedDatabase.open(plain) as database:
+        indices = part.subject_index
+        assert len(indices) == expected[1]
+        assert [part.record(index).letters for index in indices] == [
+            database.record(index).letters for index in indices
+        ]
+        assert np.array_equal(part.lengths(indices), database.lengths(indices))
+        blocks = list(part.header_blocks())
+        assert np.array_equal(np.concatenate([found for found, _ in blocks]), indices)
+        headers = [header for _, block in blocks for header in block]
+        assert headers == [database.header(index) for index in indices]
+        other = np.setdiff1d(np.arange(database.n_subjects, dtype=np.uint32), indices)
+        for read in (lambda: part.codes(int(other[0])), lambda: part.lengths(other[:1])):
+            with pytest.raises(IndexError, match="none of the segments"):
+                read()
+        again = pickle.loads(pickle.dumps(part))
+        assert np.array_equal(again.subject_index, indices)
+        again.close()
+
+
+def test_the_same_content_in_other_slices_is_no_copy(tmp_path: Path, fasta: Path, sliced: Path) -> None:
+    """The digests are equal, but segment 1 has other subjects: a search by slices would lose some."""
+    other = build_database(fasta, tmp_path / "other.db", slices=3).catalogue
+    catalogue = load_catalogue(sliced)
+    assert catalogue.digest == other.digest
+    PackedDatabase.open_content(sliced, catalogue.digest, [1], catalogue.layout).close()
+    with pytest.raises(DatabaseError, match="in other segments"):
+        PackedDatabase.open_content(sliced, catalogue.digest, [1], other.layout)
+
+
+def test_removals_that_differ_from_those_of_the_slices_are_found(
+    sliced: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
+    """The file of all removed subjects is changed, first without its checksum, then with it."""
+    remove_from_database(sliced, ["P5", "P77"])
+    assert problems_of(sliced) == []
+    path = sliced / "removed-000002.bin"
+    removed = np.fromfile(path, dtype="<u4")
+    removed[0] = 6
+    removed.tofile(path)
+    assert any("removed-000002.bin has changed" in problem for problem in problems_of(sliced))
+
+    def change(fields: dict[str, object]) -> None:
+        fields["whole"]["removed"]["file"]["sha256"] = hashlib.sha256(removed.tobytes()).hexdigest()  # type: ignore[index]
+
+    rewrite(sliced, change)
+    assert any("are not those of all slices" in problem for problem in problems_of(sliced))
+
+
+def test_files_of_removals_are_deleted_by_a_compaction(sliced: Path) -> None:
+    for name in ("P5", "P77", "P78"):
+        remove_from_database(sliced, [name])
+    assert sorted(path.name for path in sliced.glob("removed-*")) == [f"removed-00000{n}.bin" for n in (2, 3, 4)]
+    compact_database(sliced)
+    remove_from_database(sliced, ["P1"])
+    assert [path.name for path in sliced.glob("removed-*")] == ["removed-000006.bin"]
+    compact_database(sliced, slices=1)
+    assert not list(sliced.glob("removed-*"))
