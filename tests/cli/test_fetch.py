@@ -99,6 +99,15 @@ def test_fetched_sequences_are_the_exported_ones(swsearch, protein_db):
     assert swsearch("db", "fetch", protein_db, *names, "--line-width", "70").out == exported
 
 
+def test_slices_change_nothing(swsearch, tmp_path):
+    """Slices hold the sequences in another order; two have one name, and are fetched in the order of the FASTA."""
+    texts = [f">s{n % 19} number {n}\nMKV{'LW' * n}\n" for n in range(20)]
+    (tmp_path / "few.fasta").write_text("".join(texts))
+    assert swsearch("index", "few.fasta", "-o", "few.db", "--slices", "3", "--alphabet", "protein").code == 0
+    expected = [*texts[5:8], texts[0], texts[19]]
+    assert swsearch("db", "fetch", "few.db", "s5", "s6", "s7", "s0").out == "".join(expected)
+
+
 def test_missing_entries_are_named_and_the_others_written(swsearch, few_proteins_db, tmp_path):
     whole = swsearch("db", "export", few_proteins_db).out
     name = whole.split()[0][1:]

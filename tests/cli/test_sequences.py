@@ -148,6 +148,15 @@ def test_a_database_that_moved_is_named(swsearch, stored, tmp_path):
     assert "written from the store alone" in useless.error
 
 
+def test_a_database_may_be_a_url(swsearch, stored, tmp_path, monkeypatch):
+    """It is read from the cache of the node."""
+    monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "cache"))
+    url = (tmp_path / "few.db").as_uri()
+    assert swsearch("report", 1, "--format", "fasta", "--database", url).out == stored
+    first = stored.split()[0][1:]
+    assert swsearch("db", "fetch", url, first).out == swsearch("db", "fetch", "few.db", first).out
+
+
 def test_a_database_with_other_content_is_refused_and_a_compacted_one_is_not(swsearch, stored, tmp_path):
     """``db compact`` keeps the content; ``db add`` and ``db remove`` do not."""
     (tmp_path / "new.fasta").write_text(">new\nMKVLWYRAAAAA\n")
@@ -255,13 +264,15 @@ def test_a_resumed_batch_writes_the_queries_of_both_calls(swsearch, spawn_paused
 def test_shares_write_their_own_queries_and_refused_records_are_in_neither(swsearch, few_proteins_db, mixed, tmp_path):
     (tmp_path / "mixed.fasta").write_text((tmp_path / "mixed.fasta").read_text() + ">bad\nMK1VL\n")
     written = []
+    files = ["--evalue", "1e-5", "--unaligned", "un-{shard}.fasta", "--aligned-queries", "al-{shard}.fasta"]
     for shard in ("1/2", "2/2"):
         outcome = swsearch(
-            "batch", "mixed.fasta", few_proteins_db, "--store", "s.sqlite", "--shard", shard, *SPLIT, *QUIET
+            "batch", "mixed.fasta", few_proteins_db, "--store", "s.sqlite", "--shard", shard, *files, *QUIET
         )
         assert outcome.code == (1 if "failed: " in outcome.err else 0)
-        unaligned, aligned = split(tmp_path)
-        written += [name for name, _, _ in (*records(unaligned), *aligned)]
+        for kind in ("un", "al"):
+            text = (tmp_path / f"{kind}-{shard.replace('/', '-of-')}.fasta").read_text()
+            written += [name for name, _, _ in records(text)]
     assert sorted(written) == sorted([*(name for name in mixed if name != "nothing"), "nothing", "nothing"])
 
 
