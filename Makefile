@@ -4,6 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Modules are compiled when they are first imported: most modules of the dependencies are never imported.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 DEMO := demo
 
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' -o -name '*.hpp')
@@ -24,11 +26,11 @@ $(VENV)/.created: scripts/create_venv.sh
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(PIP_INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES) scripts/install_clients.sh
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(PIP_INSTALL) --editable '.[test]'
 	sh scripts/install_clients.sh $(BIN)/pip
 	@touch $(VENV)/.installed $@
 
@@ -46,7 +48,7 @@ demo: $(VENV)/.installed
 	$(BIN)/swsearch report 1 --store $(DEMO)/hits.sqlite --format tsv | head -n 4
 
 $(VENV)/.installed-service: $(VENV)/.installed
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[service]'
+	$(PIP_INSTALL) --editable '.[service]'
 	@touch $@
 
 $(DEMO)/%.db: | $(VENV)/.installed
@@ -83,16 +85,16 @@ run-tests: $(VENV)/.installed-test
 # one that ended begins anew. The figures are in build/campaign/summary.txt and .json.
 # Atheris leads one part of it; where its wheel does not fit this Python, that part says so.
 campaign: $(VENV)/.peers $(VENV)/.installed-test
-	-$(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: 'atheris>=3'
+	-$(PIP_INSTALL) --only-binary :all: 'atheris>=3'
 	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
 
 # On a machine with an NVIDIA GPU.
 test-gpu: $(VENV)/.installed-test
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cuda,test]'
+	$(PIP_INSTALL) --editable '.[cuda,test]'
 	$(BIN)/pytest -m gpu tests
 
 bench: $(VENV)/.installed-test
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	$(PIP_INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/benchmark_cpu.py
 
 clean:

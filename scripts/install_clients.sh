@@ -6,6 +6,6 @@
 # Usage: install_clients.sh PIP
 set -eu
 for client in 'colabfold>=1.6' 'boltz>=2.2'; do
-    "$1" install --quiet --disable-pip-version-check --no-deps --only-binary :all: --ignore-requires-python "$client" ||
+    "$1" install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: --ignore-requires-python "$client" ||
         printf 'swsearch: tests that need %s will be skipped\n' "$client" >&2
 done

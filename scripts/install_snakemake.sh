@@ -6,5 +6,5 @@ set -eu
 [ -x "$2/bin/snakemake" ] && exit 0
 {
     "$1" -m venv "$2" &&
-        "$2/bin/pip" install --quiet --disable-pip-version-check 'snakemake>=9,<10'
+        "$2/bin/pip" install --quiet --disable-pip-version-check --no-compile 'snakemake>=9,<10'
 } || printf 'swsearch: the test that needs snakemake will be skipped\n' >&2

@@ -14,7 +14,7 @@ S becomes ::
 
 with λ_g of the gapped statistics; otherwise it stays. Hence E' is never smaller than E, and no score changes. Unlike
 BLAST, which takes the composition of complete sequences, this adjustment looks only at what is aligned: on SCOPe40 it
-then costs no sensitivity (``benchmarks/benchmark_composition.py``, ``docs/design/statistics.md``).
+then costs hardly any sensitivity (``benchmarks/benchmark_composition.py``, ``docs/design/statistics.md``).
 """
 
 from __future__ import annotations
