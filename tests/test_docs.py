@@ -1,6 +1,7 @@
 """The documentation: its commands run, its examples work, and its links have targets. Expected values: the pages."""
 
 import gzip
+import json
 import re
 import shlex
 import shutil
@@ -70,6 +71,22 @@ def test_the_page_on_clusters_runs(workplace, capfd):
     reported = capfd.readouterr().out
     assert main(["query", "data/queries.fasta", "proteins.db", "--store", "none", "--format", "blast6"]) == 0
     assert capfd.readouterr().out == reported
+
+
+def test_the_page_on_scale_shows_what_plan_prints_and_the_simulation_found(workplace, capfd):
+    """Source: the page, and the result of ``benchmarks/simulate_cluster.py``."""
+    page = (ROOT / "docs" / "design" / "scale.md").read_text()
+    assert run_commands(page, capfd) == 3
+    result = json.loads((ROOT / "benchmarks" / "results" / "scale-simulation.json").read_text())
+    curves = [
+        {one["gpus"]: f"{one['efficiency']:.3f}" for one in result["searches"][name]["curve"]}
+        for name in ("UniRef90", "BFD")
+    ]
+    shown = re.findall(r"^\| ([\d,]+) \| (\d\.\d+) \| ?(\d\.\d+)? \|$", page, re.MULTILINE)
+    rows = [(int(gpus.replace(",", "")), first, second) for gpus, first, second in shown]
+    assert rows == [(gpus, found, curves[1].get(gpus, "")) for gpus, found in curves[0].items()]
+    assert f"{result['compared']['simulated']:.3f}" in page
+    assert f"{result['compared']['measured_searching']:.3f}" in page
 
 
 def test_the_stores_sql_gives_what_a_report_gives(workplace, capfd):

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, batch, bench, db, engines, index, msa, query, report, runs, serve, tokens
+from swsearch.cli import align, batch, bench, db, engines, index, msa, plan, query, report, runs, serve, tokens
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
@@ -55,6 +55,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "worker": (serve.worker, "Search for a service, also on other hosts."),
     "tokens": (tokens.app, None),
     "engines": (engines.engines, "Show which engines can be used here, and why not."),
+    "plan": (plan.plan, "Plan a large search: memory, time and cost."),
     "bench": (bench.app, "Measure how fast this machine searches."),
 }
 
