@@ -9,7 +9,8 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["engines"], ["plan"], ["bench"], ["bench", "kernels"],
+    ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["engines"], ["plan"],
+    ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
     ["db", "compact"],
     ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "upgrade"],
