@@ -113,6 +113,8 @@ def _size(database: str | None, residues: str | None, sequences: str | None) -> 
     if sequences is not None:
         raise InputError("--sequences is for --residues; those of a database are counted")
     assert database is not None
+    if "://" in database:
+        raise InputError(f"{database}: a plan does not fetch a database; give its --residues and --sequences")
     if Path(database).is_dir():
         from swsearch.database.reader import PackedDatabase
 
@@ -152,7 +154,8 @@ def _print_json(size: DatabaseSize, plans: list[Plan], n_queries: int, query_len
 def _print(machine: Machine, one: Plan) -> None:
     each = "GPU" if machine.gpu else "core"
     _row("machine", one.machine)
-    _row("memory", f"{one.device_bytes / 1e9:,.2f} GB, {one.bytes_per_residue:.3f} bytes a residue")
+    size, unit = (1e9, "GB") if one.device_bytes >= 1e8 else (1e6, "MB")
+    _row("memory", f"{one.device_bytes / size:,.2f} {unit}, {one.bytes_per_residue:.3f} bytes a residue")
     _row("placement", _placement(one))
     _row("rate", f"{one.gcups_each:,.0f} GCUPS a {each}, {one.gcups:,.0f} together")
     _row("a query", f"{one.query_seconds_each:.3g} s on one {each}, {one.query_seconds:.3g} s on all")

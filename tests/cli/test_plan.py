@@ -60,6 +60,7 @@ def test_a_file_and_its_packed_database_have_the_same_plan(swsearch, protein_db)
         ("--residues 5 --gpus H200 --gcups 0", "--gcups 0 is not a positive number"),
         ("--residues 5 --gpus H200 --disk-rate inf", "--disk-rate inf is not a positive number"),
         ("missing.fasta --gpus H200", "missing.fasta"),
+        ("s3://bucket/some.db --gpus H200", "a plan does not fetch a database"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_one_line(swsearch, line, message):
