@@ -30,6 +30,8 @@ from swsearch.closeable import Closeable
 from swsearch.cores import usable_cores
 from swsearch.errors import EngineError, InputError
 
+CHANGED_VARIABLES: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
+"""Variables that Dask sets in this process for the workers that it starts."""
 CONNECT_SECONDS: Final = 10.0
 """Longest time of one attempt to connect to a scheduler."""
 RETRY_SECONDS: Final = 0.2
@@ -121,9 +123,10 @@ class Connection(Closeable):
         self._tasks: dict[int, _Task] = {}
         self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._tickets = itertools.count()
-        if where.startswith("local:"):
-            self._local = _local_cluster(_n_local(where), threads, devices)
+        self._environment = {name: os.environ.get(name) for name in CHANGED_VARIABLES}
         try:
+            if where.startswith("local:"):
+                self._local = _local_cluster(_n_local(where), threads, devices)
             self._client = self._connected(FIRST_SECONDS)
         except BaseException:
             self.close()
@@ -275,6 +278,11 @@ class Connection(Closeable):
             local, self._local = self._local, None
             with suppress(Exception):
                 local.close(timeout=10)
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _require_dask() -> None:
@@ -298,6 +306,7 @@ def _n_local(where: str) -> int:
 
 def _local_cluster(n_workers: int, threads: int | None, devices: Sequence[int] | None) -> Any:
     """A scheduler in this process and workers in processes of their own, each with its share of cores or its GPU."""
+    import dask
     from distributed import Nanny, Scheduler, SpecCluster
 
     if devices is not None and len(devices) < n_workers:
@@ -314,4 +323,6 @@ def _local_cluster(n_workers: int, threads: int | None, devices: Sequence[int] |
     # The address of the dashboard is that of metrics as well, which Dask always serves.
     of_scheduler = {"dashboard": False, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1", "port": 0}
     scheduler = {"cls": Scheduler, "options": of_scheduler}
-    return SpecCluster(workers, scheduler, name="swsearch", silence_logs=logging.CRITICAL)
+    # Otherwise, Dask would leave variables that are for the workers in the environment of this process.
+    with dask.config.set({"distributed.nanny.pre-spawn-environ": {}}):
+        return SpecCluster(workers, scheduler, name="swsearch", silence_logs=logging.CRITICAL)

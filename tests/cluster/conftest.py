@@ -16,11 +16,12 @@ from tests.sliced_databases import sliced_databases
 
 @pytest.fixture(autouse=True)
 def environment() -> Iterator[None]:
-    """Restore the environment of this process: Dask changes it when it starts workers (``local:N``)."""
+    """No test leaves the environment of this process changed; Dask would, for the workers of ``local:N``."""
     before = dict(os.environ)
     yield
-    os.environ.clear()
-    os.environ.update(before)
+    after = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    before.pop("PYTEST_CURRENT_TEST", None)
+    assert after == before
 
 
 @pytest.fixture(scope="session")
