@@ -29,7 +29,7 @@ def stores_of(pattern: str) -> list[str]:
     if PLACEHOLDER in str(path.parent):
         raise InputError(f"{pattern}: {PLACEHOLDER} stands for shares in the name of a file, not of its folder")
     before, *between = (re.escape(part) for part in path.name.split(PLACEHOLDER))
-    # Every further placeholder stands for the same share.
+    # Further occurrences in the name stand for the same share.
     form = re.compile(before + f"(?P<label>{_LABEL})" + "(?P=label)".join(between), re.DOTALL)
     names = sorted(entry.name for entry in path.parent.iterdir()) if path.parent.is_dir() else []
     found = {name: match for name in names if (match := form.fullmatch(name))}

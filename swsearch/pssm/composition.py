@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, sum_in_order
 from swsearch.hits.pssm import N_AMINO_ACIDS
@@ -32,7 +31,7 @@ from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import PSEUDOCOUNTS, SMALLEST_RATIO, encoded, increased
+from swsearch.statistics.composition import PSEUDOCOUNTS, SMALLEST_RATIO, EvalueAdjustment, encoded
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.statistics.ungapped import matrix_lambda
@@ -42,7 +41,7 @@ _STEPS: Final = 10
 """Steps of Newton's method, which converges quadratically from above, since the sum is a convex function of λ'."""
 
 
-class ProfileAdjustment:
+class ProfileAdjustment(EvalueAdjustment):
     """The adjustment of the E-values of one profile.
 
     Parameters
@@ -56,8 +55,8 @@ class ProfileAdjustment:
     """
 
     def __init__(self, scores: ScoreTable, lam: float, gapped: float) -> None:
+        super().__init__(gapped)
         self._lam = lam
-        self._gapped = gapped
         amino_acids = scores[:, :N_AMINO_ACIDS].astype(np.int64)
         lowest = int(amino_acids.min())
         self._values = np.arange(lowest, int(amino_acids.max()) + 1, dtype=np.float64)
@@ -76,19 +75,13 @@ class ProfileAdjustment:
         lam = matrix_lambda(matrix)
         return None if lam is None else cls(query.scores, lam, statistics.lam)
 
-    def ratios(self, aligned: Sequence[str]) -> Floats:
-        """λ' / λ for the aligned parts of subjects, from 0.5 to 1.
-
-        Parameters
-        ----------
-        aligned : sequence of str
-            Letters of proteins, without gaps.
-        """
-        composition = self._composition(aligned)
-        probabilities = np.zeros((len(aligned), len(self._values)))
+    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+        """See :meth:`EvalueAdjustment.ratios`; the query's parts have no effect, since positions have no letters."""
+        composition = self._composition(subject_parts)
+        probabilities = np.zeros((len(subject_parts), len(self._values)))
         for letter in range(N_AMINO_ACIDS):  # in order, so that every machine has the same sum
             probabilities = probabilities + composition[:, letter : letter + 1] * self._shares[letter]
-        lam = np.full(len(aligned), self._lam)
+        lam = np.full(len(subject_parts), self._lam)
         lowest = SMALLEST_RATIO * self._lam
         for _ in range(_STEPS):
             terms = probabilities * exp(lam[:, None] * self._values)
@@ -113,23 +106,3 @@ class ProfileAdjustment:
         n = amino_acids.sum(axis=1, dtype=np.int64)[:, None]
         composition: Floats = (amino_acids + PSEUDOCOUNTS * background(PROTEIN)) / (n + PSEUDOCOUNTS)
         return composition
-
-    def adjusted(
-        self,
-        evalues: Floats,
-        raw_scores: NDArray[np.int32],
-        query_parts: Sequence[str],
-        subject_parts: Sequence[str],
-    ) -> Floats:
-        """The adjusted E-values of hits.
-
-        Parameters
-        ----------
-        evalues : float64 array, shape (n_hits,)
-        raw_scores : int32 array, shape (n_hits,)
-        query_parts : sequence of str
-            Has no effect: the positions of a profile have no letters.
-        subject_parts : sequence of str
-            The aligned parts of the subjects, without gaps.
-        """
-        return increased(evalues, raw_scores, self.ratios(subject_parts), self._gapped)

@@ -9,7 +9,6 @@ E-values only increase, so no subject is missed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +21,10 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import PairAdjustment
+from swsearch.statistics.composition import EvalueAdjustment, PairAdjustment
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats
-
-
-class EvalueAdjustment(Protocol):
-    """Increases the E-values of hits whose score is partly due to composition."""
-
-    def adjusted(
-        self,
-        evalues: Floats,
-        raw_scores: NDArray[np.int32],
-        query_parts: Sequence[str],
-        subject_parts: Sequence[str],
-    ) -> Floats:
-        """The adjusted E-values of hits, from the letters of their aligned parts; no E-value becomes smaller."""
-        ...
 
 
 def adjustment_of(

@@ -32,7 +32,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
-from swsearch.search.evalue_adjustment import EvalueAdjustment, adjusted_evalues, adjustment_of
+from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.provisional_cut import PositiveSubjects
@@ -42,6 +42,7 @@ from swsearch.search.rounds import MOST_INCLUDED
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.composition import EvalueAdjustment
 from swsearch.typing import Floats, LengthRange, SubjectIndex
 from swsearch.words import counted
 

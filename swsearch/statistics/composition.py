@@ -19,6 +19,7 @@ then costs hardly any sensitivity (``benchmarks/benchmark_composition.py``, ``do
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
@@ -56,14 +57,44 @@ def encoded(parts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]
     return _KINDS[letters], ends
 
 
-def increased(evalues: Floats, raw_scores: NDArray[np.int32], ratios: Floats, gapped_lambda: float) -> Floats:
-    """E' of hits with these E-values, raw scores and ratios λ' / λ; all arrays have the shape (n_hits,)."""
-    lost = gapped_lambda * raw_scores.astype(np.float64) * (1.0 - ratios)
-    found: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
-    return found
+class EvalueAdjustment(ABC):
+    """Increases the E-values of hits whose score is partly due to composition.
+
+    Parameters
+    ----------
+    gapped_lambda : float
+        λ_g of the gapped statistics.
+    """
+
+    def __init__(self, gapped_lambda: float) -> None:
+        self._gapped_lambda = gapped_lambda
+
+    @abstractmethod
+    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+        """λ' / λ of each hit, from 0.5 to 1, from the letters of its aligned parts without gaps."""
+
+    def adjusted(
+        self,
+        evalues: Floats,
+        raw_scores: NDArray[np.int32],
+        query_parts: Sequence[str],
+        subject_parts: Sequence[str],
+    ) -> Floats:
+        """The adjusted E-values of hits; none becomes smaller.
+
+        Parameters
+        ----------
+        evalues : float64 array, shape (n_hits,)
+        raw_scores : int32 array, shape (n_hits,)
+        query_parts, subject_parts : sequence of str
+            The letters of the aligned parts, without gaps.
+        """
+        lost = self._gapped_lambda * raw_scores.astype(np.float64) * (1.0 - self.ratios(query_parts, subject_parts))
+        found: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
+        return found
 
 
-class PairAdjustment:
+class PairAdjustment(EvalueAdjustment):
     """The adjustment of the E-values of queries that are scored by a matrix.
 
     Parameters
@@ -77,11 +108,11 @@ class PairAdjustment:
     """
 
     def __init__(self, matrix: SubstitutionMatrix, lam: float, gapped_lambda: float) -> None:
+        super().__init__(gapped_lambda)
         self._scores = np.ascontiguousarray(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS], dtype=np.int32)
         self._background = background(PROTEIN)
         self._usual, self._lowest = exp(np.array([lam, SMALLEST_RATIO * lam])).tolist()
         self._lam = lam
-        self._gapped_lambda = gapped_lambda
 
     @classmethod
     def of(cls, matrix: SubstitutionMatrix, statistics: Statistics | NoStatistics) -> PairAdjustment | None:
@@ -92,7 +123,7 @@ class PairAdjustment:
         return None if lam is None else cls(matrix, lam, statistics.lam)
 
     def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
-        """λ' / λ of each hit, from 0.5 to 1, from the letters of its aligned parts without gaps."""
+        """See :meth:`EvalueAdjustment.ratios`."""
         scales = np.empty(len(query_parts), dtype=np.float64)
         _native.composition_scales(
             *encoded(query_parts), *encoded(subject_parts), self._scores, self._background, PSEUDOCOUNTS,
@@ -100,21 +131,3 @@ class PairAdjustment:
         )  # fmt: skip
         ratios: Floats = np.where(scales == self._usual, 1.0, np.maximum(log(scales) / self._lam, SMALLEST_RATIO))
         return ratios
-
-    def adjusted(
-        self,
-        evalues: Floats,
-        raw_scores: NDArray[np.int32],
-        query_parts: Sequence[str],
-        subject_parts: Sequence[str],
-    ) -> Floats:
-        """The adjusted E-values of hits.
-
-        Parameters
-        ----------
-        evalues : float64 array, shape (n_hits,)
-        raw_scores : int32 array, shape (n_hits,)
-        query_parts, subject_parts : sequence of str
-            The letters of the aligned parts, without gaps.
-        """
-        return increased(evalues, raw_scores, self.ratios(query_parts, subject_parts), self._gapped_lambda)

@@ -62,13 +62,13 @@ def test_ratios_are_those_of_the_formula():
         "E" * 90,
     ]
     expected = [plain_ratio(scores, one) for one in aligned]
-    assert adjustment.ratios(aligned) == pytest.approx(expected, rel=1e-9)
+    assert adjustment.ratios(aligned, aligned) == pytest.approx(expected, rel=1e-9)
     assert min(expected) < 0.9 < max(expected) == 1.0
 
 
 def test_a_profile_that_scores_a_bias_above_zero_has_the_smallest_ratio():
     adjustment = ProfileAdjustment(scores_of("L" * 30), LAMBDA, 0.267)
-    assert adjustment.ratios(["L" * 400]).tolist() == [SMALLEST_RATIO]
+    assert adjustment.ratios([""], ["L" * 400]).tolist() == [SMALLEST_RATIO]
 
 
 def test_evalues_grow_by_the_lost_score_and_never_shrink():
@@ -78,7 +78,7 @@ def test_evalues_grow_by_the_lost_score_and_never_shrink():
     aligned = [PROTEIN.decode(random_protein(rng, 80)), "LVLVLIVLLFFLLVVI" * 3]
     evalues, raw = np.array([1e-3, 1e-9]), np.array([80, 150], dtype=np.int32)
     adjusted = adjustment.adjusted(evalues, raw, aligned, aligned)
-    ratios = adjustment.ratios(aligned)
+    ratios = adjustment.ratios(aligned, aligned)
     assert adjusted.tolist() == pytest.approx(
         [e * math.exp(0.267 * s * (1 - r)) for e, s, r in zip(evalues, raw.tolist(), ratios, strict=True)]
     )
@@ -99,5 +99,5 @@ def test_hits_do_not_depend_on_the_others():
     rng = np.random.default_rng(5)
     adjustment = ProfileAdjustment(scores_of(PROTEIN.decode(random_protein(rng, 50))), LAMBDA, 0.267)
     aligned = [PROTEIN.decode(random_protein(rng, int(length))) for length in rng.integers(1, 90, 20)]
-    together = adjustment.ratios(aligned)
-    assert together.tolist() == [float(adjustment.ratios([one])[0]) for one in aligned]
+    together = adjustment.ratios(aligned, aligned)
+    assert together.tolist() == [float(adjustment.ratios([one], [one])[0]) for one in aligned]

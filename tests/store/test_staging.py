@@ -16,6 +16,7 @@ import pytest
 from swsearch import file_systems
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import file_system
+from swsearch.store.models import FINISHED
 from swsearch.store.repository import HitStore
 from swsearch.store.staging import StagedStore, open_store
 from tests.patience import wait_until
@@ -160,6 +161,9 @@ def test_a_query_is_published_in_time_although_no_other_follows(target):
                 return numbers(found)
 
         wait_until(lambda: published() == [0, 1, 2], "the publication of the last query")
+        with HitStore(target) as found:  # while the store is open, and its run is not finished
+            assert [numbers(found, each.id) for each in found.runs()] == [[0, 1, 2]]
+            assert found.run(run).state != FINISHED
 
 
 def test_an_error_of_a_publication_in_time_ends_the_next_change(target):

@@ -50,6 +50,9 @@ class _SingleCall(ScoreCall):
         self.blocks: list[Scored] = []
         self.error: BaseException | None = None
 
+    def prepared(self) -> None:
+        """Do nothing: the caller waits for the results."""
+
     def advanced(self, n_cells: int) -> None:
         if self._progress is not None:
             self._progress(n_cells)

@@ -12,6 +12,7 @@ take about as long as few large ones.
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ IN_FLIGHT: Final = 3
 of two batches, for example because another thread holds the interpreter's lock, before the device waits for it."""
 
 
-class ScoreCall:
+class ScoreCall(ABC):
     """Requests against one partition; a subclass receives the results. All methods are called by the device's thread.
 
     Attributes
@@ -51,16 +52,19 @@ class ScoreCall:
         """Whether nobody waits for the results any more; no further batch is started then."""
         return False
 
+    @abstractmethod
     def prepared(self) -> None:
         """The call is planned, and its kernels are being compiled."""
 
+    @abstractmethod
     def advanced(self, n_cells: int) -> None:
         """Further cells were computed; an error raised here ends the call."""
 
+    @abstractmethod
     def scored(self, index: int, block: ScoreBlock) -> None:
         """The block of a request, by its index, is complete."""
-        raise AssertionError
 
+    @abstractmethod
     def ended(self, error: BaseException | None) -> None:
         """The device does no more for this call; ``error`` is the reason if blocks are missing."""
 
