@@ -74,6 +74,9 @@ def serve(
     sso_header: Annotated[
         str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names who is signed in.")
     ] = "",
+    root_path: Annotated[
+        str, typer.Option(metavar="PATH", help="Path below which a proxy offers the server, such as /swsearch.")
+    ] = "",
 ) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
 
@@ -93,10 +96,12 @@ def serve(
     from swsearch.service.settings import Limits, Settings
     from swsearch.service.web.protocols.registry import check_protocols
     from swsearch.service.web.proxies import check_proxies
+    from swsearch.service.web.root_path import check_root_path
     from swsearch.store.tokens import TokenStore
 
     offered = _offered(databases or [], folder)
     protocols = check_protocols(protocol or [])
+    root_path = check_root_path(root_path)
     with TokenStore(store, create=True) as tokens:
         tokens_required = tokens.has_tokens()
         shown = tokens.name
@@ -120,6 +125,7 @@ def serve(
         protocols=protocols,
         trusted_proxies=proxies,
         sso_header=sso_header,
+        root_path=root_path,
         web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
     # Workers and web processes inherit the store; it may have a password, which a command line would show.

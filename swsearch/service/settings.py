@@ -79,6 +79,8 @@ class Settings:
         Number of processes that answer requests.
     folder : Path or None
         A folder whose databases are offered too, as long as they are in it.
+    root_path : str
+        The path below which a proxy offers the server, such as ``/swsearch``; empty for all paths of a host.
     """
 
     databases: Mapping[str, Path]
@@ -92,3 +94,4 @@ class Settings:
     sso_header: str = ""
     web_processes: int = 1
     folder: Path | None = None
+    root_path: str = ""

@@ -96,9 +96,9 @@ def free_port():
 
 
 @contextlib.contextmanager
-def nginx(folder, service):
+def nginx(folder, service, root_path=""):
     """Run nginx with the example before a service; gives the port of TLS and the log of requests."""
-    text = (EXAMPLES / "nginx.conf").read_text()
+    text = (EXAMPLES / "nginx.conf").read_text().replace("location / {", f"location {root_path}/ {{")
     names = ["-keyout", "key.pem", "-out", "certificate.pem", "-subj", "/CN=localhost"]
     make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names]
     subprocess.run(make, cwd=folder, check=True, capture_output=True)
@@ -160,42 +160,43 @@ def ask(port, method, path, body=None, **headers):
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx (Debian package nginx)")
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl (Debian package openssl)")
-def test_the_service_behind_nginx(tmp_path, databases, queries):
+@pytest.mark.parametrize(("root", "cookie_name"), [("", "__Host-swsearch"), ("/swsearch", "__Secure-swsearch")])
+def test_the_service_behind_nginx(tmp_path, databases, queries, root, cookie_name):
     """TLS, cookies, addresses of pages, events that are not held back, no name from a client, no secret in the log."""
     with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
         token = store.add_token("ann")[1]
-    options = ["--no-worker", "--trusted-proxy", "127.0.0.1", "--sso-header", "X-Forwarded-User"]
+    options = ["--no-worker", "--trusted-proxy", "127.0.0.1", "--sso-header", "X-Forwarded-User", "--root-path", root]
     running = RunningServer(tmp_path, [databases / "few.db"], *options)
     proxy = tmp_path / "nginx"
     proxy.mkdir()
     try:
-        with nginx(proxy, running) as (port, log):
+        with nginx(proxy, running, root) as (port, log):
             site = f"https://localhost:{port}"
-            assert ask(port, "GET", "/api/v1/usage", X_Forwarded_User="ann")[0] == 401
+            assert ask(port, "GET", f"{root}/api/v1/usage", X_Forwarded_User="ann")[0] == 401
             form = urlencode({"token": token, "next": "/history"})
             sent = {"Origin": site, "Content_Type": "application/x-www-form-urlencoded"}
-            status, headers, _ = ask(port, "POST", "/sign-in", form, **sent)
-            assert (status, headers["location"]) == (303, "/history")
-            assert headers["set-cookie"].startswith("__Host-swsearch=")
+            status, headers, _ = ask(port, "POST", f"{root}/sign-in", form, **sent)
+            assert (status, headers["location"]) == (303, f"{root}/history")
+            assert headers["set-cookie"].startswith(f"{cookie_name}=")
             assert headers["set-cookie"].endswith("SameSite=Strict; Secure")
             assert headers["strict-transport-security"] == "max-age=31536000"
             body = json.dumps({"queries": queries, "database": "few.db"})
             known = {"Authorization": f"Bearer {token}", "Content_Type": "application/json"}
-            key = json.loads(ask(port, "POST", "/api/v1/searches", body, **known)[2])["id"]
+            key = json.loads(ask(port, "POST", f"{root}/api/v1/searches", body, **known)[2])["id"]
             cookie = {"Cookie": headers["set-cookie"].partition(";")[0], "Origin": site, "Accept": "text/html"}
-            page = ask(port, "POST", f"/results/{key}/share", **cookie)[2]
-            (link,) = re.findall(rf"{site}(/results/share-[\w-]+)", page)
+            page = ask(port, "POST", f"{root}/results/{key}/share", **cookie)[2]
+            (link,) = re.findall(rf"{site}({root}/results/share-[\w-]+)", page)
             # No worker takes the search, so its stream stays open; the first event comes all the same.
-            for path in (f"/api/v1/searches/{link.rpartition('/')[2]}/events", f"{link}/events"):
+            for path in (f"{root}/api/v1/searches/{link.rpartition('/')[2]}/events", f"{link}/events"):
                 connection = secure(port)
                 connection.request("GET", path)
                 answer = connection.getresponse()
                 assert answer.readline().startswith(b"event: ")
                 connection.close()
-            assert ask(port, "POST", f"/api/v1/searches/{key}/cancel", **known)[0] == 200
+            assert ask(port, "POST", f"{root}/api/v1/searches/{key}/cancel", **known)[0] == 200
             assert ask(port, "GET", link)[0] == 200
         text = log.read_text()
-        assert "GET /results/share-... 200 " in text
+        assert f"GET {root}/results/share-... 200 " in text
         assert link.rpartition("/")[2] not in text
         assert token not in text
     finally:

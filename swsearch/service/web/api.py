@@ -120,11 +120,10 @@ async def submit(
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key)
     service, owner = service_of(request), owner_of(request)
     stored, is_new = await asyncio.wrap_future(await run_in_threadpool(service.begin_to_submit, submission, owner))
-    location = f"{request.scope.get('root_path', '')}/api/v1/searches/{stored.key}"
     status = None if stored.is_finished else await _finished(request, stored.key, wait)
     if status is None:
         status = await run_in_threadpool(service.status_of, stored)
-    return await _written(service, status, hits, 201 if is_new else 200, {"Location": location})
+    return await _written(service, status, hits, 201 if is_new else 200, {"Location": f"/api/v1/searches/{stored.key}"})
 
 
 async def _finished(request: Request, key: str, wait: float) -> SearchStatus | None:

@@ -35,6 +35,7 @@ from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.web.protocols.registry import add_protocols
 from swsearch.service.web.proxies import TrustedProxies
+from swsearch.service.web.root_path import RootPath
 from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
 
@@ -105,6 +106,7 @@ def create_app(
         description="Exhaustive Smith-Waterman searches of protein and DNA databases.",
         lifespan=lifespan,
         openapi_url="/api/v1/openapi.json",
+        servers=[{"url": settings.root_path}] if settings.root_path else None,
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
     )
@@ -123,6 +125,8 @@ def create_app(
         describe_tokens(app)
     if settings.trusted_proxies:
         app.add_middleware(TrustedProxies, proxies=settings.trusted_proxies)
+    if settings.root_path:
+        app.add_middleware(RootPath, root_path=settings.root_path)
     add_error_answers(app, router.routes)
     app.include_router(router)
     add_pages(app)

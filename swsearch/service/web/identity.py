@@ -34,6 +34,7 @@ from swsearch.errors import SwSearchError
 from swsearch.service.settings import LOCAL_OWNER, NOBODY
 from swsearch.service.web.answers import Refusal, described
 from swsearch.service.web.buckets import network_of
+from swsearch.service.web.root_path import cookie_path
 from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
 from swsearch.store.links import is_link_key
@@ -222,15 +223,17 @@ def kept_token(scope: Scope, headers: Mapping[str, Any]) -> str | None:
 
 
 def _cookie_name(scope: Scope) -> str:
-    """With TLS, the prefix by which browsers take the cookie from this very host alone, and only over TLS."""
-    return "__Host-swsearch" if scope["scheme"] == "https" else "swsearch"
+    """With TLS, a prefix by which browsers take the cookie only over TLS, and for a whole host from this host alone."""
+    if scope["scheme"] != "https":
+        return "swsearch"
+    return "__Host-swsearch" if cookie_path() == "/" else "__Secure-swsearch"
 
 
 def cookie(scope: Scope, token: str | None) -> str:
     """The value of ``Set-Cookie`` that keeps a token, or with None, forgets it."""
     secure = "; Secure" if scope["scheme"] == "https" else ""
-    seconds = _COOKIE_DAYS * 86400 if token else 0
-    return f"{_cookie_name(scope)}={token or ''}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+    kept = f"Path={cookie_path()}; Max-Age={_COOKIE_DAYS * 86400 if token else 0}"
+    return f"{_cookie_name(scope)}={token or ''}; {kept}; HttpOnly; SameSite=Strict{secure}"
 
 
 # --- the sign-in page ---

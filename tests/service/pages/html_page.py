@@ -32,8 +32,9 @@ class HtmlPage(HTMLParser):
         Contents of the fields.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, root_path: str = "") -> None:
         super().__init__()
+        self._root_path = root_path
         self.open: list[str] = []
         self.ids: list[str] = []
         self.references: list[str] = []
@@ -62,7 +63,7 @@ class HtmlPage(HTMLParser):
         if tag == "form":
             self.forms.append((values.get("method", "get"), values["action"]))
         if tag == "script":
-            assert values["src"].startswith("/static/")
+            assert values["src"].startswith(f"{self._root_path}/static/")
         if tag == "input" and "name" in values and values.get("type") not in ("radio", "checkbox", "file"):
             self.values[values["name"]] = values.get("value", "")
         if tag == "input" and "id" in values:

@@ -51,6 +51,7 @@ from swsearch.service.web.pages.results import (
 from swsearch.service.web.pages.taxonomy import organisms
 from swsearch.service.web.pages.templating import page, rendered, static_response
 from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES
+from swsearch.service.web.root_path import address, server_url
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
 
@@ -136,7 +137,7 @@ class Pages:
             found = self.backend.store.view(run.id, number - 1, view)
         except StoreError as error:
             raise NotFound(str(error)) from error
-        return HitsView(run, found, view, f"/results/{reference}/queries/{number}", given)
+        return HitsView(run, found, view, _query_address(reference, number), given)
 
     def search_page(self, form: SearchForm, status: int = 200) -> HTMLResponse:
         """The page with the search form."""
@@ -172,6 +173,10 @@ class Pages:
             facts=RunFacts(view.run.info), figure=_overview(first.query, first.n_hits, view.base), is_part=False,
             formats=_offered_formats(view.run), before=before, after=after,
         )  # fmt: skip
+
+
+def _query_address(reference: str, number: int) -> str:
+    return address(f"/results/{reference}/queries/{number}")
 
 
 def _overview(query: Any, n_hits: int, base: str) -> Any:
@@ -285,11 +290,10 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
             if only:
                 return pages.query_page(request, reference, only[0].number + 1)
         number = _page_of(request)
-        base = f"/results/{reference}"
         lines, failures = [], []
         if run is not None:
             summaries = backend.store.summaries(run.id, (number - 1) * _LISTED, _LISTED)
-            lines = [QueryLine(one, f"{base}/queries/{one.number + 1}") for one in summaries]
+            lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
             failures = backend.store.failures(run.id)[:_LISTED]
         return page(
             "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
@@ -326,9 +330,9 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         return RedirectResponse(f"/results/{reference}", 303)
 
     def shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
-        address = None if new is None else f"{request.base_url}results/{new}"
+        shared_at = None if new is None else f"{server_url(request)}/results/{new}"
         links = backend.links(owner_of(request), reference)
-        return page("share.html", address=address, links=links, reference=reference, is_part=is_part(request))
+        return page("share.html", address=shared_at, links=links, reference=reference, is_part=is_part(request))
 
     @router.get("/results/{reference}/share")
     def links(request: Request, reference: str) -> HTMLResponse:
@@ -348,7 +352,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         owner = owner_of(request)
         sent = backend.request(owner, reference)
         run = backend.run(owner, reference)
-        server = str(request.base_url).rstrip("/")
+        server = server_url(request)
         values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
         if sent is not None:
             values["command"] = query_line(sent.database, sent.options)
@@ -431,7 +435,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
         view = SubjectView.of(run.info, found)
         return page(
             "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
-            base=f"/results/{reference}/queries/{number}", query_name=found.header,
+            base=_query_address(reference, number), query_name=found.header,
         )  # fmt: skip
 
     @router.get(f"{base}/scores")
@@ -455,7 +459,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
         found, unknown = organisms(backend.store.subject_headers(run.id, number - 1))
         return page(
             "organisms.html", organisms=found[:_LISTED], n_organisms=len(found), unknown=unknown,
-            base=f"/results/{reference}/queries/{number}", is_part=is_part(request),
+            base=_query_address(reference, number), is_part=is_part(request),
             largest=found[0].n_subjects if found else 1,
         )  # fmt: skip
 
@@ -486,7 +490,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
 
 
 def _figure_page(request: Request, reference: str, number: int, figure: Any, missing: str) -> HTMLResponse:
-    base = f"/results/{reference}/queries/{number}"
+    base = _query_address(reference, number)
     return page("figure.html", figure=figure, missing=missing, base=base, is_part=is_part(request))
 
 

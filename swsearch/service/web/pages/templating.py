@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from swsearch import __version__
 from swsearch.report.text import one_line
 from swsearch.service.web.identity import SENDER
+from swsearch.service.web.root_path import address
 from swsearch.words import counted
 
 _STATIC: Final = {
@@ -53,9 +54,13 @@ def static_content(name: str) -> bytes:
 
 
 @cache
+def _version(name: str) -> str:
+    return hashlib.sha256(static_content(name)).hexdigest()[:12]
+
+
 def static_address(name: str) -> str:
     """The address of a static file, with a part of its digest."""
-    return f"/static/{name}?v={hashlib.sha256(static_content(name)).hexdigest()[:12]}"
+    return address(f"/static/{name}?v={_version(name)}")
 
 
 def static_response(name: str) -> Response:
@@ -101,7 +106,7 @@ def environment() -> Environment:
     made.filters.update(duration=shown_duration, time=shown_time, one_line=one_line, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["number"] = lambda value: f"{value:,}"
-    made.globals.update(static=static_address, version=__version__, sender=SENDER.get)
+    made.globals.update(static=static_address, version=__version__, sender=SENDER.get, root=partial(address, ""))
     return made
 
 

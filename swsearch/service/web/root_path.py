@@ -1,0 +1,110 @@
+"""The path below which a proxy offers the server (``--root-path``), such as ``/swsearch``: :class:`RootPath`.
+
+Routes know nothing of it. The middleware removes it from the path of a request, if the proxy did not, and puts it
+before the paths in the headers of the answer. Addresses within pages are made by :func:`address`.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from swsearch.errors import InputError
+
+_ROOT: ContextVar[str] = ContextVar("_ROOT", default="")
+"""The root path of the server that answers the present request; empty without one."""
+_FORM: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
+_DOTS: Final = re.compile(r"/\.{1,2}(?=/|$)")
+OWN_PATHS: Final = frozenset({
+    "Tools", "api", "blast", "databases", "healthz", "history", "metrics", "readyz", "result", "results", "searches",
+    "sign-in", "sign-out", "static", "template", "ticket", "tickets",
+})  # fmt: skip
+"""The first parts of the paths of the application, with all protocols."""
+_ADDRESS_HEADERS: Final = ("location", "hx-redirect")
+
+
+class RootPath:
+    """The outermost middleware of a server with a root path.
+
+    Parameters
+    ----------
+    app : ASGI application
+    root_path : str
+        As :func:`check_root_path` returns it, not empty.
+    """
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app = app
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        _ROOT.set(self._root_path)
+        if scope["path"] == self._root_path or scope["path"].startswith(f"{self._root_path}/"):
+            inner = scope["path"].removeprefix(self._root_path) or "/"
+            # The raw path of a request is its path without decoding; the characters of a root path need none.
+            raw = scope.get("raw_path", b"").removeprefix(self._root_path.encode()) or b"/"
+            scope = {**scope, "path": inner, "raw_path": raw}
+
+        async def send_with_root(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name in _ADDRESS_HEADERS:
+                    if headers.get(name, "").startswith("/"):
+                        headers[name] = address(headers[name])
+            await send(message)
+
+        await self._app(scope, receive, send_with_root)
+
+
+def address(path: str) -> str:
+    """The address of a path of this server, for a link in a page.
+
+    Parameters
+    ----------
+    path : str
+        An absolute path of the application, such as ``/history?page=2``.
+    """
+    return _ROOT.get() + path
+
+
+def cookie_path() -> str:
+    """The path of the cookies of this server."""
+    return _ROOT.get() or "/"
+
+
+def server_url(request: Request) -> str:
+    """The URL of this server as the client of a request knows it, without a slash at the end."""
+    return str(request.base_url).rstrip("/") + _ROOT.get()
+
+
+def check_root_path(given: str) -> str:
+    """The value of ``--root-path`` without a slash at the end; empty if none was given.
+
+    Raises
+    ------
+    InputError
+        It is not a path; or a path of the application begins like it, so that the middleware could not tell whether the
+        proxy has removed the root path from a request.
+
+    >>> check_root_path("/tools/swsearch/"), check_root_path("")
+    ('/tools/swsearch', '')
+    """
+    root_path = given.rstrip("/")
+    if given in ("", "/"):
+        return ""
+    if not _FORM.fullmatch(root_path) or _DOTS.search(root_path):
+        advice = "give a path of letters and digits that begins with /, such as /swsearch"
+        raise InputError(f"--root-path {given}: {advice}")
+    first = root_path.split("/")[1]
+    if first in OWN_PATHS:
+        raise InputError(f"--root-path {given}: the server has pages below /{first}; choose another path")
+    return root_path
