@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import RowArguments, RunArguments, SearchArguments
+from swsearch.cli.search_arguments import RunArguments, SearchArguments
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _HERE_ALONE: Final = (
     "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
     "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
     "in_pssm", "save_pssm", "unaligned", "aligned_queries", "stage_store",
-    *(field.name for field in fields(RowArguments)),
 )  # fmt: skip
 """Options that have a meaning on this machine alone."""
 
@@ -44,7 +43,8 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
 
     refuse_collisions({"--out": run.out or "-"}, inputs=paths)
     names = options.field_list(run.fields)
-    report = get_format("table" if run.format_name == "none" else run.format_name, names, part=run.part)
+    rows = run.rows
+    report = get_format("table" if run.format_name == "none" else run.format_name, names, rows, run.part)
     client = Client(url)
     text = _queries(client, paths, database, search, run)
     submitted = client.submit(text, database, _options(search), alphabet=search.alphabet)
@@ -72,7 +72,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     if run.format_name != "none" or run.out is not None:
         # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
         with tempfile.TemporaryFile() as file:
-            client.save_report(done["id"], file, report.name, names, run.part)
+            client.save_report(done["id"], file, report.name, names, run.part, rows or None)
             file.seek(0)
             with result_stream(run.out, binary=report.binary) as stream:
                 stream.flush()

@@ -39,7 +39,8 @@ from swsearch.typing import Codes
 
 LOWEST_LIMIT: Final = 20
 """Percent identity with which a diverse selection begins."""
-_MOST: Final = 2**31 - 1
+MOST_ROWS: Final = 2**31 - 1
+"""Largest number of rows that a condition may name."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class RowFilter:
                 raise InputError(f"{option_of(name)} {percent}: choose a percentage, 0 to 100")
         for name in ("diff", "filter_above"):
             count = getattr(self, name)
-            if not 0 <= count <= _MOST:
-                raise InputError(f"{option_of(name)} {count}: choose a whole number, 0 to {_MOST:,}")
+            if not 0 <= count <= MOST_ROWS:
+                raise InputError(f"{option_of(name)} {count}: choose a whole number, 0 to {MOST_ROWS:,}")
 
         if self.filter_above and self.max_identity == 100 and self.diff == 0:
             raise InputError(f"{option_of('filter_above')} serves --msa-max-identity and --msa-diff; give one of them")

@@ -20,11 +20,15 @@ import ssl
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO, Final
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from swsearch.errors import InputError, SwSearchError
-from swsearch.hits.subjects import SubjectPart
+
+if TYPE_CHECKING:
+    from swsearch.hits.subjects import SubjectPart
+    from swsearch.msa.row_filter import RowFilter
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""
@@ -206,10 +210,11 @@ class Client:
         format: str = "json",
         fields: Sequence[str] | None = None,
         part: SubjectPart | None = None,
+        rows: RowFilter | None = None,
     ) -> bytes:
-        """The report of a finished search: the bytes that `swsearch query --format` prints."""
+        """The report of a finished search: the bytes that `swsearch query --format` prints; see :meth:`save_report`."""
         content = io.BytesIO()
-        self.save_report(search_id, content, format, fields, part)
+        self.save_report(search_id, content, format, fields, part, rows)
         return content.getvalue()
 
     def save_report(
@@ -219,6 +224,7 @@ class Client:
         format: str = "json",
         fields: Sequence[str] | None = None,
         part: SubjectPart | None = None,
+        rows: RowFilter | None = None,
     ) -> None:
         """Write the report of a finished search to a file; if the connection ends early, begin again.
 
@@ -232,6 +238,8 @@ class Client:
             Columns, for the formats in which they can be selected.
         part : SubjectPart, optional
             The part of each subject that ``fasta`` has; by default, the whole sequence.
+        rows : RowFilter, optional
+            Conditions on the rows of a multiple alignment; by default, all rows.
 
         Raises
         ------
@@ -241,6 +249,8 @@ class Client:
         asked = {"format": format} | ({} if fields is None else {"fields": " ".join(fields)})
         if part is not None:
             asked |= {"aligned": "true" if part.aligned else "false", "flank": str(part.flank)}
+        if rows is not None:
+            asked |= {f"msa_{name}": str(value) for name, value in asdict(rows).items()}
         path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
         self._patiently(lambda: self._save(path, file))
 

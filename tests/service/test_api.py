@@ -330,14 +330,17 @@ def test_a_new_generation_is_noticed_without_a_restart(server, databases, tmp_pa
 
 def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    of_rows = ["--msa-coverage", "50", "--msa-query-identity", "20", "--msa-max-identity", "60", "--msa-diff", "2"]
+    reports = [["blast7"], ["fasta", "--flank", "7"], ["fasta", "--aligned"], ["a3m"], ["a3m", *of_rows]]
     printed = []
     for where, database in (["--server", server.url], "proteins.db"), ([], str(databases / "proteins.db")):
-        capfd.readouterr()
-        arguments = ["query", str(DATA / "queries.fasta"), database, "--top", "4", "--quiet", *where]
-        for report in (["blast7"], ["fasta", "--flank", "7"], ["fasta", "--aligned"]):
+        arguments = ["query", str(DATA / "queries.fasta"), database, "--top", "9", "--quiet", *where]
+        for report in reports:
+            capfd.readouterr()
             assert main([*arguments, "--format", *report]) == 0
-        printed.append(capfd.readouterr().out)
-    assert printed[0] == printed[1]
+            printed.append(capfd.readouterr().out)
+    assert printed[: len(reports)] == printed[len(reports) :]
+    assert printed[3].count(">") > printed[4].count(">") > 7
     refused = {
         ("--threads", "2"): "--threads has no meaning with --server",
         ("--flank", "2"): "format table has no parts of subjects to choose",

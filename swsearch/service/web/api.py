@@ -12,14 +12,16 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
 from swsearch.hits.subjects import MAX_FLANK, SubjectPart
+from swsearch.msa.row_filter import MOST_ROWS, RowFilter
 from swsearch.report.fields import identifier
+from swsearch.report.registry import get_format
 from swsearch.service.requests import Submission
 from swsearch.service.web import models
 from swsearch.service.web.hub import Hub
@@ -287,6 +289,27 @@ def hits(
     return Response(models.hit_page_json(page, offset), media_type="application/json")
 
 
+def row_filter(
+    msa_coverage: Annotated[
+        float, Query(ge=0, le=100, description="For alignments: least percentage of the query's columns in a row.")
+    ] = 0.0,
+    msa_query_identity: Annotated[
+        float, Query(ge=0, le=100, description="For alignments: least identity of a row with the query, in percent.")
+    ] = 0.0,
+    msa_max_identity: Annotated[
+        int, Query(ge=0, le=100, description="For alignments: most identity of two rows, in percent.")
+    ] = 100,
+    msa_diff: Annotated[
+        int, Query(ge=0, le=MOST_ROWS, description="For alignments: diverse rows in each window of 50 columns; 0: all.")
+    ] = 0,
+    msa_filter_above: Annotated[
+        int, Query(ge=0, le=MOST_ROWS, description="For alignments: rows from which on their identity matters.")
+    ] = 0,
+) -> RowFilter:
+    """The conditions on the rows of a3m, sto and afasta."""
+    return RowFilter(msa_coverage, msa_query_identity, msa_max_identity, msa_diff, msa_filter_above)
+
+
 @router.get(
     "/searches/{key}/report", response_class=Response,
     responses={200: {"description": "The report.", "content": {kind: {} for kind in set(MEDIA_TYPES.values())}}},
@@ -302,13 +325,15 @@ def report(
     flank: Annotated[
         int, Query(ge=0, le=MAX_FLANK, description="For fasta, with aligned: residues on each side of a part.")
     ] = 0,
+    *,
+    rows: Annotated[RowFilter, Depends(row_filter)],
 ) -> Response:
     """The report of a finished search: the bytes that `swsearch query` prints."""
     service = service_of(request)
     search, run_id = service.finished_run(key, owner_of(request))
     chosen = None if fields is None else fields.replace(",", " ").split()
     part = SubjectPart(aligned, flank) if aligned or flank else None
-    download = Download(service, run_id, format, chosen, part)
+    download = Download(service, run_id, get_format(format, chosen, rows, part))
     name = f"search-{search.key[:8]}.{SUFFIXES.get(format, format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])

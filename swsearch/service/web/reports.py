@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import queue
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
@@ -18,9 +18,8 @@ from anyio import CapacityLimiter, to_thread
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError, OutputClosed, Refused
 from swsearch.hits.result import with_subjects
-from swsearch.hits.subjects import SubjectPart
 from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import check_fits, get_format, needs_subjects
+from swsearch.report.registry import check_fits, needs_subjects
 from swsearch.service.logs import log
 from swsearch.service.web.state import Service
 
@@ -85,33 +84,21 @@ class Download:
     ----------
     service : Service
     run_id : int
-    report : str or ReportFormat
-        One of :func:`swsearch.report.registry.formats`, or a format that is not among them.
-    fields : sequence of str, optional
-        Columns, for the formats in which they can be selected.
-    part : SubjectPart, optional
-        The part of each subject that ``fasta`` has.
+    report : ReportFormat
 
     Raises
     ------
     InputError
-        There is no such format or field, the format cannot represent the run, or it needs the run's database, which has
-        changed or is not offered any more.
+        The format cannot represent the run, or it needs the run's database, which has changed or is not offered any
+        more.
     Refused
         As many downloads as the server allows are running.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        run_id: int,
-        report: str | ReportFormat,
-        fields: Sequence[str] | None = None,
-        part: SubjectPart | None = None,
-    ) -> None:
+    def __init__(self, service: Service, run_id: int, report: ReportFormat) -> None:
         self._service = service
         self._run_id = run_id
-        self._format: ReportFormat = get_format(report, fields, part=part) if isinstance(report, str) else report
+        self._format = report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
         if not service.download_slots.acquire():

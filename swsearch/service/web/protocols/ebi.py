@@ -22,6 +22,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.blast_xml import xml_text
 from swsearch.report.fields import identifier
 from swsearch.report.protocol import ReportFormat
+from swsearch.report.registry import get_format
 from swsearch.report.text import one_line
 from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.protocols.common import (
@@ -181,7 +182,8 @@ def ebi_router() -> APIRouter:
             return PlainTextResponse("\n".join(lines) + "\n")
         service = service_of(request)
         _, run_id = await run_in_threadpool(service.finished_run, found.search.key, owner_of(request))
-        download = await run_in_threadpool(Download, service, run_id, kind.report)
+        report = get_format(kind.report) if isinstance(kind.report, str) else kind.report
+        download = await run_in_threadpool(Download, service, run_id, report)
         return StreamingResponse(download.blocks(), media_type=kind.media_type)
 
     return router
