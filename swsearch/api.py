@@ -453,7 +453,7 @@ def align(
     else:
         records = _records(query, subject)
         sides = [from_record(record) for record in records]
-        scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet))
+        scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet, local=mode == "local"))
     mode_scoring(mode, scoring)
     backend = CpuPairs(threads)
     return align_pair(sides[0], sides[1], mode, scoring, free_ends=free_ends, path=path, backend=backend)

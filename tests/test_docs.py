@@ -46,7 +46,7 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
 
 
 @pytest.mark.parametrize(
-    "name", ["alignments", "batch", "examples", "filters", "iterations", "profiles", "sequences", "store"]
+    "name", ["alignments", "batch", "examples", "filters", "iterations", "profiles", "scoring", "sequences", "store"]
 )
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""

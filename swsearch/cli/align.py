@@ -133,7 +133,7 @@ def align(
             chosen = SearchOptions(
                 matrix=matrix, match=match, mismatch=mismatch, gap_open=gap_open, gap_extend=gap_extend
             )
-            scoring = scheme_scoring(chosen.scheme(record.alphabet))
+            scoring = scheme_scoring(chosen.scheme(record.alphabet, local=mode == "local"))
     mode_scoring(mode, scoring)
     for option, path in (("--plot", plot), ("--matrix-out", matrix_out)):
         if path is not None and len(pairs) != 1:

@@ -21,7 +21,22 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 
 from swsearch import __version__
-from swsearch.cli import align, batch, bench, db, engines, index, msa, plan, query, report, runs, serve, tokens
+from swsearch.cli import (
+    align,
+    batch,
+    bench,
+    db,
+    engines,
+    index,
+    matrices,
+    msa,
+    plan,
+    query,
+    report,
+    runs,
+    serve,
+    tokens,
+)
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
@@ -54,6 +69,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "serve": (serve.serve, "Serve searches to browsers and scripts."),
     "worker": (serve.worker, "Search for a service, also on other hosts."),
     "tokens": (tokens.app, None),
+    "matrices": (matrices.matrices, "List the substitution matrices by name."),
     "engines": (engines.engines, "Show which engines can be used here, and why not."),
     "plan": (plan.plan, "Plan a large search: memory, time and cost."),
     "bench": (bench.app, "Measure how fast this machine searches."),

@@ -94,7 +94,7 @@ def mode_scoring(mode: str, scoring: PairScoring | None) -> PairScoring:
         return EDIT if mode == "edit" else LCS
     if scoring is None:
         raise InputError(f"--mode {mode} needs a scoring")
-    if mode == "local" and scoring.matrix is None and scoring.match <= 0:
+    if mode == "local" and scoring.max_score <= 0:
         raise InputError(
             f"{scoring.name}: no pair of letters scores above 0, so nothing aligns locally; choose --mode global"
         )

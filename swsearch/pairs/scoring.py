@@ -35,6 +35,11 @@ class PairScoring:
     gap_extend: int
     matrix: SubstitutionMatrix | None = None
 
+    @property
+    def max_score(self) -> int:
+        """Largest score of two letters."""
+        return max(self.match, self.mismatch) if self.matrix is None else self.matrix.max_score
+
 
 def scheme_scoring(scheme: ScoringScheme) -> PairScoring:
     """The pair scoring of a search's scheme."""

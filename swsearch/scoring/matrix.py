@@ -1,20 +1,24 @@
-"""Substitution matrices: NCBI's matrices by name, files in NCBI's format, or match and mismatch scores for DNA.
+"""Substitution matrices: Biopython's matrices by name, files in NCBI's format, or match and mismatch scores for DNA.
 
 A matrix has 32 rows and columns, for the codes of an alphabet (:mod:`swsearch.sequences.alphabet`): rows for the letter
 of the query, columns for that of the subject. Letters that have the scores of another letter (``U`` of ``X`` in
 protein, ``U`` of ``T`` in DNA) have the row and column of that letter; codes that are not letters, such as padding,
 have the score -128 against all codes.
 
-The score of a DNA letter that represents several bases is the mean over the pairs of bases that it represents, rounded
-down: with 2/-3, the score of ``N`` against ``A`` is ``floor((2 - 3 - 3 - 3) / 4) = -2``.
+A letter that a matrix lacks has the scores of ``X`` (protein) or ``N`` (DNA) if the matrix has them. Otherwise the
+score of a letter that represents several amino acids or bases is the mean over the pairs that it represents, rounded
+down: with 2/-3, the score of ``N`` against ``A`` is ``floor((2 - 3 - 3 - 3) / 4) = -2``. The stop ``*`` then has the
+lowest score of the matrix against all letters, and 1 against itself, as in NCBI's matrices.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
@@ -22,9 +26,9 @@ from typing import Final
 import numpy as np
 
 from swsearch.errors import ScoringError
-from swsearch.sequences.alphabet import DNA, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
-from swsearch.typing import ScoreTable
-from swsearch.words import quoted
+from swsearch.sequences.alphabet import AMINO_ACIDS, DNA, IUPAC_AMINO_ACIDS, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
+from swsearch.typing import Floats, ScoreTable
+from swsearch.words import quoted, shortened
 
 PAD_SCORE: Final = -128
 MIN_SCORE: Final = -127
@@ -50,8 +54,6 @@ class SubstitutionMatrix:
     def __init__(self, name: str, alphabet: Alphabet, scores: ScoreTable) -> None:
         if scores.shape != (N_CODES, N_CODES):
             raise ScoringError(f"matrix {name} has shape {scores.shape}; {N_CODES} rows and columns are needed")
-        if int(scores.max()) <= 0:
-            raise ScoringError(f"matrix {name} has no positive score, so nothing can align; choose another")
         self.name = name
         self.alphabet = alphabet
         self.scores: ScoreTable = np.array(scores, dtype=np.int8)
@@ -85,30 +87,42 @@ class SubstitutionMatrix:
 
 
 def _from_letters(name: str, alphabet: Alphabet, letters: str, values: np.ndarray) -> SubstitutionMatrix:
-    """A matrix from scores and their letters; missing letters have scores by ``scored_as``, or else those of X or N."""
-    if not np.all(values == np.rint(values)):
-        raise ScoringError(f"matrix {name} has scores that are not whole numbers; scale and round it first")
-    if values.min() < MIN_SCORE or values.max() > MAX_SCORE:
-        raise ScoringError(f"matrix {name} has scores outside {MIN_SCORE} … {MAX_SCORE}; scale it down")
+    """A matrix from whole scores and their letters; the module's docstring defines the scores of missing letters."""
     index = {letter: i for i, letter in enumerate(letters.upper())}
-    fallback = "X" if alphabet is PROTEIN else "N"
-    chosen: list[tuple[int, int]] = []
-    missing: list[str] = []
-    for code, letter in enumerate(alphabet.letters):
-        source = next((x for x in (letter, alphabet.scored_as.get(letter, ""), fallback) if x in index), None)
-        if letter in alphabet.scored_as and alphabet.scored_as[letter] in index:
-            source = alphabet.scored_as[letter]  # U, O and J always have the scores of X, even if the file has others
-        if source is None:
-            missing.append(letter)
-        else:
-            chosen.append((code, index[source]))
+    rows = _rows_of_letters(alphabet, index)
+    missing = "".join(letter for letter in alphabet.letters.replace("*", "") if letter not in rows)
     if missing:
-        raise ScoringError(f"matrix {name} has no row for {''.join(missing)} and none for {fallback}; add one of them")
+        raise ScoringError(f"matrix {name} has no row for {missing} and none for {_any_letter(alphabet)}; add one")
+    whole: list[list[int]] = values.astype(np.int64).tolist()
     scores = np.full((N_CODES, N_CODES), PAD_SCORE, dtype=np.int8)
-    codes = np.array([code for code, _ in chosen])
-    rows = np.array([row for _, row in chosen])
-    scores[np.ix_(codes, codes)] = values[np.ix_(rows, rows)].astype(np.int8)
+    for code, letter in enumerate(alphabet.letters):
+        for other_code, other in enumerate(alphabet.letters):
+            if letter in rows and other in rows:
+                pairs = [whole[row][column] for row in rows[letter] for column in rows[other]]
+                scores[code, other_code] = sum(pairs) // len(pairs)
+            else:  # a stop
+                scores[code, other_code] = 1 if letter == other else int(values.min())
     return SubstitutionMatrix(name, alphabet, scores)
+
+
+def _any_letter(alphabet: Alphabet) -> str:
+    """The letter that may be any amino acid or base."""
+    return "X" if alphabet is PROTEIN else "N"
+
+
+def _rows_of_letters(alphabet: Alphabet, index: dict[str, int]) -> dict[str, list[int]]:
+    """The rows of a table whose mean is the row of each letter; letters without such rows are left out."""
+    represented = IUPAC_AMINO_ACIDS if alphabet is PROTEIN else IUPAC_BASES
+    found: dict[str, list[int]] = {}
+    for letter in alphabet.letters:
+        same = alphabet.scored_as.get(letter, letter)
+        # U, O and J always have the scores of X, even if the table has rows for them.
+        own = next((one for one in (same, letter, _any_letter(alphabet)) if one in index), None)
+        if own is not None:
+            found[letter] = [index[own]]
+        elif same in represented and all(one in index for one in represented[same]):
+            found[letter] = [index[one] for one in represented[same]]
+    return found
 
 
 @cache
@@ -125,25 +139,104 @@ def _biopython_folder() -> Path:
     return folder
 
 
-def matrix_names() -> list[str]:
-    """The names that :func:`named_matrix` accepts: the BLOSUM and PAM matrices of Biopython."""
-    return sorted(path.name for path in _biopython_folder().iterdir() if path.name.startswith(("BLOSUM", "PAM")))
+@dataclass(frozen=True, eq=False)
+class _Published:
+    """A matrix as Biopython's file has it: ``scores`` of ``letters``, with decimal places."""
+
+    name: str
+    alphabet: Alphabet
+    letters: str
+    scores: Floats
+
+    @property
+    def unit(self) -> int:
+        fitting = [factor for factor in (1, 10, 100) if abs(np.rint(self.scores * factor)).max() <= MAX_SCORE]
+        exact = [factor for factor in fitting if np.allclose(self.scores * factor, np.rint(self.scores * factor))]
+        return (exact or fitting[::-1])[0]
 
 
 @cache
-def named_matrix(name: str) -> SubstitutionMatrix:
-    """One of NCBI's protein matrices, from Biopython.
+def _biopython_files() -> frozenset[str]:
+    return frozenset(path.name for path in _biopython_folder().iterdir())
+
+
+@cache
+def _find_published(name: str) -> _Published | None:
+    """A matrix of Biopython by its exact name; None if it is not for proteins or DNA, as SCHNEIDER, for codons."""
+    if name not in _biopython_files():
+        return None
+    lines = (_biopython_folder() / name).read_text("utf-8").splitlines()
+    letters, *rows = [fields for line in lines if not line.startswith("#") and (fields := line.split())]
+    for alphabet, needed in ((DNA, "ACGT"), (PROTEIN, AMINO_ACIDS)):
+        if set(needed) <= set(letters) <= set(alphabet.letters):
+            scores = np.array([row[1:] for row in rows], dtype=np.float64)
+            return _Published(name, alphabet, "".join(letters), scores)
+    return None
+
+
+def _published(given: str) -> _Published:
+    found = _find_published(given.upper())
+    if found is None:
+        similar = difflib.get_close_matches(given.upper(), matrix_names(), n=3)
+        suggestion = f"did you mean {' or '.join(similar)}? " if similar else ""
+        raise ScoringError(f"there is no matrix {shortened(given)!r}; {suggestion}swsearch matrices lists all")
+    return found
+
+
+def matrix_names(alphabet: Alphabet | None = None) -> list[str]:
+    """The names that :func:`named_matrix` accepts, for one alphabet or for both.
+
+    >>> matrix_names(DNA)
+    ['BLASTN', 'HOXD70', 'MEGABLAST', 'NUC.4.4', 'TRANS']
+    """
+    published = [found for name in sorted(_biopython_files()) if (found := _find_published(name)) is not None]
+    return [found.name for found in published if alphabet in (None, found.alphabet)]
+
+
+def is_matrix_name(given: str) -> bool:
+    """Whether :func:`named_matrix` accepts a name."""
+    return _find_published(given.upper()) is not None
+
+
+def matrix_name(given: str) -> str:
+    """The name of a matrix as Biopython writes it, from one in any case.
 
     Raises
     ------
     ScoringError
-        There is no such matrix; the message lists all matrices.
+        There is no such matrix; the message suggests similar names.
+
+    >>> matrix_name("nuc.4.4")
+    'NUC.4.4'
     """
-    wanted = name.upper()
-    if wanted not in matrix_names():
-        raise ScoringError(f"there is no matrix {name!r}; choose a file or one of {', '.join(matrix_names())}")
-    path = _biopython_folder() / wanted
-    return _parsed(_MatrixTable(f"matrix file {path}", PROTEIN), wanted, _matrix_lines(path, f"matrix file {path}"))
+    return _published(given).name
+
+
+def unit_of(name: str) -> int:
+    """The factor by which the published scores of a named matrix are multiplied before they are rounded.
+
+    Scores are whole numbers from -127 to 127. The factor is the smallest of 1, 10 and 100 with which the published
+    scores are whole; if they then exceed the range, it is the largest with which they do not, and halves are rounded to
+    the even number.
+
+    >>> unit_of("BLOSUM62"), unit_of("DAYHOFF"), unit_of("GONNET1992")  # 11, 1.7 and 14.2 are the highest scores
+    (1, 10, 1)
+    """
+    return _published(name).unit
+
+
+@cache
+def named_matrix(name: str) -> SubstitutionMatrix:
+    """One of Biopython's matrices for proteins or DNA, by its name in any case; :func:`unit_of` defines the unit.
+
+    Raises
+    ------
+    ScoringError
+        There is no such matrix; the message suggests similar names.
+    """
+    published = _published(name)
+    scores = np.rint(published.scores * published.unit)
+    return _from_letters(published.name, published.alphabet, published.letters, scores)
 
 
 def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> SubstitutionMatrix:
@@ -257,17 +350,12 @@ def match_mismatch(match: int, mismatch: int) -> SubstitutionMatrix:
     >>> match_mismatch(2, -3).score("A", "A"), match_mismatch(2, -3).score("A", "N")
     (2, -2)
     """
-    if not 0 < match <= MAX_SCORE:
-        raise ScoringError(f"match score {match} is out of range; choose 1 to {MAX_SCORE}")
+    if not 0 <= match <= MAX_SCORE:
+        raise ScoringError(f"match score {match} is out of range; choose 0 to {MAX_SCORE}")
     if not MIN_SCORE <= mismatch <= 0:
         raise ScoringError(f"mismatch score {mismatch} is out of range; choose {MIN_SCORE} to 0, a penalty is negative")
-    letters = DNA.letters
-    values = np.empty((len(letters), len(letters)))
-    for row, query in enumerate(letters):
-        for column, subject in enumerate(letters):
-            pairs = [match if a == b else mismatch for a in IUPAC_BASES[query] for b in IUPAC_BASES[subject]]
-            values[row, column] = sum(pairs) // len(pairs)
-    return _from_letters(f"match {match}, mismatch {mismatch}", DNA, letters, values)
+    scores = np.where(np.eye(4, dtype=np.bool_), match, mismatch)
+    return _from_letters(f"match {match}, mismatch {mismatch}", DNA, "ACGT", scores)
 
 
 def matrix_text(matrix: SubstitutionMatrix) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from swsearch.errors import ScoringError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
@@ -25,13 +29,66 @@ class ScoringScheme:
         """The required alphabet of query and subjects."""
         return self.matrix.alphabet
 
+    def check_local(self) -> None:
+        """Check that local alignments exist.
+
+        Raises
+        ------
+        ScoringError
+            No pair of letters has a score above 0.
+        """
+        if self.matrix.max_score <= 0:
+            raise ScoringError(
+                f"{self.matrix.name}: no pair of letters scores above 0, so nothing aligns locally; "
+                "choose scores above 0, or align --mode global"
+            )
+
     def __str__(self) -> str:
         opening = f"{self.gap.open} + " if self.gap.open else ""
         return f"{self.matrix.name}, a gap of k residues costs {opening}{self.gap.extend}k"
 
 
+_GAPS: Final[Mapping[str, GapPenalty]] = MappingProxyType(
+    {
+        # BLAST's defaults. Its BLOSUM80 is another matrix (swsearch.statistics.parameters).
+        "BLOSUM45": GapPenalty(14, 2),
+        "BLOSUM50": GapPenalty(13, 2),
+        "BLOSUM90": GapPenalty(10, 1),
+        "PAM30": GapPenalty(9, 1),
+        "PAM70": GapPenalty(10, 1),
+        "PAM250": GapPenalty(14, 2),
+        # Scores in thirds of a bit, as those of PAM250.
+        "BENNER6": GapPenalty(14, 2),
+        "BENNER22": GapPenalty(14, 2),
+        "BENNER74": GapPenalty(14, 2),
+        "BLOSUM80": GapPenalty(14, 2),
+        "DAYHOFF": GapPenalty(14, 2),
+        "GONNET1992": GapPenalty(14, 2),
+        "JOHNSON": GapPenalty(14, 2),
+        "JONES": GapPenalty(14, 2),
+        "MDM78": GapPenalty(14, 2),
+        # Costs of which the scores of random proteins grow with the logarithm of their length; with 110/10 they grow
+        # with the length.
+        "GENETIC": GapPenalty(150, 20),
+        "HOXD70": GapPenalty(400, 30),  # Chiaromonte, Yap and Miller 2002; also the defaults of BLASTZ and LASTZ
+        "NUC.4.4": GapPenalty(10, 6),  # BLAST has statistics for 5/-4 with these costs
+    }
+)
+"""Default gap costs of named matrices; the others have those of their alphabet."""
+
+
+def default_gap(matrix: SubstitutionMatrix) -> GapPenalty:
+    """The default gap costs of a matrix: those of the matrix of this name, or else 11/1 for protein and 5/2 for DNA.
+
+    >>> print(default_gap(named_matrix("BLOSUM62")), default_gap(match_mismatch(1, -3)))
+    11/1 5/2
+    """
+    if matrix.name in _GAPS and matrix == named_matrix(matrix.name):  # a file of this name may have other scores
+        return _GAPS[matrix.name]
+    return GapPenalty(11, 1) if matrix.alphabet is PROTEIN else GapPenalty(5, 2)
+
+
 def default_scheme(alphabet: Alphabet) -> ScoringScheme:
     """BLOSUM62 11/1 for protein; match 2, mismatch -3, gap 5/2 for DNA."""
-    if alphabet is PROTEIN:
-        return ScoringScheme(named_matrix("BLOSUM62"), GapPenalty(11, 1))
-    return ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
+    matrix = named_matrix("BLOSUM62") if alphabet is PROTEIN else match_mismatch(2, -3)
+    return ScoringScheme(matrix, default_gap(matrix))

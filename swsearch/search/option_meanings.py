@@ -60,11 +60,17 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     "genetic_code": Meaning("Genetic code", "NCBI's number of the code for --translate. [1]", CHOICE),
     "max_hsps": Meaning("Alignments of a subject", "Alignments of one subject that are reported.", CHOICE, minimum=1),
-    "matrix": Meaning("Matrix", "An NCBI matrix by name, or a file. [protein: BLOSUM62]", SCORING),
+    "matrix": Meaning(
+        "Matrix", "A matrix by name (swsearch matrices lists them), or a file. [protein: BLOSUM62]", SCORING
+    ),
     "match": Meaning("Match", "Score of equal bases. [DNA: 2]", SCORING),
     "mismatch": Meaning("Mismatch", "Score of different bases. [DNA: -3]", SCORING),
-    "gap_open": Meaning("Gap opening", "A gap of k residues costs open + k * extend. [protein: 11, DNA: 5]", SCORING),
-    "gap_extend": Meaning("Gap extension", "See --gap-open. [protein: 1, DNA: 2]", SCORING),
+    "gap_open": Meaning(
+        "Gap opening",
+        "A gap of k residues costs open + k * extend. [that of the matrix; BLOSUM62: 11, DNA: 5]",
+        SCORING,
+    ),
+    "gap_extend": Meaning("Gap extension", "See --gap-open. [BLOSUM62: 1, DNA: 2]", SCORING),
     "dbsize": Meaning("Database size", "Residues that E-values are scaled to. [those of the database]", SCORING),
     "mask": Meaning(
         "Mask queries",

@@ -19,10 +19,10 @@ from swsearch.filters.subject_filters import SubjectFilters
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, matrix_names, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.matrix import SubstitutionMatrix, is_matrix_name, match_mismatch, matrix_file, named_matrix
+from swsearch.scoring.scheme import ScoringScheme, default_gap, default_scheme
 from swsearch.search import defaults
-from swsearch.sequences.alphabet import PROTEIN, Alphabet
+from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 from swsearch.statistics.ungapped import matrix_lambda
 
@@ -66,11 +66,12 @@ class SearchOptions:
     max_hsps : int
         Largest number of alignments reported for one subject, at least 1; no two share a pair of residues.
     matrix : str, optional
-        Name of an NCBI matrix, or a file; BLOSUM62 for protein by default.
+        Name of a matrix (:func:`swsearch.scoring.matrix.matrix_names`), or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
         Scores of equal and of different bases in DNA; 2 and -3 by default.
     gap_open, gap_extend : int, optional
-        A gap of k residues costs ``gap_open + k * gap_extend``; 11/1 for protein and 5/2 for DNA by default.
+        A gap of k residues costs ``gap_open + k * gap_extend``; by default the costs of the matrix
+        (:func:`swsearch.scoring.scheme.default_gap`), 11/1 with BLOSUM62 and 5/2 for match and mismatch scores.
     dbsize : int, optional
         Database size to which E-values refer, in residues, or in bases for a DNA database; by default the actual size
         of the database.
@@ -256,8 +257,14 @@ class SearchOptions:
         if self.max_hsps > _LARGEST:
             raise InputError(f"--max-hsps {self.max_hsps}: {_LARGEST:,} alignments of a subject at most")
 
-    def scheme(self, alphabet: Alphabet) -> ScoringScheme:
+    def scheme(self, alphabet: Alphabet, *, local: bool = True) -> ScoringScheme:
         """The scoring scheme of these options for sequences of ``alphabet``.
+
+        Parameters
+        ----------
+        alphabet : Alphabet
+        local : bool
+            Whether alignments are local, which requires a positive score.
 
         Raises
         ------
@@ -266,10 +273,9 @@ class SearchOptions:
         InputError
             The search is to be iterated, and the alphabet is not that of proteins.
         """
-        default = default_scheme(alphabet)
         if self.matrix is not None and (self.match is not None or self.mismatch is not None):
             raise ScoringError("--matrix and --match/--mismatch exclude each other; give one of them")
-        matrix = default.matrix
+        matrix = default_scheme(alphabet).matrix
         if self.matrix is not None:
             matrix = self._matrix(self.matrix, alphabet)
         elif self.match is not None or self.mismatch is not None:
@@ -278,9 +284,10 @@ class SearchOptions:
             matrix = match_mismatch(
                 2 if self.match is None else self.match, -3 if self.mismatch is None else self.mismatch
             )
+        usual = default_gap(matrix)
         gap = GapPenalty(
-            default.gap.open if self.gap_open is None else self.gap_open,
-            default.gap.extend if self.gap_extend is None else self.gap_extend,
+            usual.open if self.gap_open is None else self.gap_open,
+            usual.extend if self.gap_extend is None else self.gap_extend,
         )
         if self.iterations > 1:
             if alphabet is not PROTEIN:
@@ -292,22 +299,28 @@ class SearchOptions:
                     f"--iterations {self.iterations}: matrix {matrix.name} scores random residues 0 or more on "
                     "average, so no profile can be estimated; choose another matrix"
                 )
-        return ScoringScheme(matrix, gap)
+        scheme = ScoringScheme(matrix, gap)
+        if local:
+            scheme.check_local()
+        return scheme
 
     @staticmethod
     def _matrix(name: str, alphabet: Alphabet) -> SubstitutionMatrix:
         """A matrix by its name, or from a file; a file takes precedence over a matrix of the same name."""
-        known = name.upper() in matrix_names()
+        known = is_matrix_name(name)
         if os.path.isfile(name) or (not known and (os.path.isdir(name) or _is_missing_path(name))):
             return matrix_file(name, alphabet)
-        if alphabet is PROTEIN and (known or not os.path.exists(name)):
-            return named_matrix(name)
-        advice = "for DNA give --match and --mismatch, or a matrix file"
-        if known:
-            raise ScoringError(f"matrix {name} is for protein; {advice}")
-        if os.path.exists(name):
+        if not known and os.path.exists(name):
             raise ScoringError(f"matrix {name} is a pipe or a device, which cannot be read twice; give a file")
-        raise ScoringError(f"matrix {name!r} is no file; {advice}")
+        matrix = named_matrix(name)
+        if matrix.alphabet is not alphabet:
+            if alphabet is DNA:
+                advice = "for DNA give --match and --mismatch, another matrix such as NUC.4.4, or a matrix file"
+                raise ScoringError(f"matrix {name} is for protein; {advice}")
+            raise ScoringError(
+                f"matrix {name} is for DNA; for protein give another, such as BLOSUM62, or a matrix file"
+            )
+        return matrix
 
     def strands(self, alphabet: Alphabet) -> tuple[str, ...]:
         """The strands that are searched for sequences of ``alphabet``, in order of preference among equal scores.

@@ -152,6 +152,12 @@ def _named(name: str) -> Alphabet:
     return ALPHABETS[name]
 
 
+AMINO_ACIDS: Final = "ARNDCQEGHILKMFPSTWYV"
+"""The letters of the 20 amino acids; their codes are 0 to 19."""
+
+IUPAC_AMINO_ACIDS: Final[Mapping[str, str]] = MappingProxyType({"B": "ND", "Z": "QE", "X": AMINO_ACIDS})
+"""The amino acids that each protein letter for several stands for (IUPAC-IUB 1984)."""
+
 IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "A": "A", "C": "C", "G": "G", "T": "T", "U": "T",

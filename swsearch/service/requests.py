@@ -16,7 +16,7 @@ from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refu
 from swsearch.hits.result import CHOICE_FILES
 from swsearch.hits.share import all_of
 from swsearch.pssm.read import detect_query_format
-from swsearch.scoring.matrix import matrix_names
+from swsearch.scoring.matrix import matrix_name
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import read_queries
@@ -127,9 +127,8 @@ def search_options(given: Mapping[str, Any], limits: Limits) -> SearchOptions:
     values = {name: value for name, value in given.items() if value is not None}
     if values.get("evalue") == "inf":
         values["evalue"] = float("inf")
-    matrix = values.get("matrix")
-    if matrix is not None and matrix.upper() not in matrix_names():
-        raise InputError(f"there is no matrix {shortened(matrix)!r}; choose {', '.join(matrix_names())}")
+    if "matrix" in values:
+        values["matrix"] = matrix_name(values["matrix"])
     if len(values.get("id_pattern", "")) > _MAX_PATTERN:
         raise InputError(f"option id_pattern has {len(values['id_pattern'])} characters; {_MAX_PATTERN} at most")
     options = SearchOptions(**values)

@@ -35,6 +35,7 @@ from typing import Final
 
 import numpy as np
 
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
@@ -140,50 +141,81 @@ def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
     >>> found.lam, found.k
     (0.267, 0.041)
     """
-    return _protein(scheme) if scheme.alphabet is PROTEIN else _dna(scheme)
+    found = _system_of(scheme.matrix)
+    if isinstance(found, NoStatistics):
+        return found
+    system, factor = found
+    return _protein(scheme, system) if scheme.alphabet is PROTEIN else _dna(scheme, system, factor)
 
 
-def _protein(scheme: ScoringScheme) -> Statistics | NoStatistics:
-    scores = np.ascontiguousarray(scheme.matrix.scores[:_N_AMINO_ACIDS, :_N_AMINO_ACIDS])
+def published_gaps(scheme: ScoringScheme) -> str:
+    """The gap costs with which parameters are published for a scheme's matrix, the nearest to the scheme's first.
+
+    The text is empty if there are none.
+
+    >>> from swsearch.scoring.scheme import default_scheme
+    >>> published_gaps(default_scheme(PROTEIN))
+    '11/1, 10/1, 12/1, 9/1, 11/2, 13/1, 10/2, 9/2, 8/2, 7/2, 6/2'
+    """
+    found = _system_of(scheme.matrix)
+    return "" if isinstance(found, NoStatistics) else found[0].gaps(found[1], (scheme.gap.open, scheme.gap.extend))
+
+
+def _system_of(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    """The published rows of a matrix, and the factor by which its scores exceed those of the rows."""
+    return _protein_system(matrix) if matrix.alphabet is PROTEIN else _dna_system(matrix)
+
+
+def _protein_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    scores = np.ascontiguousarray(matrix.scores[:_N_AMINO_ACIDS, :_N_AMINO_ACIDS])
     digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
     if digest == _THIRD_BIT_BLOSUM80:
         return NoStatistics(
-            f"{scheme.matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
+            f"{matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
             "are for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
         )
     name = _MATRIX_DIGESTS.get(digest)
     if name is None:
         return NoStatistics(
-            f"no parameters are published for the scores of matrix {scheme.matrix.name}; "
+            f"no parameters are published for the scores of matrix {matrix.name}; "
             f"choose one of {', '.join(_MATRIX_DIGESTS.values())}"
         )
-    system = _systems()[name]
+    return _systems()[name], 1
+
+
+def _protein(scheme: ScoringScheme, system: _System) -> Statistics | NoStatistics:
     gap = (scheme.gap.open, scheme.gap.extend)
     row = next((row for row in system.gapped if row.gap == gap), None)
     if row is None:
         return NoStatistics(
-            f"no parameters are published for {name} with gap costs {scheme.gap}; choose one of {system.gaps(1, gap)}"
+            f"no parameters are published for {system.name} with gap costs {scheme.gap}; "
+            f"choose one of {system.gaps(1, gap)}"
         )
-    return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {name} {scheme.gap}")
+    return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {system.name} {scheme.gap}")
 
 
-def _dna(scheme: ScoringScheme) -> Statistics | NoStatistics:
-    scores = scheme.matrix.scores[:_N_BASES, :_N_BASES].astype(np.int64)
+def _dna_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    scores = matrix.scores[:_N_BASES, :_N_BASES].astype(np.int64)
     match, mismatch = int(scores[0, 0]), int(scores[0, 1])
     if not np.array_equal(scores, np.where(np.eye(_N_BASES, dtype=bool), match, mismatch)):
         return NoStatistics(
-            f"the bases of matrix {scheme.matrix.name} have more than one match or mismatch score; "
+            f"the bases of matrix {matrix.name} have more than one match or mismatch score; "
             "choose a match and a mismatch score"
         )
-    factor = gcd(match, mismatch)
-    name = f"{match // factor}/{mismatch // factor}"
-    system = _systems().get(name)
+    factor = gcd(match, mismatch) or 1
+    system = _systems().get(f"{match // factor}/{mismatch // factor}")
     if system is None:
         known = [key for key, value in _systems().items() if value.ungapped_from is not None]
         return NoStatistics(
             f"no parameters are published for match {match}, mismatch {mismatch}; "
             f"choose one of {', '.join(known)} or a multiple"
         )
+    return system, factor
+
+
+def _dna(scheme: ScoringScheme, system: _System, factor: int) -> Statistics | NoStatistics:
+    name = system.name
+    match, mismatch = (factor * int(score) for score in name.split("/"))
     gap = (scheme.gap.open, scheme.gap.extend)
     row = next((row for row in system.gapped if (row.gap[0] * factor, row.gap[1] * factor) == gap), None)
     source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"

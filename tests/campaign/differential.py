@@ -39,7 +39,7 @@ KINDS = ("named", "named", "dna", "random", "extreme", "pssm", "saturating", "dn
 """The kinds of trials, used in turn."""
 BORDERS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 """Lengths at which lanes, blocks and number types end."""
-NAMES = tuple(matrix_names())
+NAMES = tuple(matrix_names(PROTEIN))
 REFERENCE_CELLS = 12_000
 EMULATED_EVERY = 40
 EMULATED_CELLS = 150_000

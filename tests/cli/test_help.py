@@ -9,7 +9,7 @@ import pytest
 import swsearch as package
 
 COMMANDS = [
-    ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["engines"], ["plan"],
+    ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["matrices"], ["engines"], ["plan"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
     ["db", "compact"],

@@ -22,7 +22,7 @@ from swsearch.sequences.alphabet import DNA, PROTEIN
 def test_a_named_matrix_comes_back_from_its_text(name):
     """Source: the matrix itself, in Biopython's copy."""
     matrix = named_matrix(name)
-    assert parse_matrix_text(matrix_text(matrix), name, PROTEIN) == matrix
+    assert parse_matrix_text(matrix_text(matrix), name, matrix.alphabet) == matrix
 
 
 def test_a_dna_matrix_comes_back_from_its_text():

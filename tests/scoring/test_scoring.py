@@ -1,5 +1,8 @@
 """Matrices and gap costs, compared with Biopython's tables and with hand calculation."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from Bio.Align import substitution_matrices
@@ -13,21 +16,41 @@ from swsearch.scoring.matrix import (
     matrix_file,
     matrix_names,
     named_matrix,
+    unit_of,
 )
+from swsearch.scoring.scheme import default_gap
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PAD_CODE, PROTEIN
 
+IN_TENTHS = {"DAYHOFF", "GENETIC", "JOHNSON", "JONES", "MDM78", "RISLER"}
+"""Matrices with fractions and no score above 12.7; ten times the others' scores would not fit eight bits."""
 
-@pytest.mark.parametrize(
-    "name", ["BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "PAM30", "PAM70", "PAM250"]
-)
-def test_named_matrices_hold_ncbis_scores(name):
-    """Source: Biopython's copy of NCBI's files, compared letter pair by letter pair; U, O and J are compared as X."""
+PARTS_OF_PROTEIN = {"B": "DN", "Z": "EQ", "X": "ACDEFGHIKLMNPQRSTVWY"}
+
+
+@pytest.mark.parametrize("name", sorted(set(substitution_matrices.load()) - {"SCHNEIDER"}))
+def test_named_matrices_have_biopythons_scores(name):
+    """Source: ``Bio.Align``, in exact arithmetic. Scores are rounded, halves to even; a letter that the matrix lacks
+    has the mean score of the letters that it represents, rounded down; U, O and J have the scores of X.
+    """
     loaded = substitution_matrices.load(name)
-    matrix = named_matrix(name)
-    for query in PROTEIN.letters:
-        for subject in PROTEIN.letters:
-            a, b = PROTEIN.scored_as.get(query, query), PROTEIN.scored_as.get(subject, subject)
-            assert matrix.score(query, subject) == loaded[a, b]
+    matrix, unit = named_matrix(name), unit_of(name)
+    alphabet, parts = matrix.alphabet, PARTS_OF_PROTEIN if matrix.alphabet is PROTEIN else IUPAC_BASES
+    published = {pair: Fraction(str(float(score))) for pair, score in loaded.items()}
+    assert unit == (10 if name in IN_TENTHS else 1)
+    rounded = {pair: round(score * unit) for pair, score in published.items()}
+
+    def letters_of(letter):
+        own = alphabet.scored_as.get(letter, letter)
+        return own if own in loaded.alphabet else parts.get(own, "")
+
+    for query in alphabet.letters:
+        for subject in alphabet.letters:
+            pairs = [rounded[a, b] for a in letters_of(query) for b in letters_of(subject)]
+            lacks_stop = "*" in query + subject and "*" not in loaded.alphabet
+            stop = 1 if query == subject else min(rounded.values())
+            assert matrix.score(query, subject) == (
+                stop if lacks_stop else math.floor(Fraction(sum(pairs), len(pairs)))
+            )
 
 
 def test_padding_scores_lowest_against_everything():
@@ -37,11 +60,35 @@ def test_padding_scores_lowest_against_everything():
         assert (matrix.scores[:, PAD_CODE] == PAD_SCORE).all()
 
 
-def test_names_are_found_in_any_case_and_unknown_ones_list_the_known():
+def test_names_are_found_in_any_case_and_unknown_ones_get_suggestions():
+    """Source: the names of Biopython's files. SCHNEIDER has scores of codons, which no sequence here contains."""
     assert named_matrix("blosum62") == named_matrix("BLOSUM62")
-    with pytest.raises(ScoringError, match="BLOSUM45, BLOSUM50, BLOSUM62"):
-        named_matrix("BLOSUM63")
-    assert "PAM250" in matrix_names()
+    assert named_matrix("nuc.4.4").alphabet is DNA
+    assert set(matrix_names()) == set(substitution_matrices.load()) - {"SCHNEIDER"}
+    assert set(matrix_names()) == {*matrix_names(PROTEIN), *matrix_names(DNA)}
+    for wrong, similar in {"BLOSUM63": "BLOSUM62", "NUC44": "NUC.4.4", "gonnet": "GONNET1992"}.items():
+        with pytest.raises(ScoringError, match=f"there is no matrix '{wrong}'; did you mean .*{similar}"):
+            named_matrix(wrong)
+    for wrong in ("SCHNEIDER", "0123456789", ""):
+        with pytest.raises(ScoringError, match=f"there is no matrix '{wrong}'; .*swsearch matrices lists all"):
+            named_matrix(wrong)
+
+
+def test_the_dna_matrices_of_blast_are_those_of_match_and_mismatch():
+    """Source: BLAST's scores. The files round the means of ambiguous letters in another way, so bases are compared."""
+    bases = slice(4)
+    for name, pair in {"BLASTN": (2, -3), "MEGABLAST": (1, -2), "NUC.4.4": (5, -4)}.items():
+        assert np.array_equal(named_matrix(name).scores[bases, bases], match_mismatch(*pair).scores[bases, bases])
+
+
+def test_named_matrices_have_gap_costs_in_their_unit():
+    """Source: blastp's defaults; Chiaromonte, Yap and Miller 2002. A file with the name, but other scores, has those of
+    its alphabet.
+    """
+    usual = {"BLOSUM62": "11/1", "BLOSUM45": "14/2", "PAM30": "9/1", "PAM70": "10/1", "HOXD70": "400/30"}
+    assert {name: str(default_gap(named_matrix(name))) for name in usual} == usual
+    other = SubstitutionMatrix("PAM30", PROTEIN, named_matrix("BLOSUM62").scores)
+    assert str(default_gap(other)) == "11/1"
 
 
 def test_ambiguous_bases_score_the_mean_rounded_down():
@@ -72,7 +119,6 @@ BAD_MATRICES = {
     "out of range": (SQUARE.replace("4", "400").encode(), "line 2: score 400 of A with A is outside -127"),
     "below the range": (SQUARE.replace("-1", "-128").encode(), "line 2: score -128 of A with C is outside -127"),
     "endless digits": (SQUARE.replace("4", "4" * 5000).encode(), "line 2: score 4{16} of A with A is outside -127"),
-    "nothing positive": (b"   A  N\nA -1 -1\nN -1 -1\n", "no positive score"),
     "a row too short": (b"   A  C  N\nA  4 -1\n", "line 2: 2 scores in row A, but 3 column letters"),
     "a row too long": (b"   A  C\nA  4 -1 0\n", "line 2: 3 scores in row A, but 2 column letters"),
     "a row too few": (b"   A  C  N\nA  4 -1 0\nC -1  4 0\n", "ends without a row for N"),
@@ -106,6 +152,19 @@ def test_what_matrix_files_may_look_like(tmp_path):
     plain.write_text(SQUARE)
     other.write_bytes("\ufeff# für Basen\r\n\r\n   a  C  n\r\nN 0 0 0\r\nA  4.0 -1. +0\r\nC -1  4 0\r\n".encode())
     assert matrix_file(other, DNA) == matrix_file(plain, DNA)
+
+
+def test_a_file_may_lack_the_letters_that_stand_for_several(tmp_path):
+    """By hand: B is the mean of N and D, (6 + 1 + 1 + 6)/4 = 3.5; the stop has the lowest score, and 1 with itself."""
+    path = tmp_path / "twenty.txt"
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    scores = {("N", "N"): 6, ("D", "D"): 6, ("N", "D"): 1, ("D", "N"): 1, ("A", "A"): 4, ("W", "A"): -7}
+    rows = [f"{a} {' '.join(str(scores.get((a, b), 0)) for b in letters)}" for a in letters]
+    path.write_text("\n".join(["  " + " ".join(letters), *rows]))
+    matrix = matrix_file(path, PROTEIN)
+    assert [matrix.score(*pair) for pair in ("BB", "NB", "BA", "W*", "*W", "**", "XX", "UU")] == [
+        3, 3, 0, -7, -7, 1, 0, 0,
+    ]  # fmt: skip
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

@@ -16,6 +16,7 @@ from swsearch.errors import InputError, SwSearchError
 from swsearch.scoring.matrix import matrix_names
 from swsearch.search.option_meanings import MEANINGS
 from swsearch.search.options import SearchOptions
+from swsearch.sequences.alphabet import DNA
 
 FIRST: Final = ("top", "evalue", "translate")
 """The options that are shown at once; the others are behind one fold."""
@@ -104,9 +105,11 @@ def _field(name: str, default: object, annotation: str) -> Field:
     )
     if name == "matrix":
         choices = tuple(matrix_names())
-        help_text = "The substitution matrix for protein. [BLOSUM62]"
+        help_text = "The substitution matrix. [protein: BLOSUM62]"
     kind = "choice" if choices else "whole" if "int" in annotation else "number" if "float" in annotation else "text"
-    words = [(value, value) for value in choices]
+    words = [
+        (value, f"{value} (DNA)" if name == "matrix" and value in matrix_names(DNA) else value) for value in choices
+    ]
     if choices and default is None:
         words.insert(0, ("", _AUTOMATIC if name in ("alphabet", "matrix") else "no"))
     shown = "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)

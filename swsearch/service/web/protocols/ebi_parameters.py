@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swsearch.errors import InputError, Refused
-from swsearch.scoring.matrix import matrix_names
-from swsearch.scoring.scheme import default_scheme
-from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.scoring.matrix import matrix_names, named_matrix
+from swsearch.scoring.scheme import default_gap, default_scheme
+from swsearch.sequences.alphabet import ALPHABETS, PROTEIN
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission
 from swsearch.service.web.protocols.common import (
@@ -176,7 +176,7 @@ def _scores(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
     matrix = sent.get("matrix", "")
     if not is_off(matrix):
         if program.aligned == "dna":
-            raise InputError(f"matrix={shortened(matrix)} is for protein; for DNA send match_scores")
+            raise InputError("matrix is for protein; for DNA send match_scores")
         options["matrix"] = _matrix(matrix)
     pair = sent.get("match_scores", "")
     if not is_off(pair):
@@ -195,8 +195,9 @@ def _matrix(name: str) -> str:
     for short, full in _SHORT_NAMES.items():
         if re.fullmatch(rf"{short}\d+", given):
             given = given.replace(short, full)
-    if given not in matrix_names():
-        raise InputError(f"matrix={shortened(name)} is not available; choose {', '.join(matrix_names())}")
+    available = matrix_names(PROTEIN)
+    if given not in available:
+        raise InputError(f"matrix={shortened(name)} is not available; choose {', '.join(available)}")
     return given
 
 
@@ -219,7 +220,7 @@ def _fasta(sent: Mapping[str, str], database: OfferedDatabase) -> tuple[Program,
         raise InputError(f"program={shortened(name)} is not available: choose ssearch, or blastx … of ncbiblast")
     program = Program(name, database.alphabet, database.alphabet, None)
     options = _common(sent, program)
-    options |= _first_residue_costs(sent, database.alphabet)
+    options |= _first_residue_costs(sent, database.alphabet, options.get("matrix"))
     if "expupperlim" in sent:
         options["evalue"] = number_of("expupperlim", sent["expupperlim"])
     if sent.get("explowlim", "0").strip("0.") != "":
@@ -244,11 +245,11 @@ def _fasta(sent: Mapping[str, str], database: OfferedDatabase) -> tuple[Program,
     return program, options
 
 
-def _first_residue_costs(sent: Mapping[str, str], alphabet: str) -> dict[str, Any]:
+def _first_residue_costs(sent: Mapping[str, str], alphabet: str, matrix: str | None) -> dict[str, Any]:
     """Gap costs; ``gapopen`` is the cost of the first residue here, with or without a minus sign."""
     if "gapopen" not in sent and "gapext" not in sent:
         return {}
-    usual = default_scheme(ALPHABETS[alphabet]).gap
+    usual = default_gap(default_scheme(ALPHABETS[alphabet]).matrix if matrix is None else named_matrix(matrix))
     extend = abs(whole_of("gapext", sent["gapext"])) if "gapext" in sent else usual.extend
     first = abs(whole_of("gapopen", sent["gapopen"])) if "gapopen" in sent else usual.open + usual.extend
     if first < extend:
@@ -301,7 +302,7 @@ _LISTS: Final = {
 _MATCH: Final = Parameter("Match scores", "DNA: scores of equal and different bases, such as 2,-3, the default.")
 _MATRIX: Final = Parameter(
     "Matrix", "Protein: the substitution matrix.",
-    values=("BLOSUM62", *(name for name in matrix_names() if name != "BLOSUM62")),
+    values=("BLOSUM62", *(name for name in matrix_names(PROTEIN) if name != "BLOSUM62")),
 )  # fmt: skip
 _EXPECT: Final = Parameter("E-value", "Largest E-value of a hit; 10 by default.", "DOUBLE")
 _EXTENSION: Final = Parameter("Gap extension", "Cost of each further residue of a gap.", "INTEGER")
