@@ -3,7 +3,7 @@ r"""The functions that a Python script calls: open a database, search it, align 
 ===================  ======================================================  ==================================
 function             takes                                                   returns
 ===================  ======================================================  ==================================
-``open_database``    the path of a packed database                           :class:`PackedDatabase`
+``open_database``    the path of a database or of a sequence file            :class:`PackedDatabase`
 ``search_database``  a query file or sequences, the path of a database,      :class:`SearchResults`, an iterator
                      search options, optionally a store for the results      of :class:`QueryResult`
 ``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
@@ -72,12 +72,15 @@ FAMILY_OPTIONS: Final = SearchOptions(
 def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
     r"""A packed database, open for reading; a context manager.
 
-    ``path`` is a folder, or its URL in an object store, such as ``s3://bucket/proteins.db``.
+    ``path`` is a folder; its URL in an object store, such as ``s3://bucket/proteins.db``; or a file of FASTA or FASTQ,
+    which is packed into the cache of this node, where the next call finds it.
 
     Raises
     ------
     DatabaseError
-        There is no database at ``path``, it is damaged, or it cannot be fetched.
+        There is no database at ``path``, it is damaged, or it cannot be fetched or packed.
+    InputError
+        A sequence file cannot be read.
 
     >>> import swsearch, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -183,7 +186,7 @@ class SearchResults(Closeable):
 
 def search_database(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
-    database: str | os.PathLike[str],
+    database: str | os.PathLike[str] | PackedDatabase,
     options: SearchOptions | None = None,
     *,
     engine: str = "auto",
@@ -201,7 +204,8 @@ def search_database(
     queries : path, query, or iterable of queries
         A path refers to a file of FASTA, FASTQ or profiles; a single string is a path. A query is a ``SequenceRecord``,
         Biopython's ``SeqRecord`` or ``Seq``, a string of letters in an iterable, or a pair of a header and letters.
-    database : path
+    database : path or PackedDatabase
+        A path as for :func:`open_database`, or an open database, which stays open.
     options : SearchOptions, optional
     engine : str
         ``auto``, ``cuda``, ``cpu`` or ``reference``.

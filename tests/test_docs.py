@@ -23,6 +23,7 @@ def workplace(tmp_path, monkeypatch):
     """An empty folder with the repository's data/ in it."""
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "cache"))
     return tmp_path
 
 
@@ -45,9 +46,13 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
     assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
-@pytest.mark.parametrize(
-    "name", ["alignments", "batch", "examples", "filters", "iterations", "profiles", "scoring", "sequences", "store"]
-)
+REFERENCE_PAGES = [
+    "alignments", "batch", "databases", "examples", "filters", "iterations", "profiles", "scoring", "sequences",
+    "store",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFERENCE_PAGES)
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's."""
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()

@@ -15,7 +15,7 @@ from swsearch.words import counted
 def batch(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FASTA… DB", help="Query files, then a database made by `swsearch index`, or its URL."),
+        typer.Argument(metavar="FASTA… DB", help="Query files, then a database as for `swsearch query`."),
     ],
     *,
     run: BatchArguments,

@@ -18,24 +18,26 @@ app = typer.Typer(
     help="Look at a database, check it, export it and change it.", no_args_is_help=True, rich_markup_mode=None
 )
 
-DatabaseOrUrl = Annotated[
-    str, typer.Argument(metavar="DB", help="A database made by `swsearch index`, or its URL in an object store.")
+AnyDatabase = Annotated[
+    str,
+    typer.Argument(
+        metavar="DB", help="A database made by `swsearch index`, its URL in an object store, or a sequence file."
+    ),
 ]
 Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")]
 
 
 @app.command()
-def info(database: DatabaseOrUrl) -> None:
+def info(database: AnyDatabase) -> None:
     """Show what a database holds.
 
     Example: swsearch db info proteins.db
     """
-    from swsearch.cli.remote_database import fetched
-    from swsearch.database.reader import PackedDatabase
+    from swsearch.cli.databases import opened
 
-    with fetched(database), PackedDatabase.open(database) as opened:
-        catalogue = opened.catalogue
-        lengths = opened.distinct_lengths()
+    with opened(database) as subjects:
+        catalogue = subjects.catalogue
+        lengths = subjects.distinct_lengths()
         mean = catalogue.n_residues / catalogue.n_subjects
         removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
         gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
@@ -59,25 +61,26 @@ def info(database: DatabaseOrUrl) -> None:
 
 
 @app.command()
-def verify(database: DatabaseOrUrl, threads: options.Threads = None) -> None:
+def verify(database: AnyDatabase, threads: options.Threads = None) -> None:
     """Read every byte of a database and compare it with its checksums; exit code 1 where one differs.
 
     Example: swsearch db verify proteins.db
     """
-    from swsearch.cli.remote_database import fetched
+    from swsearch.cli.databases import opened
     from swsearch.database.verify import verify_path
     from swsearch.errors import DatabaseError
 
-    with fetched(database):
-        problems = verify_path(database, threads=threads)
+    with opened(database, threads=threads) as subjects:
+        problems = verify_path(subjects.path, threads=threads)
     if problems:
-        raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; index its FASTA again")
+        advice = "index its FASTA again" if subjects.origin is None else f"remove {subjects.path} from the cache"
+        raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; {advice}")
     print(f"{database} is whole")
 
 
 @app.command()
 def export(
-    database: DatabaseOrUrl,
+    database: AnyDatabase,
     out: options.Out = None,
     width: Annotated[int, typer.Option(min=0, help="Letters on a line, 0 for one line a sequence.")] = 60,
     threads: options.Threads = None,
@@ -87,19 +90,18 @@ def export(
     Example: swsearch db export proteins.db --out proteins.fasta
     """
     from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.databases import opened
     from swsearch.cli.output import result_stream
-    from swsearch.cli.remote_database import fetched
     from swsearch.database.export import export as write_fasta
-    from swsearch.database.reader import PackedDatabase
 
     refuse_collisions({"--out": out or "-"}, databases=[database])
-    with fetched(database), PackedDatabase.open(database) as opened, result_stream(out) as stream:
-        write_fasta(opened, stream, width, threads=threads)
+    with opened(database, threads=threads) as subjects, result_stream(out) as stream:
+        write_fasta(subjects, stream, width, threads=threads)
 
 
 @app.command()
 def fetch(
-    database: DatabaseOrUrl,
+    database: AnyDatabase,
     identifiers: Annotated[
         list[str] | None, typer.Argument(metavar="[IDENTIFIER]...", help="First words of headers, or accessions.")
     ] = None,
@@ -127,9 +129,8 @@ def fetch(
     Example: swsearch db fetch proteins.db --ids list.txt --out some.fasta
     """
     from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.databases import opened
     from swsearch.cli.output import result_stream
-    from swsearch.cli.remote_database import fetched
-    from swsearch.database.reader import PackedDatabase
     from swsearch.errors import InputError
     from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, is_minus, read_entries
     from swsearch.sequences.fasta_text import write_pieces
@@ -145,9 +146,9 @@ def fetch(
         raise InputError(f"--ids {ids}: the file names no identifier; give one a line")
     problems: list[str] = []
     n_written = 0
-    with fetched(database), PackedDatabase.open(database) as opened:
-        found = find_subjects(opened, (entry.name for entry in entries))
-        records = fetch(opened, entries, found, problems)
+    with opened(database) as subjects:
+        found = find_subjects(subjects, (entry.name for entry in entries))
+        records = fetch(subjects, entries, found, problems)
         if (record := next(records, None)) is not None:  # otherwise no file is made
             with result_stream(out) as stream:
                 for header, letters in chain([record], records):

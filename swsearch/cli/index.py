@@ -33,6 +33,7 @@ def index(
     Example: swsearch index proteins.fasta.gz -o proteins.db
     """
     from swsearch.cli.collisions import refuse_database
+    from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.builder import build_database
@@ -57,13 +58,8 @@ def index(
         )
     if quiet:
         return
-    catalogue = built.catalogue
-    how = "as asked" if alphabet else "detected"
-    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
-    say(
-        f"{output}: {counted(catalogue.n_subjects, 'sequence')}, {counted(catalogue.n_residues, 'residue')}, "
-        f"{catalogue.alphabet} ({how}){sliced}"
-    )
-    if built.n_duplicates:
-        repeated = counted(built.n_duplicates, "identifier occurs", "identifiers occur")
-        say(f"warning: {repeated} more than once, {built.first_duplicate!r} for one")
+    n_slices = built.catalogue.n_slices
+    sliced = f", {counted(n_slices, 'slice')}" if n_slices else ""
+    say(f"{output}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    if repeated := repetitions(built):
+        say(f"warning: {repeated}")

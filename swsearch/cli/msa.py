@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
@@ -83,7 +83,7 @@ def msa(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="QUERY… DB…", help="Query files, - is stdin; then one or more databases made by `swsearch index`."
+            metavar="QUERY… DB…", help="Query files, - is stdin; then one or more databases as for `swsearch query`."
         ),
     ],
     *,
@@ -147,7 +147,7 @@ def msa(
                 say(line)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
-        names = [Path(path).name for path in databases]
+        names = [PurePath(searcher.database.location).name for searcher in searchers]
         finish = _Finish(searchers[0], names, rows, None if search.quiet else say)
         found = deep_alignments(queries, searchers, progress.advance)
         if folder is not None:
@@ -229,15 +229,19 @@ def _opened(
     paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, and the queries, checked."""
+    from swsearch.cli.databases import opened
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.query_file import QueryFiles
     from swsearch.sequences.record import SequenceRecord
+    from swsearch.sequences.source import refuse_repeated_pipes
 
+    refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of(paths, "fasta")
     devices = options.device_list(search.devices)
+    subjects = [stack.enter_context(opened(path, threads=search.threads, quiet=search.quiet)) for path in databases]
     searchers = open_searchers(
-        databases, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
+        subjects, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
     )
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)

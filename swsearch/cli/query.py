@@ -16,7 +16,8 @@ def query(
         list[str],
         typer.Argument(
             metavar="QUERY… DB",
-            help="Query files, - is stdin; then a database made by `swsearch index`, or its URL in an object store.",
+            help="Query files, - is stdin; then a database made by `swsearch index`, its URL in an object store, or a "
+            "sequence file.",
         ),
     ],
     *,
@@ -38,6 +39,8 @@ def query(
     DNA is searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
+
+    Example: swsearch query queries.fasta subjects.fasta.gz
 
     Example: swsearch query family.sto proteins.db --min-query-coverage 60
 

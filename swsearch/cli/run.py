@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.remote_database import fetched
+from swsearch.cli.databases import opened
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.database.reader import PackedDatabase
     from swsearch.hits.share import AskedQueries, Shard
     from swsearch.hits.subjects import SubjectReader
     from swsearch.report.protocol import ReportFormat
@@ -58,20 +59,25 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     if len(files) < (1 if run.in_pssm else 2):
         raise typer.BadParameter("give at least one query file and the database")
     from swsearch.hits.job_arrays import asked_shard
+    from swsearch.sequences.source import refuse_repeated_pipes
 
     shard = asked_shard(run.shard, os.environ)
     search, run = _named_by_share(search, run, shard)
     *paths, database = files
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
+    refuse_repeated_pipes([*paths, database])
     query_residues = _about_residues(paths)
-    with fetched(database, quiet=search.quiet):
-        return _execute(paths, database, search, run, shard, query_residues, skip_refused=skip_refused)
+    if not os.path.isdir(database):  # fetching or packing it may take long, so wrong options are refused before
+        _report_format(run)
+        _ = search.asked
+    with opened(database, threads=search.threads, quiet=search.quiet) as subjects:
+        return _execute(paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused)
 
 
 def _execute(
     paths: list[str],
-    database: str,
+    subjects: PackedDatabase,
     search: SearchArguments,
     run: RunArguments,
     shard: Shard,
@@ -79,9 +85,9 @@ def _execute(
     *,
     skip_refused: bool,
 ) -> RunOutcome:
-    """Search with the queries of ``paths``; the options were checked, and a remote database is in the cache."""
+    """Search with the queries of ``paths``; the options were checked."""
     if run.place is None:
-        search.warm_up_gpus(database, query_residues)
+        search.warm_up_gpus(subjects, query_residues)
 
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport, say_plan
@@ -98,7 +104,7 @@ def _execute(
     opened: list[RunOutcome] = []
     try:
         with ExitStack() as stack:
-            searcher = stack.enter_context(run.open_searcher(search, database, query_residues))
+            searcher = stack.enter_context(run.open_searcher(search, subjects, query_residues))
             options.check_alphabet(search.alphabet, searcher.needs)
             queries = QueryFiles.of(paths, run.query_format)
             if run.in_pssm:

@@ -19,6 +19,7 @@ from swsearch.search import defaults
 
 if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
+    from swsearch.database.reader import PackedDatabase
     from swsearch.hits.subjects import SubjectPart
     from swsearch.msa.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
@@ -88,25 +89,23 @@ class SearchArguments:
         named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
         return [path for path in named if path is not None]
 
-    def warm_up_gpus(self, database: str, query_residues: int) -> None:
+    def warm_up_gpus(self, database: PackedDatabase, query_residues: int) -> None:
         """Start the GPUs of this search while the program imports its other modules; never raises an error.
 
         ``query_residues`` is about the number of residues of all queries.
         """
-        from swsearch.database.reader import catalogue_of
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
 
-        # open_searcher raises the errors of the options or the database again.
+        # open_searcher raises the errors of the options again.
         with contextlib.suppress(SwSearchError):
-            catalogue = catalogue_of(database)
-            cells = catalogue.n_residues * query_residues
+            cells = database.n_residues * query_residues
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     @contextlib.contextmanager
-    def open_searcher(self, database: str, query_residues: int) -> Iterator[Searcher]:
-        """Open a database and an engine for these options; see :func:`swsearch.search.api.open_searcher`.
+    def open_searcher(self, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
+        """Open an engine for these options and an open database; see :func:`swsearch.search.api.open_searcher`.
 
         If subjects are translated, the progress of the translation is reported.
         """
@@ -131,14 +130,12 @@ class SearchArguments:
                 )
             yield opened
 
-    def _translation_report(self, database: str) -> AbstractContextManager[ProgressReport | None]:
+    def _translation_report(self, database: PackedDatabase) -> AbstractContextManager[ProgressReport | None]:
         from swsearch.cli.progress import ProgressReport
-        from swsearch.database.reader import catalogue_of
 
         if self.translate not in ("subject", "both"):
             return contextlib.nullcontext()
-        n_bases = catalogue_of(database).n_residues
-        return ProgressReport("translating", n_bases, "M bases/s", 1e6, self.quiet)
+        return ProgressReport("translating", database.n_residues, "M bases/s", 1e6, self.quiet)
 
 
 @dataclass(frozen=True)
@@ -200,9 +197,9 @@ class RunArguments(PartArguments, RowArguments):
         return None
 
     def open_searcher(
-        self, search: SearchArguments, database: str, query_residues: int
+        self, search: SearchArguments, database: PackedDatabase, query_residues: int
     ) -> AbstractContextManager[PlannedSearch]:
-        """Open a database and an engine; see :meth:`SearchArguments.open_searcher`."""
+        """Open an engine; see :meth:`SearchArguments.open_searcher`."""
         return search.open_searcher(database, query_residues)
 
 
@@ -221,9 +218,9 @@ class BatchArguments(RunArguments):
         return self.cluster
 
     def open_searcher(
-        self, search: SearchArguments, database: str, query_residues: int
+        self, search: SearchArguments, database: PackedDatabase, query_residues: int
     ) -> AbstractContextManager[PlannedSearch]:
-        """Open a database, and a connection to the cluster if there is one, or else an engine."""
+        """Open a connection to the cluster if there is one, or else an engine."""
         if self.cluster is None:
             return search.open_searcher(database, query_residues)
         from swsearch.cli.output import say

@@ -45,9 +45,8 @@ def open_subjects(report: ReportFormat, stored: StoredRun, path: str | None, sta
     DatabaseError
         The database is not there any more, or its content has changed.
     """
-    from swsearch.cli.remote_database import fetched
+    from swsearch.cli.databases import opened
     from swsearch.database.object_store import is_url
-    from swsearch.database.reader import PackedDatabase
     from swsearch.report.registry import needs_subjects
 
     if not needs_subjects(report, stored.info):
@@ -59,8 +58,9 @@ def open_subjects(report: ReportFormat, stored: StoredRun, path: str | None, sta
     try:
         if not is_url(place) and not Path(place).exists():
             raise DatabaseError(f"{place} does not exist")
-        stack.enter_context(fetched(place))
-        return stack.enter_context(PackedDatabase.open_searched(place, searched.digest))
+        subjects = stack.enter_context(opened(place))
+        subjects.check_searched(searched.digest)
+        return subjects
     except DatabaseError as error:
         advice = "name the database with --database if it has another path now"
         raise DatabaseError(f"run {stored.id}: this report needs the database of the run; {error}; {advice}") from error

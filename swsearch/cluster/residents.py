@@ -166,7 +166,8 @@ class Residents:
 def database_path(path: str, digest: str) -> Path | str:
     """The path of a database on this machine: in a folder of ``SWSEARCH_DATABASES``, or the given one.
 
-    The result is the given URL for a database of an object store that is in none of these folders.
+    The result is the given URL for a database of an object store that is in none of these folders. A sequence file is
+    the first of its name; its content is compared when it is opened.
 
     Raises
     ------
@@ -179,6 +180,8 @@ def database_path(path: str, digest: str) -> Path | str:
         candidates.append(Path(path))
     other = None
     for candidate in candidates:
+        if candidate.is_file():
+            return candidate
         with suppress(DatabaseError):
             found = load_catalogue(candidate).digest
             if found == digest:

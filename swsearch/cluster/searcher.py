@@ -18,6 +18,7 @@ from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.parts import SliceTask
 from swsearch.cluster.tasks import EngineSpec, Ready, SearchSpec
 from swsearch.cores import check_threads, threads_to_use
+from swsearch.database.opening import opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ENGINES, KERNELS
@@ -171,7 +172,7 @@ class ClusterSearcher(PlannedSearch):
             return [complete]
         found = slices_of(self.search_subjects)
         if slices == "yes" and len(found) == 1:
-            shown = self.database.url or self.database.path
+            shown = self.database.name
             advice = "leave it out, or index the FASTA again with `swsearch index --slices`"
             raise InputError(f"--slices yes: {shown} has one slice; {advice}")
         return found
@@ -185,7 +186,7 @@ class ClusterSearcher(PlannedSearch):
         expected = replace(info, parameters={**info.parameters, **one.parameters})
         is_whole = len(one.segments) == len(self.database.catalogue.segments)
         spec = SearchSpec(
-            path=self.database.url or os.path.abspath(self.database.path),
+            path=self.database.address,
             segments=None if is_whole else one.segments,
             layout=None if is_whole else self.database.catalogue.layout,
             options=_with_absolute_paths(self.options),
@@ -216,7 +217,7 @@ def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
 
 @contextmanager
 def open_cluster_searcher(
-    database: str | os.PathLike[str],
+    database: str | os.PathLike[str] | PackedDatabase,
     options: SearchOptions | None,
     cluster: str,
     *,
@@ -234,9 +235,9 @@ def open_cluster_searcher(
 
     Parameters
     ----------
-    database : path
-        Each worker opens the database of the same content, at the same path or in a folder that its environment
-        variable ``SWSEARCH_DATABASES`` names.
+    database : path or PackedDatabase
+        An open database stays open. Each worker opens the database of the same content, at the same path or in a folder
+        that its environment variable ``SWSEARCH_DATABASES`` names.
     options : SearchOptions, optional
     cluster : str
         ``tcp://host:port``, a scheduler file, or ``local:N`` (:mod:`swsearch.cluster.connection`).
@@ -266,11 +267,11 @@ def open_cluster_searcher(
     of_worker = None if local_devices is not None or devices is None else tuple(devices)
     spec = EngineSpec(engine, threads, of_worker, kernel, bound)
     with (
-        PackedDatabase.open(database) as opened,
+        opened(database) as subjects,
         Connection(cluster, threads, local_devices) as connection,
     ):
         yield ClusterSearcher(
-            opened,
+            subjects,
             SearchOptions() if options is None else options,
             connection,
             spec,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -91,27 +91,44 @@ def build_database(
     target = Path(target)
     check_slices(slices)
     with staged_folder(target, overwrite=overwrite) as folder:
-        with Threads(threads) as used:
-            chunks = sequence_chunks(paths, alphabet, used)
-            written = write_segment(
-                folder / segment_name(1),
-                chunks,
-                threads=used,
-                slices=slice_folders(folder, 1, slices),
-                progress=progress,
-            )
-        catalogue = Catalogue(
-            alphabet=written.alphabet.name,
-            digest=content_digest(written.alphabet.name, (written.entry,)),
-            generation=1,
-            sources=source_names(paths),
-            program=program_name(),
-            created=now(),
-            segments=written.slices or (written.entry,),
-            whole=written.entry if written.slices else None,
+        built = write_database(folder, paths, alphabet, slices=slices, threads=threads, progress=progress)
+    return replace(built, path=target)
+
+
+def write_database(
+    folder: Path,
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    alphabet: Alphabet | None = None,
+    *,
+    slices: int = 1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Pack FASTA or FASTQ files into an empty folder, which the caller publishes, or removes after an exception.
+
+    Parameters and errors are those of :func:`build_database`.
+    """
+    with Threads(threads) as used:
+        chunks = sequence_chunks(paths, alphabet, used)
+        written = write_segment(
+            folder / segment_name(1),
+            chunks,
+            threads=used,
+            slices=slice_folders(folder, 1, slices),
+            progress=progress,
         )
-        write_catalogue_file(folder, catalogue)
-    return BuildReport(target, catalogue, written.n_duplicates, written.first_duplicate)
+    catalogue = Catalogue(
+        alphabet=written.alphabet.name,
+        digest=content_digest(written.alphabet.name, (written.entry,)),
+        generation=1,
+        sources=source_names(paths),
+        program=program_name(),
+        created=now(),
+        segments=written.slices or (written.entry,),
+        whole=written.entry if written.slices else None,
+    )
+    write_catalogue_file(folder, catalogue)
+    return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
 
 
 def check_slices(n_slices: int) -> None:

@@ -1,4 +1,4 @@
-"""The cache of a node: databases of object stores as folders on its disk, each under the SHA-256 of its catalogue.
+"""The cache of a node: databases as folders on its disk, made of those of object stores and of sequence files.
 
 :func:`NodeCache.open` returns an entry, and creates it first if it is missing. An entry is created in a folder of
 another name and appears by one rename, so that an entry is always complete. If several processes need the same entry,
@@ -86,7 +86,7 @@ class NodeCache:
         key : str
             Its name, without ``/``.
         n_bytes : int
-            Its size, for which room is made.
+            Its size, or an estimate, for which room is made before it is created.
         create : callable
             Creates the content in a folder, which may contain files of an attempt that was killed.
 
@@ -129,6 +129,7 @@ class NodeCache:
         try:
             unfinished.mkdir(exist_ok=True)
             create(unfinished)
+            self._make_room(key, _size(unfinished))  # it may be larger than expected
             unfinished.rename(self.folder / key)
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)

@@ -14,7 +14,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,14 @@ from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.source import is_sequence_file
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+
+if TYPE_CHECKING:
+    from swsearch.database.opening import Origin
 
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
-_SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 
 
 class PackedDatabase(Closeable):
@@ -58,13 +61,13 @@ class PackedDatabase(Closeable):
         path: Path,
         catalogue: Catalogue,
         segments: tuple[Segment, ...],
-        url: str | None = None,
+        origin: Origin | None = None,
         cached: Closeable | None = None,
     ) -> None:
         self.path = path
-        """The folder; that of the cache for a database of an object store."""
-        self.url = url
-        """The URL of a database of an object store; None for a database of this machine."""
+        """The folder; that of the cache for a database of an object store, or for a sequence file."""
+        self.origin = origin
+        """Of what the folder of the cache was made; None for a database of this machine."""
         self._cached = cached
         self.catalogue = catalogue
         self.segments = segments
@@ -77,31 +80,31 @@ class PackedDatabase(Closeable):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
-        """Open the database at ``path``, a folder or the URL of one in an object store, or one slice of it.
+        """Open the database at ``path``, or one slice of it.
 
-        A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its subjects
-        keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and ``digest``, is that of
-        the whole database.
-
-        A database of an object store is fetched completely into the cache of this node, unless it is there
-        (:mod:`swsearch.database.remote`).
+        Parameters
+        ----------
+        path : path
+            A folder, or the URL of one in an object store, which is fetched completely into the cache of this node
+            (:mod:`swsearch.database.remote`); or a sequence file, which is packed there
+            (:mod:`swsearch.database.sequence_files`). Nothing is done if the cache has it.
+        segments : collection of int, optional
+            A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its
+            subjects keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and
+            ``digest``, is that of the whole database.
 
         Raises
         ------
         DatabaseError
             There is no database of this program's format at ``path``, or one of its files is missing or truncated; or
-            it cannot be fetched.
+            it cannot be fetched or packed.
+        InputError
+            A sequence file cannot be read.
         """
-        if isinstance(path, str) and is_url(path):
-            from swsearch.database.remote import fetch
+        if is_url(os.fspath(path)) or is_sequence_file(path):
+            from swsearch.database.opening import open_cached
 
-            cached = fetch(path)
-            try:
-                found = cls.open(cached.folder, segments)
-                return cls(found.path, found.catalogue, found.segments, path.rstrip("/"), cached)
-            except BaseException:
-                cached.close()
-                raise
+            return open_cached(path, segments)
         folder = Path(path)
         catalogue = load_catalogue(folder)
         for _ in range(MAX_ATTEMPTS):
@@ -149,7 +152,9 @@ class PackedDatabase(Closeable):
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
         """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
-        return PackedDatabase(self.path, self.catalogue, tuple(self.segments[number] for number in segments), self.url)
+        return PackedDatabase(
+            self.path, self.catalogue, tuple(self.segments[number] for number in segments), self.origin
+        )
 
     @classmethod
     def open_searched(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
@@ -167,10 +172,23 @@ class PackedDatabase(Closeable):
             There is no database, or its content has changed.
         """
         database = cls.open(path)
-        if digest not in (database.digest, *database.catalogue.former_digests):
+        try:
+            database.check_searched(digest)
+        except DatabaseError:
             database.close()
-            raise DatabaseError(f"{path} has other content than the database that was searched ({digest[:12]}…)")
+            raise
         return database
+
+    def check_searched(self, digest: str) -> None:
+        """Check that the subjects are those of a search, with their indices; ``digest`` is as for `open_searched`.
+
+        Raises
+        ------
+        DatabaseError
+            The content has changed.
+        """
+        if digest not in (self.digest, *self.catalogue.former_digests):
+            raise DatabaseError(f"{self.name} has other content than the database that was searched ({digest[:12]}…)")
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
@@ -183,15 +201,30 @@ class PackedDatabase(Closeable):
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]
         is_whole = len(numbers) == len(self.catalogue.segments)
-        where = self.url or self.path
-        if is_whole:
-            return PackedDatabase.open_content, (where, self.digest)
-        return PackedDatabase.open_content, (where, self.digest, numbers, self.catalogue.layout)
+        parts = (None, None) if is_whole else (numbers, self.catalogue.layout)
+        return PackedDatabase.open_content, (self.address, self.digest, *parts)
+
+    @property
+    def name(self) -> str:
+        """The database as its user wrote it, for messages."""
+        return str(self.path) if self.origin is None else self.origin.name
+
+    @property
+    def address(self) -> str:
+        """What opens the same database in another process: an absolute path or a URL.
+
+        For a pipe, it is the folder in the cache, which is certain to be there only as long as the database is open.
+        """
+        given = None if self.origin is None else self.origin.address
+        return given or os.path.abspath(self.path)
 
     @property
     def location(self) -> str:
-        """The absolute path of the folder without symbolic links, or the URL."""
-        return self.url or os.path.realpath(self.path)
+        """Where the database is, for the records of a search.
+
+        It is an absolute path without symbolic links, a URL, ``<stdin>`` for standard input, or ``<pipe>``.
+        """
+        return os.path.realpath(self.path) if self.origin is None else self.origin.location
 
     @property
     def alphabet(self) -> Alphabet:
@@ -415,20 +448,6 @@ def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | 
     return tuple(segments)
 
 
-def catalogue_of(path: str | os.PathLike[str]) -> Catalogue:
-    """The catalogue of a database that :meth:`PackedDatabase.open` can open; one of an object store is fetched.
-
-    Raises
-    ------
-    DatabaseError
-        There is no database, or it cannot be fetched.
-    """
-    if isinstance(path, str) and is_url(path):
-        with PackedDatabase.open(path) as opened:
-            return opened.catalogue
-    return load_catalogue(Path(path))
-
-
 def load_catalogue(folder: Path) -> Catalogue:
     """The catalogue of a database.
 
@@ -444,12 +463,14 @@ def load_catalogue(folder: Path) -> Catalogue:
         if not folder.exists():
             raise DatabaseError(f"{folder} does not exist; `swsearch index FASTA -o {folder}` makes a database")
         if not folder.is_dir():
-            if folder.is_file() and _start_of(folder).startswith(_SEQUENCE_STARTS):
+            if is_sequence_file(folder):
                 raise DatabaseError(
                     f"{folder} is a sequence file, no packed database; index it first: "
                     f"`swsearch index {folder} -o {folder}.swdb`"
                 )
-            raise DatabaseError(f"{folder} is a file, no packed database (a folder with {CATALOGUE})")
+            raise DatabaseError(
+                f"{folder} is neither a packed database (a folder with {CATALOGUE}) nor a sequence file"
+            )
         return read_catalogue(catalogue_text(folder))
     except FileNotFoundError as error:
         raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
@@ -457,8 +478,3 @@ def load_catalogue(folder: Path) -> Catalogue:
         raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
-
-
-def _start_of(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(8)

@@ -39,7 +39,7 @@ from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 from swsearch.sequences.fasta import SequenceChunk, read_chunks
 from swsearch.sequences.record import split_header
-from swsearch.sequences.source import refuse_repeated_pipes, shown_name, source_name
+from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
 from swsearch.words import counted
 
@@ -105,16 +105,21 @@ def sequence_chunks(
     Raises
     ------
     FastaFormatError
-        There is no file, or a file cannot be read as sequences of the alphabet.
+        There is no file, or a file cannot be read as sequences of the alphabet, or the text of a pipe ends within a
+        line.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
         raise FastaFormatError("no sequence file was given", "nothing to index")
     refuse_repeated_pipes(several)
     for path in several:
-        for chunk in read_chunks(path, alphabet, threads=threads):
+        source = seekable(path)
+        for chunk in read_chunks(source, alphabet, threads=threads):
             alphabet = chunk.alphabet
             yield shown_name(path), chunk
+        if isinstance(source, Spooled) and source.is_cut:
+            problem = "the last line has no end, so the program that writes the pipe may have failed"
+            raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
 
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class TranslatedSubjects:
     ) -> None:
         if database.n_subjects > MAX_SUBJECTS:
             problem = (
-                f"{database.path} has {database.n_subjects:,} subjects, of which {MAX_SUBJECTS:,} can be translated"
+                f"{database.name} has {database.n_subjects:,} subjects, of which {MAX_SUBJECTS:,} can be translated"
             )
             raise DatabaseError(f"{problem}; split it")
         wholes = [segment.partition() for segment in database.segments]

@@ -137,7 +137,7 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
         advice = "loosen or correct them"
         if filters.taxid is not None and filters.taxid_map is None:
             advice = "taxonomy ids are those that headers state as OX=; --taxid-map gives others"
-        raise InputError(f"no subject of {database.path} passes {filters}; {advice}")
+        raise InputError(f"no subject of {database.name} passes {filters}; {advice}")
     notes = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
     return SubjectSelection(chosen, notes)
 

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.cores import threads_to_use
+from swsearch.database.opening import opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import open_engine
@@ -53,7 +54,7 @@ class DeepAlignment:
 
 
 def open_searchers(
-    databases: Sequence[str | os.PathLike[str]],
+    databases: Sequence[str | os.PathLike[str] | PackedDatabase],
     options: SearchOptions,
     stack: ExitStack,
     *,
@@ -61,7 +62,7 @@ def open_searchers(
     threads: int | None = None,
     devices: Sequence[int] | None = None,
 ) -> list[Searcher]:
-    """A searcher for each database, at least one, with one engine; ``stack`` closes them.
+    """A searcher for each database, at least one, with one engine; ``stack`` closes what is opened here.
 
     The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
     :func:`swsearch.search.api.open_searcher`.
@@ -71,19 +72,20 @@ def open_searchers(
     InputError
         A database has another alphabet than the first.
     """
-    opened = [stack.enter_context(PackedDatabase.open(database)) for database in databases]
-    for other in opened[1:]:
-        if other.alphabet is not opened[0].alphabet:
-            problem = f"{other.path} is {other.alphabet.name}, {opened[0].path} is {opened[0].alphabet.name}"
+    all_subjects = [stack.enter_context(opened(database)) for database in databases]
+    first = all_subjects[0]
+    for other in all_subjects[1:]:
+        if other.alphabet is not first.alphabet:
+            problem = f"{other.name} is {other.alphabet.name}, {first.name} is {first.alphabet.name}"
             raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
-    options.scheme(options.aligned_alphabet(opened[0].alphabet))  # refuses wrong options before a GPU is started
-    cells = sum(database.n_residues for database in opened) * USUAL_RESIDUES
+    options.scheme(options.aligned_alphabet(first.alphabet))  # refuses wrong options before a GPU is started
+    cells = sum(subjects.n_residues for subjects in all_subjects) * USUAL_RESIDUES
     scorer, why = open_engine(engine, threads, devices, cells)
     stack.enter_context(scorer)
-    all_options = [options, *[options_of_further(options)] * (len(opened) - 1)]
+    all_options = [options, *[options_of_further(options)] * (len(all_subjects) - 1)]
     return [
-        Searcher(database, scorer, asked, threads=threads_to_use(threads), engine_choice=why)
-        for database, asked in zip(opened, all_options, strict=True)
+        Searcher(subjects, scorer, asked, threads=threads_to_use(threads), engine_choice=why)
+        for subjects, asked in zip(all_subjects, all_options, strict=True)
     ]
 
 

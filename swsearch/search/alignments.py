@@ -133,8 +133,8 @@ class SubjectAligner:
                         strand="plus" if query_frame.frame else query_frame.strand,
                     )
                 except EngineError as error:  # the arrays contradict each other, or the engine is at fault
-                    path = self.search_subjects.database.path
-                    raise EngineError(f"{path} may be damaged ({error}); run `swsearch db verify {path}`") from error
+                    name = self.search_subjects.database.name
+                    raise EngineError(f"{name} may be damaged ({error}); run `swsearch db verify {name}`") from error
                 for subject, several in zip(block.subject_index[in_block[rows]].tolist(), aligned, strict=True):
                     yield subject, [self._as_given(*one, comparison, n_letters, subject) for one in several]
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from swsearch.cores import threads_to_use
+from swsearch.database.opening import opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, Progress
 from swsearch.engine.registry import KERNELS, open_engine
@@ -54,7 +55,7 @@ USUAL_RESIDUES: Final = 100_000
 
 @contextmanager
 def open_searcher(
-    database: str | os.PathLike[str],
+    database: str | os.PathLike[str] | PackedDatabase,
     options: SearchOptions | None = None,
     *,
     engine: str = "auto",
@@ -67,6 +68,8 @@ def open_searcher(
     translating: Progress | None = None,
 ) -> Iterator[Searcher]:
     """A searcher with its database and engine open, as a context manager that closes both on exit.
+
+    ``database`` is a path, as for :meth:`PackedDatabase.open`, or an open database, which stays open.
 
     ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
     search on each engine. Without ``bound``, no engine excludes subjects by an upper bound of their scores.
@@ -93,12 +96,12 @@ def open_searcher(
     options = SearchOptions() if options is None else options
     if not isinstance(options, SearchOptions):
         raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
-    with PackedDatabase.open(database) as opened, ExitStack() as stack:
-        options.scheme(options.aligned_alphabet(opened.alphabet))  # loads its modules and data while GPUs start
-        scorer, why = open_engine(engine, threads, devices, opened.n_residues * query_residues, kernel, bound=bound)
+    with opened(database) as subjects, ExitStack() as stack:
+        options.scheme(options.aligned_alphabet(subjects.alphabet))  # loads its modules and data while GPUs start
+        scorer, why = open_engine(engine, threads, devices, subjects.n_residues * query_residues, kernel, bound=bound)
         stack.enter_context(scorer)
         searcher = Searcher(
-            opened,
+            subjects,
             scorer,
             options,
             threads=threads_to_use(threads),

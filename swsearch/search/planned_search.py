@@ -89,7 +89,7 @@ class PlannedSearch(ABC):
         self.database = database
         self.options = options
         self.threads = threads
-        self.needs = QueryNeeds(database.url or str(database.path), database.alphabet, options.translate)
+        self.needs = QueryNeeds(database.name, database.alphabet, options.translate)
         self.needs.check_database()
         self.query_alphabet = self.needs.alphabet
         aligned = options.aligned_alphabet(database.alphabet)

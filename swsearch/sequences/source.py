@@ -1,5 +1,7 @@
 """Inputs that can be read several times from the beginning: files, and temporary copies of pipes and standard input.
 
+:func:`seekable` gives such an input for a path, and :func:`held` one that stays the same file while it is read.
+
 A pipe can be read only once, but a reader reads the first bytes to detect the format, and reads the complete file again
 to locate an error. Therefore a pipe is copied to an unnamed temporary file, which the operating system removes when the
 process ends, for any reason.
@@ -20,27 +22,59 @@ from swsearch.errors import InputError
 
 STDIN: Final = "-"
 _BLOCK_BYTES: Final = 1 << 20
+_SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
+_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
+"""A byte order mark and white space."""
 
 
-class Spooled(os.PathLike[str]):
-    """The copy of a pipe, as a path that can be opened as long as the object exists.
+class HeldFile(os.PathLike[str]):
+    """An open file, as a path that leads to this file as long as the object exists, even if its name does not.
 
     Attributes
     ----------
     given : str
-        The path that was copied, ``-`` for standard input.
+        The path that was opened, ``-`` for standard input.
+    descriptor : int
+        Descriptor of the file, which must not be closed.
+    """
+
+    def __init__(self, given: str, descriptor: int) -> None:
+        self.given = given
+        self.descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+
+    def __fspath__(self) -> str:
+        return f"/dev/fd/{self.descriptor}"
+
+
+class Spooled(HeldFile):
+    """The copy of a pipe or of standard input.
+
+    Attributes
+    ----------
+    is_pipe : bool
+        Whether the source was a pipe, a terminal or another device; false if standard input was a file.
     """
 
     def __init__(self, given: str, source: BinaryIO) -> None:
-        self.given = given
+        self.is_pipe = not stat.S_ISREG(os.fstat(source.fileno()).st_mode)
         with tempfile.TemporaryFile(prefix="swsearch-pipe-") as spool:
             shutil.copyfileobj(source, _Named(spool), _BLOCK_BYTES)
             spool.flush()
-            self._descriptor = os.dup(spool.fileno())
-        weakref.finalize(self, os.close, self._descriptor)
+            super().__init__(given, os.dup(spool.fileno()))
 
-    def __fspath__(self) -> str:
-        return f"/dev/fd/{self._descriptor}"
+    @property
+    def is_cut(self) -> bool:
+        """Whether the text of a pipe ends within a line, as the text of a program that failed usually does.
+
+        The end of a compressed text is checked by its decompression, and that of FASTQ by the length of the qualities.
+        """
+        from swsearch.sequences.archives import MAGIC_BYTES, archive_format
+
+        size = os.fstat(self.descriptor).st_size
+        start, end = os.pread(self.descriptor, MAGIC_BYTES, 0), os.pread(self.descriptor, 1, max(size - 1, 0))
+        is_text = not start.startswith(b"@") and archive_format(start) is None
+        return self.is_pipe and is_text and end not in (b"", b"\n", b"\r")
 
 
 class _Named:
@@ -66,7 +100,7 @@ def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     InputError
         Standard input is closed, or the copy cannot be written.
     """
-    if isinstance(path, Spooled):
+    if isinstance(path, HeldFile):
         return path
     given = os.fspath(path)
     if given == STDIN:
@@ -76,6 +110,25 @@ def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
             return path if file.seekable() else Spooled(given, file)
     except (OSError, ValueError):
         return path
+
+
+def held(path: str | os.PathLike[str]) -> HeldFile:
+    """The file at ``path``, open, or a copy of its content as from :func:`seekable`.
+
+    Raises
+    ------
+    InputError
+        The file cannot be opened, standard input is closed, or the copy cannot be written.
+    """
+    source = seekable(path)
+    if isinstance(source, HeldFile):
+        return source
+    try:
+        return HeldFile(os.fspath(path), os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise InputError(
+            f"{shown_name(path)} cannot be read: {error.strerror or error}; choose another file"
+        ) from error
 
 
 def standard_input() -> BinaryIO:
@@ -91,9 +144,26 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def is_sequence_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a pipe, or of a file that begins like FASTA, FASTQ or an archive.
+
+    A folder and a file of anything else are none. ``-`` is standard input. A pipe is not read.
+    """
+    name = os.fspath(path)
+    if name == STDIN:
+        return True
+    try:
+        if not stat.S_ISREG(kind := os.stat(name).st_mode):
+            return not stat.S_ISDIR(kind)
+        with open(name, "rb") as file:
+            return file.read(_BLOCK_BYTES).lstrip(_BEFORE_TEXT).startswith(_SEQUENCE_STARTS)
+    except (OSError, ValueError):
+        return False
+
+
 def given_name(path: str | os.PathLike[str]) -> str:
-    """The path as the caller specified it; for a copy, the path that was copied."""
-    return path.given if isinstance(path, Spooled) else os.fspath(path)
+    """The path as the caller specified it; for an open file or a copy, the path that was opened."""
+    return path.given if isinstance(path, HeldFile) else os.fspath(path)
 
 
 def shown_name(path: str | os.PathLike[str]) -> str:

@@ -91,7 +91,7 @@ def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path
     [
         (["query", QUERIES, "{db}", "--alphabet", "dna"], "leave --alphabet out"),
         (["query", QUERIES, "nowhere.db"], "nowhere.db"),
-        (["query", QUERIES, DATA / "proteins.fasta.gz"], "swsearch index"),
+        (["query", QUERIES, DATA / "README.md"], "nor a sequence file"),
         (["query", "nowhere.fasta", "{db}"], "nowhere.fasta"),
         (["query", QUERIES, "{db}", "--matrix", "BLOSUM61"], "BLOSUM62"),
         (["query", QUERIES, "{db}", "--match", "2"], "for DNA"),

@@ -114,7 +114,7 @@ def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_prote
 def test_an_open_database_of_a_url_is_pickled_by_its_url(url):
     with PackedDatabase.open(url) as database:
         again = pickle.loads(pickle.dumps(database))
-        assert again.url == url
+        assert again.address == url
         assert again.header(3) == database.header(3)
         again.close()
 

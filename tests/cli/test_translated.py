@@ -55,7 +55,8 @@ def test_translating_a_database_is_told_before_the_search(swsearch, files, monke
 def test_what_is_wrong_with_a_database_is_told_as_without_translation(swsearch, files):
     """Source: the same command without ``--translate``."""
     (files / "broken.db").mkdir()
-    for database in ("none.db", "proteins.fasta", "broken.db"):
+    (files / "notes.txt").write_text("hello")
+    for database in ("none.db", "notes.txt", "broken.db"):
         plain = swsearch("query", "proteins.fasta", database)
         translated = swsearch("query", "proteins.fasta", database, "--translate", "subject")
         assert (translated.code, translated.error) == (plain.code, plain.error) == (1, plain.error)

@@ -49,12 +49,11 @@ def rewrite(database: Path, change: Callable[[dict[str, object]], None]) -> None
     (database / CATALOGUE).write_text(json.dumps(fields))
 
 
-def test_missing_and_foreign_things_are_named(tmp_path: Path, fasta: Path) -> None:
+def test_missing_and_foreign_things_are_named(tmp_path: Path) -> None:
     """Expected words: what the object is, and what to do."""
     assert "does not exist" in message_of(tmp_path / "none")
-    assert "swsearch index" in message_of(fasta)
     (tmp_path / "notes.txt").write_text("hello")
-    assert "no packed database" in message_of(tmp_path / "notes.txt")
+    assert "neither a packed database (a folder with catalogue.json) nor a seq" in message_of(tmp_path / "notes.txt")
     (tmp_path / "folder").mkdir()
     assert f"no {CATALOGUE}" in message_of(tmp_path / "folder")
     (tmp_path / "folder" / CATALOGUE).write_text('{"format": "something else"}')
