@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from swsearch.search.options import SearchOptions
     from swsearch.service.client import Client
     from swsearch.store.repository import HitStore as Store
+    from swsearch.store.user_store import user_store
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ __all__ = [
     "open_searcher",
     "search_database",
     "sequence",
+    "user_store",
     "write_report",
 ]
 
@@ -58,6 +60,7 @@ _HOMES = {
     "open_searcher": ("swsearch.search.api", "open_searcher"),
     "search_database": ("swsearch.api", "search_database"),
     "sequence": ("swsearch.search.api", "sequence"),
+    "user_store": ("swsearch.store.user_store", "user_store"),
     "write_report": ("swsearch.api", "write_report"),
 }
 

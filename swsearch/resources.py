@@ -1,4 +1,4 @@
-"""Locations of files: the folders ``migrations`` and ``cuda`` of a checkout or an installed package, and caches."""
+"""Locations of files: ``migrations`` and ``cuda`` of a checkout or an installed package, caches and user's data."""
 
 from __future__ import annotations
 
@@ -42,13 +42,30 @@ def resource_folder(name: str) -> Path:
 def user_cache(name: str) -> Path:
     """The folder ``swsearch/name`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it need not exist.
 
-    A relative ``$XDG_CACHE_HOME`` is ignored, as its specification requires. For a user without a home folder, as in
-    some containers, the returned folder cannot be created, and nothing is cached.
+    For a user without a home folder, as in some containers, the returned folder cannot be created, and nothing is
+    cached.
     """
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (_user_folder("XDG_CACHE_HOME", ".cache") or Path(os.devnull)) / "swsearch" / name
+
+
+def user_data(name: str) -> Path | None:
+    """The file ``swsearch/name`` under ``$XDG_DATA_HOME`` or ``~/.local/share``; it need not exist.
+
+    None for a user without a home folder.
+    """
+    folder = _user_folder("XDG_DATA_HOME", ".local/share")
+    return None if folder is None else folder / "swsearch" / name
+
+
+def _user_folder(variable: str, usual: str) -> Path | None:
+    """The folder that ``variable`` names, or ``usual`` in the home folder; None if the user has no home folder.
+
+    A relative path in the variable is ignored, as the XDG Base Directory Specification requires.
+    """
+    given = Path(os.environ.get(variable, ""))
     if given.is_absolute():
-        return given / "swsearch" / name
+        return given
     try:
-        return Path.home() / ".cache" / "swsearch" / name
+        return Path.home() / usual
     except RuntimeError:
-        return Path(os.devnull) / "swsearch" / name
+        return None

@@ -17,6 +17,18 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
+def size_in_bytes(n_bytes: int) -> str:
+    """A size with its unit, a power of 1,000.
+
+    >>> size_in_bytes(512), size_in_bytes(40_960), size_in_bytes(1_250_000_000)
+    ('512 bytes', '41 kB', '1.25 GB')
+    """
+    if n_bytes < 1000:
+        return counted(n_bytes, "byte")
+    power = min(4, (len(str(n_bytes)) - 1) // 3)
+    return f"{n_bytes / 1000**power:.3g} {('kB', 'MB', 'GB', 'TB')[power - 1]}"
+
+
 def shortened(text: str, most: int = 60) -> str:
     """A text from a file or an option for a message: at most ``most`` characters, followed by an ellipsis if truncated.
 

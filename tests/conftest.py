@@ -1,12 +1,18 @@
 """Settings that hold for every test, however the tests were started."""
 
 import gc
+import itertools
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 # NumPy's library of linear algebra otherwise starts threads in every process, which spin while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Runs are never kept in the store of the user who tests. A file cannot be a folder, so nothing can be kept outside a
+# test, which gets a place of its own.
+os.environ["XDG_DATA_HOME"] = os.devnull
+os.environ.pop("SWSEARCH_STORE", None)
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +25,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # No example fails because the machine is busy, neither in the test nor while it is generated.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+_PLACES = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def user_store(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store in which a test's commands keep runs by default; neither it nor its folder exists at first."""
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_PLACES))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home))
+    return home / "swsearch" / "hits.sqlite"
 
 
 @pytest.fixture(scope="session")

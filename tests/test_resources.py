@@ -1,4 +1,4 @@
-"""The location of caches for any environment. Expected values: the XDG Base Directory Specification."""
+"""The places of caches and data of a user. Expected values: the XDG Base Directory Specification."""
 
 import os
 import subprocess
@@ -6,15 +6,18 @@ import sys
 from pathlib import Path
 
 from swsearch.engine.cuda.runtime.kernel_cache import cache_folder
-from swsearch.resources import user_cache
+from swsearch.resources import user_cache, user_data
 
 
-def test_caches_follow_the_specification_of_xdg(monkeypatch):
+def test_places_follow_the_specification_of_xdg(monkeypatch):
     """Source: the XDG Base Directory Specification: a relative path is ignored, an empty one counts as not set."""
     monkeypatch.setenv("HOME", "/home/somebody")
     for given, folder in (("/cache", "/cache"), ("", "/home/somebody/.cache"), ("here", "/home/somebody/.cache")):
         monkeypatch.setenv("XDG_CACHE_HOME", given)
         assert user_cache("kernels") == Path(folder) / "swsearch/kernels"
+    for given, folder in (("/data", "/data"), ("", "/home/somebody/.local/share")):
+        monkeypatch.setenv("XDG_DATA_HOME", given)
+        assert user_data("hits.sqlite") == Path(folder) / "swsearch/hits.sqlite"
     monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", "~/kernels")
     assert cache_folder() == Path("/home/somebody/kernels")
 

@@ -37,13 +37,15 @@ def batch(
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 
-    options.kept_store(search.store)
+    is_printed = run.format_name != "none" or run.out is not None
+    if not is_printed:
+        options.refuse_none(search.store)
     outcome = execute(files, search, run, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
-    summary = f"run {outcome.run_id} in {outcome.store}: {done}"
-    if (run.format_name != "none" and run.out is None) or "-" in map(str, (run.unaligned, run.aligned_queries)):
+    summary = done if outcome.run_id is None else f"run {outcome.run_id} in {outcome.store}: {done}"
+    if (is_printed and run.out is None) or "-" in map(str, (run.unaligned, run.aligned_queries)):
         say(summary)  # stdout is used by the report or by queries
     else:
         print(summary)

@@ -16,7 +16,9 @@ from swsearch.words import quoted
 if TYPE_CHECKING:
     from swsearch.search.needs import QueryNeeds
 
-DEFAULT_STORE: Final = "hits.sqlite"
+DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
+"""Stands for the user's store (:func:`swsearch.store.user_store.user_store`), also where $XDG_DATA_HOME moves it."""
+_FORMER_DEFAULT: Final = Path("hits.sqlite")
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
 """Environment variable that specifies the store if ``--store`` is not used."""
 
@@ -257,19 +259,58 @@ def _store_or_none(store: str) -> str:
     return "none" if store.lower() == "none" else store
 
 
-def kept_store(store: str) -> str:
-    """The name of a store, for commands that require one.
+def refuse_none(store: str) -> None:
+    """Refuse ``none`` in commands that require a store.
 
     Raises
     ------
     InputError
         The name is ``none``, from the option or the environment.
     """
-    if _store_or_none(store) != "none":
+    if _store_or_none(store) == "none":
+        in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
+        given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
+        advice = "name their store with --store FILE"
+        raise InputError(f"{given} keeps no hits, and this command works on kept ones; {advice}")
+
+
+def _kept_store(store: str) -> str:
+    """The name of a store, for commands that require one; :data:`DEFAULT_STORE` becomes the path of the user's store.
+
+    Raises
+    ------
+    InputError
+        The name is ``none``.
+    StoreError
+        It is the user's store, and the user has no home folder.
+    """
+    refuse_none(store)
+    if store != DEFAULT_STORE:
         return store
-    in_environment = os.environ.get(STORE_VARIABLE, "").lower() == "none"
-    given = f"{STORE_VARIABLE}=none" if in_environment else "--store none"
-    raise InputError(f"{given} keeps no hits, and this command works on kept ones; name their store with --store FILE")
+    from swsearch.store.user_store import user_store
+
+    say_if_former_default_is_here()
+    return str(user_store())
+
+
+def _created_store(store: str) -> str:
+    """The result of :func:`_kept_store`, for commands that create the store if it is missing."""
+    name = _kept_store(store)
+    if store == DEFAULT_STORE:
+        from swsearch.store.user_store import make_user_folder
+
+        make_user_folder()
+    return name
+
+
+def say_if_former_default_is_here() -> None:
+    """Tell a user of the user's store that the current folder has a store, the default of former versions."""
+    from swsearch.cli.output import say
+    from swsearch.store.user_store import user_store
+
+    path = user_store()
+    if _FORMER_DEFAULT.is_file() and _FORMER_DEFAULT.resolve() != path.resolve():
+        say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; --store {_FORMER_DEFAULT} uses it")
 
 
 Store = Annotated[
@@ -287,7 +328,16 @@ KeptStore = Annotated[
         envvar=STORE_VARIABLE,
         help="SQLite file or database URL that keeps the hits.",
         rich_help_panel=OUTPUT,
-        callback=kept_store,
+        callback=_kept_store,
+    ),
+]
+CreatedStore = Annotated[
+    str,
+    typer.Option(
+        envvar=STORE_VARIABLE,
+        help="SQLite file or database URL that keeps the hits; a missing one is created.",
+        rich_help_panel=OUTPUT,
+        callback=_created_store,
     ),
 ]
 StageStore = Annotated[

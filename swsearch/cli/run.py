@@ -20,7 +20,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.databases import opened
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
-from swsearch.errors import InputError, OutputClosed
+from swsearch.errors import InputError, OutputClosed, StoreError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
 
     shard = asked_shard(run.shard, os.environ)
     search, run = _named_by_share(search, run, shard)
+    must_store = search.store != options.DEFAULT_STORE or run.resume is not None or isinstance(run, BatchArguments)
+    search = _with_named_store(search, must_store=must_store)
     *paths, database = files
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
@@ -72,7 +74,9 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
         _report_format(run)
         _ = search.asked
     with opened(database, threads=search.threads, quiet=search.quiet) as subjects:
-        return _execute(paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused)
+        return _execute(
+            paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused, must_store=must_store
+        )
 
 
 def _execute(
@@ -84,6 +88,7 @@ def _execute(
     query_residues: int,
     *,
     skip_refused: bool,
+    must_store: bool,
 ) -> RunOutcome:
     """Search with the queries of ``paths``; the options were checked."""
     if run.place is None:
@@ -144,6 +149,14 @@ def _execute(
             stores: list[HitStore] = []
             total = found.asked.n_of_share
 
+            def do_without_store(error: StoreError) -> None:
+                is_open = bool(opened) and opened[0].run_id is not None  # only its last states are not published
+                _say_not_stored(error, opened[0].n_done if opened and not is_open else 0)
+                if is_open:
+                    opened[0].run_id = None
+
+            on_store_failure = None if must_store else do_without_store
+
             def done_of(so_far: RunOutcome) -> str:
                 n_done = so_far.n_before + so_far.n_done
                 if total is None:
@@ -154,7 +167,7 @@ def _execute(
                 queries,
                 searcher,
                 command=shlex.join(["swsearch", *sys.argv[1:]]),
-                store=_store_opener(search.store, run.stage_store, stack, stores),
+                store=_store_opener(search.store, run.stage_store, stack, stores, on_store_failure),
                 resume=run.resume,
                 shard=shard,
                 asked=found.asked,
@@ -166,6 +179,7 @@ def _execute(
                 notify=None if search.quiet else say,
                 on_query_done=lambda so_far: progress.note(done_of(so_far)),
                 on_run_open=opened.append,
+                on_store_failure=on_store_failure,
             )
             if fastas is not None:
                 fastas.write(queries, searcher)
@@ -181,6 +195,36 @@ def _execute(
         _say_what_is_kept(opened, found.asked)
         raise
     return outcome
+
+
+def _with_named_store(search: SearchArguments, *, must_store: bool) -> SearchArguments:
+    """The options with the path of the user's store if no store is named, and a folder for it.
+
+    Where there can be no such folder, nothing is stored, unless ``must_store``.
+    """
+    if search.store != options.DEFAULT_STORE:
+        return search
+    from swsearch.store.user_store import make_user_folder
+
+    try:
+        store = str(make_user_folder())
+    except StoreError as error:
+        if must_store:
+            raise
+        _say_not_stored(error)
+        return replace(search, store="none")
+    if not search.quiet:
+        options.say_if_former_default_is_here()
+    return replace(search, store=store)
+
+
+def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
+    """Print why the user's store does not keep the hits, or those of more than ``n_stored`` queries."""
+    from swsearch.cli.output import say
+
+    verb = "is" if n_stored == 1 else "are"
+    kept = f"no more than {counted(n_stored, 'query', 'queries')} {verb} stored" if n_stored else "nothing is stored"
+    say(f"warning: {kept}: {error}")
 
 
 def _named_by_share(search: SearchArguments, run: RunArguments, shard: Shard) -> tuple[SearchArguments, RunArguments]:
@@ -305,18 +349,30 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
     return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
 
 
-def _store_opener(store: str, stage: str, stack: ExitStack, opened: list[HitStore]) -> Callable[[], HitStore] | None:
+def _store_opener(
+    store: str, stage: str, stack: ExitStack, opened: list[HitStore], on_failure: Callable[[StoreError], None] | None
+) -> Callable[[], HitStore] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
     The store is opened late because the import of SQLAlchemy takes a third of a second, during which a GPU can work.
+    ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
     """
     if store == "none":
         return None
 
+    def close() -> None:
+        try:
+            opened[0].close()
+        except StoreError as error:  # of a staged store, whose last states cannot be published
+            if on_failure is None:
+                raise
+            on_failure(error)
+
     def open_store() -> HitStore:
         from swsearch.store.staging import open_store
 
-        opened.append(stack.enter_context(open_store(store, create=True, stage=stage)))
+        opened.append(open_store(store, create=True, stage=stage))
+        stack.callback(close)
         return opened[0]
 
     return open_store

@@ -1,28 +1,30 @@
-"""``swsearch runs``: commands that list, show, copy, merge and delete stored runs, and upgrade an old store."""
+"""``swsearch runs``: commands that list, show, copy, merge, delete and prune stored runs, and upgrade an old store."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
-from swsearch.errors import InputError
-from swsearch.words import counted
+from swsearch.errors import InputError, RunNotFound, StoreError
+from swsearch.words import counted, quoted, size_in_bytes
 
 if TYPE_CHECKING:
     from swsearch.store.records import StoredRun
     from swsearch.store.repository import HitStore
 
 app = typer.Typer(
-    help="""List, show, copy, merge and delete stored runs.
+    help="""List, show, copy, merge, delete and prune stored runs.
 
-    Example: swsearch runs list --store hits.sqlite
+    Example: swsearch runs list
     """,
-    short_help="List, show, copy, merge and delete stored runs.",
+    short_help="List, show, copy, merge, delete and prune stored runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -33,15 +35,27 @@ Run = Annotated[
 
 
 def find_run(store: HitStore, run: str) -> StoredRun:
-    """The run that ``run`` denotes; prints a message if ``latest`` is not the newest run, which is not finished."""
+    """The run that ``run`` denotes; prints a message if ``latest`` may be another one than the user expects.
+
+    This is so if the newest run is not finished, and in the user's store, whose runs begin in every folder.
+    """
     from swsearch.cli.output import say
+    from swsearch.store.user_store import is_user_store
 
     found = store.run(run)
     if run == "latest":
         newest = store.newest_run()
         if newest.id != found.id:
             say(f"latest is run {found.id}, the newest that is finished; run {newest.id} is newer and {newest.state}")
+        if is_user_store(store.name):
+            say(f"latest is run {found.id}: {described(found)}")
     return found
+
+
+def described(run: StoredRun) -> str:
+    """What distinguishes a run from the others of its store, in a few words."""
+    queries = counted(run.n_queries, "query", "queries")
+    return f"{queries} in {run.info.database.name}, begun {run.started:%Y-%m-%d %H:%M} UTC"
 
 
 def what_is_missing(run: StoredRun) -> str:
@@ -54,20 +68,31 @@ def what_is_missing(run: StoredRun) -> str:
 
 @app.command("list")
 def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
-    """List the runs of a store, oldest first.
+    """List the runs of a store, oldest first; its size is printed to stderr.
+
+    Example: swsearch runs list
 
     Example: swsearch runs list --store hits.sqlite
     """
+    from swsearch.cli.output import say
     from swsearch.store.repository import HitStore
 
     with HitStore(store, only_read=True) as opened:
         stored = opened.runs()
+        size = _size_of(opened, len(stored))
     print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
     for run in stored:
         started = run.started.strftime("%Y-%m-%d %H:%M:%S")
         print(
             f"{run.id:>5}  {started}  {run.state:<11}  {run.n_queries:>8,}  {run.n_hits:>10,}  {run.info.database.name}"
         )
+    say(size)
+
+
+def _size_of(store: HitStore, n_runs: int) -> str:
+    n_bytes, n_free = store.size()
+    free = f", {size_in_bytes(n_free)} of them free for later runs" if 10 * n_free > n_bytes else ""
+    return f"{counted(n_runs, 'run')} in {store.name}: {size_in_bytes(n_bytes)}{free}"
 
 
 @app.command(short_help="Show what decided a run's hits.")
@@ -125,7 +150,7 @@ def merge(
             help="Stores with the shards, or one with all. {shard} in a name stands for all shards; STORE#3 is run 3.",
         ),
     ],
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: options.CreatedStore = options.DEFAULT_STORE,
     partial: Annotated[
         bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
     ] = False,
@@ -215,8 +240,59 @@ def delete(
     from swsearch.store.staging import open_store
 
     with open_store(store, stage=stage_store) as opened:
+        find_run(opened, run)
         run_id = opened.delete_run(run, force=force)
     print(f"run {run_id} deleted")
+
+
+@app.command(short_help="Delete old runs, and return their space.")
+def prune(
+    keep: Annotated[int, typer.Option(min=0, help="Keep so many of the newest runs.")] = 0,
+    older_than: Annotated[
+        str | None,
+        typer.Option(metavar="AGE", help="Delete runs that began longer ago: 12h, 30d or 8w (hours, days, weeks)."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs would be deleted.")] = False,
+    store: options.KeptStore = options.DEFAULT_STORE,
+    stage_store: options.StageStore = "auto",
+) -> None:
+    """Delete old runs with their queries and hits, and return their space to the file system.
+
+    With both options, a run is deleted if it is older and not among the newest. Runs that a process works on are kept,
+    and so are those of a service's searches, which expire by themselves.
+
+    Example: swsearch runs prune --older-than 30d
+
+    Example: swsearch runs prune --keep 100 --dry-run
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.pruning import old_runs
+    from swsearch.store.staging import open_store
+
+    if not keep and older_than is None:
+        raise InputError("say which runs to delete: --older-than 30d, --keep 100, or both")
+    before = None if older_than is None else datetime.now(UTC) - _age(older_than)
+    with open_store(store, stage=stage_store) as opened:
+        old = old_runs(opened, keep=keep, before=before)
+        for run in old:
+            if not dry_run:
+                with suppress(RunNotFound):  # another process has just deleted it
+                    opened.delete_run(run.id)
+            print(f"run {run.id} {'would be deleted' if dry_run else 'deleted'}: {described(run)}")
+        if old and not dry_run:
+            try:
+                opened.compact()
+            except StoreError as error:
+                say(f"warning: the space is free for later runs, but not returned: {error}")
+        say(_size_of(opened, len(opened.runs())))
+
+
+def _age(text: str) -> timedelta:
+    """The time that an age such as ``30d`` denotes."""
+    found = re.fullmatch(r"(\d{1,5})([hdw])", text)
+    if found is None:
+        raise InputError(f"--older-than {quoted(text)}: give a number of hours, days or weeks, such as 12h, 30d or 8w")
+    return timedelta(hours=int(found[1]) * {"h": 1, "d": 24, "w": 168}[found[2]])
 
 
 @app.command(short_help="Bring the store of an older version up to date.")

@@ -41,7 +41,7 @@ GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with
 def serve(
     databases: DatabasePaths = None,
     folder: Folder = None,
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: options.CreatedStore = options.DEFAULT_STORE,
     host: Annotated[
         str, typer.Option(help="Address to listen on; any but a loopback address needs tokens.")
     ] = "127.0.0.1",
@@ -143,7 +143,7 @@ def serve(
 def worker(
     databases: DatabasePaths = None,
     folder: Folder = None,
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: options.CreatedStore = options.DEFAULT_STORE,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
     devices: options.Devices = None,

@@ -18,7 +18,7 @@ app = typer.Typer(
 @app.command()
 def add(
     owner: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; owners see their own searches.")],
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: options.CreatedStore = options.DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is shown this once; the store keeps its SHA-256.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
@@ -43,7 +43,7 @@ class RunOutcome:
     Attributes
     ----------
     run_id : int or None
-        Id of the run in the store; None if nothing is stored.
+        Id of the run in the store; None if nothing is stored, or if the store could not take all results.
     store : str
         Name of the store, without a password; empty if nothing is stored.
     resumed : bool
@@ -88,6 +88,7 @@ def run_search(
     notify: Callable[[str], None] | None = None,
     on_query_done: Callable[[RunOutcome], None] | None = None,
     on_run_open: Callable[[RunOutcome], None] | None = None,
+    on_store_failure: Callable[[StoreError], None] | None = None,
 ) -> RunOutcome:
     """Search the queries that are not in the run yet, commit each when it is searched, and report all in order.
 
@@ -124,6 +125,9 @@ def run_search(
         Called with the outcome so far after each query.
     on_run_open : callable, optional
         Called with the outcome when the run is open in the store, before the first query.
+    on_store_failure : callable, optional
+        Called with the error if the store of a new run cannot be opened or written; the search then continues without
+        it. By default, this error ends the run.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def run_search(
     return Run(
         queries, searcher, command, store, shard,
         skip_refused=skip_refused, search_repeated=search_repeated, events=events, progress=progress,
-        on_query_done=on_query_done,
+        on_query_done=on_query_done, on_store_failure=on_store_failure,
     ).execute(resume, asked, report, notify or (lambda _: None), on_run_open)  # fmt: skip
 
 
@@ -173,6 +177,7 @@ class Run:
         events: TextIO | None = None,
         progress: Progress | None = None,
         on_query_done: Callable[[RunOutcome], None] | None = None,
+        on_store_failure: Callable[[StoreError], None] | None = None,
     ) -> None:
         info = searcher.run_info(command)
         self.info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
@@ -185,6 +190,7 @@ class Run:
         self._search_repeated = search_repeated or store is None
         self._progress = progress
         self._on_query_done = on_query_done
+        self._on_store_failure = on_store_failure
         self._log = EventLog(events)
         self.outcome = RunOutcome()
         self._is_open = False
@@ -192,6 +198,7 @@ class Run:
         self._counted: AskedQueries | None = None
         self._committed: dict[int, str] = {}
         self._entries: deque[_Entry] = deque()
+        self._unstored_sources: dict[int, QueryResult] = {}
 
     def execute(
         self,
@@ -237,7 +244,8 @@ class Run:
             unsearched = self._unsearched(asked, stored_too=stored_too)
             with closing(self._searcher.search(unsearched, self._progress)) as found:
                 if open_store is not None and self._store is None:
-                    self._open_run(open_store(), None, asked, notify)  # the engine works at the same time
+                    with self._continuing_without_store():
+                        self._open_run(open_store(), None, asked, notify)  # the engine works at the same time
                 self._begin_events()
                 if on_run_open is not None:
                     on_run_open(self.outcome)
@@ -247,8 +255,9 @@ class Run:
             self._leave_interrupted()
             raise
         outcome = self.outcome
-        if self._store is not None and outcome.run_id is not None:
-            self._store.finish_run(outcome.run_id)
+        with self._continuing_without_store():
+            if self._store is not None and outcome.run_id is not None:
+                self._store.finish_run(outcome.run_id)
         self._log.write(
             "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
         )
@@ -282,6 +291,27 @@ class Run:
         # interrupted even without this mark.
         with suppress(StoreError):
             (store.finish_run if store.run(run_id).n_missing == 0 else store.interrupt_run)(run_id)
+
+    @contextmanager
+    def _continuing_without_store(self) -> Iterator[None]:
+        """A context in which an error of the store ends its use instead of the run, if the caller wants to know of it.
+
+        Queries that are to be copied from stored ones, and were read before the error, are copied from memory.
+        """
+        try:
+            yield
+        except StoreError as error:
+            if self._on_store_failure is None:
+                raise
+            store, run_id = self._store, self.outcome.run_id
+            if store is not None and run_id is not None:
+                for number in {entry.copy_of for entry in self._entries if entry.copy_of is not None}:
+                    with suppress(StoreError):  # the original is not stored yet
+                        self._unstored_sources[number] = store.query(run_id, number)
+            self._leave_interrupted()
+            self._store, self._search_repeated = None, True
+            self.outcome.run_id, self.outcome.store = None, ""
+            self._on_store_failure(error)
 
     def _begin_events(self) -> None:
         """Write the first event, and the events of records that were refused before the run was open."""
@@ -361,31 +391,41 @@ class Run:
             yield self._added(replace(result, number=self._entries.popleft().number))
         while self._entries:
             yield self._from_store(self._entries.popleft())
-        self._note_asked()
+        with self._continuing_without_store():
+            self._note_asked()
 
     def _from_store(self, entry: _Entry) -> QueryResult:
         """A result without a search: it was stored before, or is that of a query with the same letters."""
-        store, run_id = self._store, self.outcome.run_id
-        assert store is not None
-        assert run_id is not None
         if entry.copy_of is None:
-            return store.query(run_id, entry.number)
+            return self._stored(entry.number)
         assert entry.record is not None
         self.outcome.n_repeated += 1
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
         letters = self._searcher.as_searched(entry.record).letters
-        source = store.query(run_id, entry.copy_of)
+        source = self._stored(entry.copy_of)
         header = entry.record.header
         hits = tuple(replace(hit, query_header=header) for hit in source.hits)
         copied = replace(source, number=entry.number, header=header, letters=letters, hits=hits, stats=stats)
         return self._added(copied)
 
+    def _stored(self, number: int) -> QueryResult:
+        """The result of a query of the run that was stored, or kept because the store could not take it."""
+        if self._store is None:
+            if number not in self._unstored_sources:
+                raise StoreError(f"the result of query {number}, which others repeat, cannot be read from the store")
+            return self._unstored_sources[number]
+        assert self.outcome.run_id is not None
+        return self._store.query(self.outcome.run_id, number)
+
     def _added(self, result: QueryResult) -> QueryResult:
         """Commit and count a result; return it."""
         outcome = self.outcome
-        if self._store is not None and outcome.run_id is not None:
-            self._note_asked()
-            self._store.add_query(outcome.run_id, result)
+        with self._continuing_without_store():
+            if self._store is not None and outcome.run_id is not None:
+                self._note_asked()
+                self._store.add_query(outcome.run_id, result)
+        if self._store is None and any(entry.copy_of == result.number for entry in self._entries):
+            self._unstored_sources[result.number] = result
         outcome.n_done += 1
         outcome.n_scores += result.stats.n_scores
         outcome.n_bounded += result.stats.n_bounded

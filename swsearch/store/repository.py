@@ -256,7 +256,38 @@ class HitStore(Closeable):
             connection.execute(delete(RUNS).where(RUNS.c.id == run_id))
             return run_id
 
+    def compact(self) -> None:
+        """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).
+
+        Raises
+        ------
+        StoreError
+            Another process is writing, or the disk has no room for a second copy of what is stored.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return
+        self._place.check()
+        with translated(self._engine.url), self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("VACUUM")  # not in a transaction, which SQLAlchemy would begin
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     # Reading
+
+    def size(self) -> tuple[int, int]:
+        """Bytes of the runs with their indexes, and bytes among them that are free for later runs.
+
+        PostgreSQL does not say how much is free; the second number is then 0.
+        """
+        with reading(self._engine) as connection:
+            if self._engine.dialect.name != "sqlite":
+                sizes = " + ".join(f"pg_total_relation_size('{table.name}')" for table in (RUNS, QUERIES, HITS))
+                return connection.exec_driver_sql(f"SELECT {sizes}").scalar_one(), 0
+            page_size, n_pages, n_free = (
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar_one()
+                for name in ("page_size", "page_count", "freelist_count")
+            )
+            return page_size * n_pages, page_size * n_free
 
     def runs(self) -> list[StoredRun]:
         """All runs, oldest first."""

@@ -30,6 +30,7 @@ from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.file_systems import is_shared
 from swsearch.resources import resource_folder
 from swsearch.store.models import SCHEMA, Base, SchemaRow
+from swsearch.store.user_store import is_user_store
 
 BUSY_SECONDS: Final = 60.0
 """Longest time that a writer waits for another, in seconds."""
@@ -359,7 +360,8 @@ def check_file(url: URL, *, create: bool) -> None:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; a store is a file, choose one with --store")
         if not path.exists() and not create:
-            raise StoreError(f"there is no store {path}; `swsearch query --store {path}` makes one")
+            option = "" if is_user_store(str(path)) else f" --store {path}"
+            raise StoreError(f"there is no store {path}; `swsearch query{option}` makes one")
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
 

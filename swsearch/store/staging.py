@@ -11,23 +11,21 @@ that opens the store continues in it. On another machine, everything that was pu
 process as ``interrupted``, so that ``--resume latest`` continues them there. What was committed after that is searched
 again, with the same results.
 
-**One writer.** The folder is locked (``flock``), so a second process of this machine is refused. Processes of other
-machines are detected when a state is published: every published file has a random number (SQLite's ``user_version``),
-and the target must still be the file that this process has read or published last. Otherwise nothing is replaced, and
-the error names the file with this process's results.
+**One machine.** The processes of one user on one machine share the copy (:mod:`swsearch.store.copy_folder`), as they
+would share a file on a local disk. Processes of other machines are detected when a state is published: every published
+file has a random number (SQLite's ``user_version``), and the target must still be the file that this machine has read
+or published last. Otherwise nothing is replaced, and the error names the file with this machine's results.
 
 :func:`open_store` decides whether a store is staged.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import secrets
 import shutil
 import sqlite3
-import stat
 import tempfile
 import threading
 import time
@@ -40,6 +38,7 @@ from sqlalchemy import Connection
 
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import check_staging, is_shared
+from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.repository import HitStore
 from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated
@@ -52,9 +51,8 @@ MAX_SHARE_OF_TIME: Final = 0.05
 
 _HEADER_BYTES: Final = 100
 """Size of the header of an SQLite file, which has the number of its last change and ``user_version``."""
-_LOCK: Final = "lock"
 _BASES: Final = "bases"
-"""Files in the folder of the copy: the lock, and the identities of the target from which the copy continues."""
+"""File in the folder of the copy: the identities of the target from which the copy continues."""
 _NEW: Final = "no file"
 """The identity of a target that does not exist."""
 
@@ -77,7 +75,7 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
     InputError
         ``stage`` has another value, or is ``always`` for a store that is not a file.
     StoreError
-        The store cannot be opened, or another process of this machine writes to the same staged store.
+        The store cannot be opened.
     """
     check_staging(stage)
     url = store_url(target)
@@ -106,8 +104,7 @@ class StagedStore(HitStore):
     Raises
     ------
     StoreError
-        The store cannot be opened or read; another process of this machine has it open; or SQLite's side files show
-        that a process writes to the file itself.
+        The store cannot be opened or read, or SQLite's side files show that a process writes to the file itself.
     """
 
     def __init__(
@@ -122,11 +119,9 @@ class StagedStore(HitStore):
         check_file(url, create=create)
         shown = display_name(url)
         self._target = Path(os.path.realpath(str(url.database)))
-        self._folder = _own_folder(self._target)
-        self._lock = _locked(self._folder, shown)
-        self._local = self._folder / "store.sqlite"
+        self._folder = CopyFolder(self._target, shown, busy_seconds)
+        self._local = self._folder.path / "store.sqlite"
         self._is_open = True
-        self._has_changed = False
         self._is_replaced = False
         self._publish_seconds = publish_seconds
         self._next_publication = 0.0
@@ -135,22 +130,27 @@ class StagedStore(HitStore):
         self._failure: StoreError | None = None
         is_left = True
         try:
-            with _naming(shown):
-                is_left = self._take_over(shown)
+            if self._folder.is_alone:
+                with _naming(shown):
+                    is_left = self._take_over(shown)
             try:
                 super().__init__(self._local, create=True, busy_seconds=busy_seconds)
             except StoreError as error:  # its message names the copy
                 raise StoreError(str(error).replace(str(self._local), shown)) from error
         except BaseException:
             if not is_left:
-                self._remove_folder()
-            os.close(self._lock)
+                self._folder.remove()
+            self._folder.close()
             raise
         self.name = shown
-        self._has_changed = is_left  # what a killed process has committed is published, even if nothing follows
+        # What a killed process has committed is published, even if nothing follows.
+        self._has_changed = self._folder.is_alone and is_left
+        self._watch = sqlite3.connect(self._local, isolation_level=None, check_same_thread=False)
+        self._published_version = None if is_left else self._version()  # None if that is not known
+        self._folder.join()
 
     def close(self) -> None:
-        """Publish the last changes and remove the copy; further calls have no effect.
+        """Publish the last changes; the last process that uses the copy removes it. Further calls have no effect.
 
         Raises
         ------
@@ -164,13 +164,15 @@ class StagedStore(HitStore):
             self._is_open = False
             self._stop_timer()
         try:
-            if self._has_changed:
-                self.publish()
-            super().close()
-            self._remove_folder()
+            with self._folder.leaving() as is_last:
+                # A process that was killed may have left changes that only the last one can publish.
+                if self._has_changed or (is_last and self._version() != self._published_version):
+                    self._publish()
+                self._watch.close()
+                super().close()
         finally:
+            self._watch.close()
             super().close()
-            os.close(self._lock)
 
     def publish(self) -> None:
         """Publish the current state.
@@ -180,13 +182,19 @@ class StagedStore(HitStore):
         StoreError
             The target cannot be written, or another process has replaced it.
         """
-        with self._publishing, _naming(self.name):
-            if self._is_replaced:
-                return  # the error was raised, and the results up to then are kept
-            began = time.monotonic()
-            whole = self._folder / "published.sqlite"
-            self._has_changed = False  # before the copy, since another thread may commit meanwhile
-            try:
+        with self._publishing, self._folder.turn():
+            self._publish()
+
+    def _publish(self) -> None:
+        """Publish the current state in the turn of this process."""
+        if self._is_replaced:
+            return  # the error was raised, and the results up to then are kept
+        began = time.monotonic()
+        whole = self._folder.path / "published.sqlite"
+        self._has_changed = False  # before the copy, since others may commit meanwhile
+        try:
+            with _naming(self.name):
+                version = self._version()
                 _copy_of(self._local, whole)
                 if _identity(self._target) not in self._bases():
                     raise self._replaced(whole)
@@ -195,11 +203,21 @@ class StagedStore(HitStore):
                 _replace(self._target, whole)
                 self._note_bases(new)
                 whole.unlink()
-            except BaseException:
-                self._has_changed = True
-                raise
-            took = time.monotonic() - began
-            self._next_publication = time.monotonic() + max(self._publish_seconds, took / MAX_SHARE_OF_TIME)
+        except BaseException:
+            self._has_changed = True
+            raise
+        self._published_version = version
+        took = time.monotonic() - began
+        self._next_publication = time.monotonic() + max(self._publish_seconds, took / MAX_SHARE_OF_TIME)
+
+    def _version(self) -> int:
+        """A number that changes when another connection, of this process or another one, commits to the copy."""
+        return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+
+    def compact(self) -> None:
+        """Reduce the copy, and publish it at the latest when the store is closed; errors are those of ``HitStore``."""
+        super().compact()
+        self._has_changed = True
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
@@ -247,11 +265,6 @@ class StagedStore(HitStore):
 
     # --- the copy and the file from which it was made ---
 
-    def _remove_folder(self) -> None:
-        for file in sorted(self._folder.iterdir(), key=lambda file: file.name == _LOCK):
-            file.unlink()
-        self._folder.rmdir()
-
     def _take_over(self, shown: str) -> bool:
         """Bring the copy to the state of the target, or keep a copy with later changes that a kill has left.
 
@@ -265,12 +278,11 @@ class StagedStore(HitStore):
                     f"wait for its end; if it has ended, `swsearch runs list --store {shown}` puts the store in order"
                 )
                 raise StoreError(f"{problem}; {advice}")
-        is_left = self._local.exists() and (self._folder / _BASES).exists()
+        is_left = self._local.exists() and (self._folder.path / _BASES).exists()
         if is_left and _identity(self._target) in self._bases():
             return True
-        for file in self._folder.iterdir():
-            if file.name != _LOCK:
-                file.unlink()
+        for file in self._folder.files():
+            file.unlink()
         base = _identity(self._target)
         try:
             if base != _NEW:
@@ -280,72 +292,28 @@ class StagedStore(HitStore):
                 with closing(sqlite3.connect(self._local)) as local, translated(store_url(self._target)):
                     local.execute("PRAGMA journal_mode = WAL")
         except BaseException:
-            self._remove_folder()
+            self._folder.remove()
             raise
         self._note_bases(base)
         return False
 
     def _bases(self) -> list[str]:
         """The identities of the target with which the copy may replace it."""
-        return (self._folder / _BASES).read_text().splitlines()
+        return (self._folder.path / _BASES).read_text().splitlines()
 
     def _note_bases(self, *identities: str) -> None:
-        unfinished = self._folder / f"{_BASES}.unfinished"
+        unfinished = self._folder.path / f"{_BASES}.unfinished"
         unfinished.write_text("".join(f"{identity}\n" for identity in identities))
-        unfinished.replace(self._folder / _BASES)
+        unfinished.replace(self._folder.path / _BASES)
 
     def _replaced(self, whole: Path) -> StoreError:
         """The error if another process has replaced the target; the results are kept under another name."""
-        kept = Path(tempfile.mkdtemp(prefix="swsearch-unpublished-", dir=self._folder.parent)) / self._target.name
+        kept = Path(tempfile.mkdtemp(prefix="swsearch-unpublished-", dir=self._folder.path.parent)) / self._target.name
         shutil.copyfile(whole, kept)
         self._is_replaced = True
         problem = f"{self.name} was deleted or replaced by another process, which this one must not overwrite"
         advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
         return StoreError(f"{problem}; what this process found is in {kept}; {advice}")
-
-
-def _own_folder(target: Path) -> Path:
-    """A folder of this user on this machine for the copy of ``target``; the same for every process."""
-    places = filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp"))
-    place = next((Path(place) for place in places if os.path.isdir(place) and not is_shared(Path(place, "file"))), None)
-    if place is None:
-        raise StoreError(f"{target}: no folder for temporary files is on a disk of this machine; set TMPDIR to one")
-    digest = hashlib.sha256(os.fsencode(target)).hexdigest()[:24]
-    return place / f"swsearch-{os.getuid()}-{digest}"
-
-
-def _locked(folder: Path, shown: str) -> int:
-    """The descriptor of a folder's locked file; the folder is created if it is missing."""
-    while True:
-        try:
-            with suppress(FileExistsError):
-                folder.mkdir(mode=0o700)
-            found = folder.lstat()
-            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
-                raise StoreError(f"{folder} belongs to another user; set TMPDIR to another folder")
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError:
-            if not folder.parent.is_dir():
-                raise StoreError(f"{folder.parent} does not exist; set TMPDIR to another folder") from None
-            continue  # another process has removed it between the two calls
-        except OSError as error:
-            raise StoreError(f"{folder}: {error.strerror}; set TMPDIR to a folder that can be written to") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            is_there = os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK))
-        except FileNotFoundError:
-            is_there = False
-        except OSError as error:
-            holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
-            os.close(lock)
-            problem = f"{shown} is being written by {holder}; a store on a network file system has one writer"
-            advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
-            raise StoreError(f"{problem}; {advice}") from error
-        if is_there:
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, str(Worker.this()).encode(), 0)
-            return lock
-        os.close(lock)  # the process that had the lock has removed the folder
 
 
 def _identity(path: Path) -> str:
@@ -363,7 +331,7 @@ def _identity(path: Path) -> str:
 def _copy_of(local: Path, copy: Path) -> None:
     """Write a store's committed state to a single file, in which no process of this machine works on a run.
 
-    A copy has one process at a time, so the runs of other processes of this machine are those of killed ones.
+    Another machine cannot see whether these processes live, and they publish their runs again.
     """
     copy.unlink(missing_ok=True)
     with closing(sqlite3.connect(local)) as source, closing(sqlite3.connect(copy, isolation_level=None)) as target:

@@ -67,9 +67,11 @@ def test_the_environment_may_say_that_queries_are_not_stored(swsearch, tmp_path,
     assert "--out 'none' keeps nothing" in copied.error
 
 
-def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(swsearch, tmp_path, monkeypatch, protein_db):
+def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(
+    swsearch, tmp_path, monkeypatch, user_store, protein_db
+):
     for command in (["query", QUERIES, protein_db], ["runs", "list"]):
         assert "--store has an empty name" in swsearch(*command, "--store", "").error
     monkeypatch.setenv("SWSEARCH_STORE", "")
-    assert "hits.sqlite" in swsearch("runs", "list").error
+    assert f"there is no store {user_store}; `swsearch query` makes one" in swsearch("runs", "list").error
     assert not list(tmp_path.iterdir())

@@ -181,6 +181,7 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     """Source: the run of a batch on one machine. Another machine cannot see that its process was killed."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
+    store = ["--store", "hits.sqlite"]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
         assert swsearch(*arguments).code == 0
@@ -265,17 +266,17 @@ def test_resume_latest_starts_a_run_where_none_is_unfinished(swsearch, few_prote
 
 
 def test_an_exported_run_is_the_run(swsearch, few_proteins_db):
-    assert swsearch("query", QUERIES, few_proteins_db).code == 0
-    assert (
-        swsearch("runs", "export", "latest", "--out", "copy.sqlite").out
-        == "run 1 of hits.sqlite is run 1 of copy.sqlite\n"
-    )
+    store = ["--store", "hits.sqlite"]
+    assert swsearch("query", QUERIES, few_proteins_db, *store).code == 0
+    copied = swsearch("runs", "export", "latest", "--out", "copy.sqlite", *store)
+    assert copied.out == "run 1 of hits.sqlite is run 1 of copy.sqlite\n"
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
 
 
 def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, few_proteins_db):
-    assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
-    for arguments in (("merge", "hits.sqlite", "nowhere.sqlite", "--store"), ("export", "7", "--out")):
+    store = ["--store", "hits.sqlite"]
+    assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
+    for arguments in (("merge", "hits.sqlite", "nowhere.sqlite", "--store"), ("export", "7", *store, "--out")):
         assert swsearch("runs", *arguments, "new.sqlite").code == 1
         assert not (tmp_path / "new.sqlite").exists()
 
@@ -496,37 +497,41 @@ def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paus
 
 
 def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch, monkeypatch, few_proteins_db):
+    store = ["--store", "hits.sqlite"]
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
-        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
-        with HitStore("hits.sqlite") as store:
-            store.resume_run(1)
-    refused = swsearch("runs", "delete", "1")
+        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
+        with HitStore("hits.sqlite") as opened:
+            opened.resume_run(1)
+    refused = swsearch("runs", "delete", "1", *store)
     assert re.search(r"it was left to process \d+ on node7, which cannot be seen from here", refused.error)
-    assert swsearch("runs", "delete", "1", "--force").code == 0
+    assert swsearch("runs", "delete", "1", *store, "--force").code == 0
 
 
 def test_latest_is_the_newest_finished_run(swsearch, few_proteins_db):
     """By hand: run 2 is newer but interrupted. A deletion must name its run, because `latest` is ambiguous here."""
+    store = ["--store", "hits.sqlite"]
     for _ in range(2):
-        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1").code == 0
-    with HitStore("hits.sqlite") as store:
-        store.interrupt_run(2)
+        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
+    with HitStore("hits.sqlite") as opened:
+        opened.interrupt_run(2)
     said = "swsearch: latest is run 1, the newest that is finished; run 2 is newer and interrupted\n"
-    assert swsearch("report", "latest").err == said
-    assert swsearch("runs", "show", "latest").err == said
-    copied = swsearch("runs", "export", "latest", "--out", "copy.sqlite")
+    assert swsearch("report", "latest", *store).err == said
+    assert swsearch("runs", "show", "latest", *store).err == said
+    copied = swsearch("runs", "export", "latest", "--out", "copy.sqlite", *store)
     assert (copied.out, copied.err) == ("run 1 of hits.sqlite is run 1 of copy.sqlite\n", said)
-    refused = swsearch("runs", "delete", "latest")
+    refused = swsearch("runs", "delete", "latest", *store)
     assert (
         "the newest run of hits.sqlite is 2 (interrupted), its newest finished one 1; give the number" in refused.error
     )
-    assert swsearch("runs", "delete", "2").code == 0
-    assert swsearch("runs", "delete", "latest").out == "run 1 deleted\n"
+    assert swsearch("runs", "delete", "2", *store).code == 0
+    assert swsearch("runs", "delete", "latest", *store).out == "run 1 deleted\n"
 
 
 @pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
-def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_path, few_proteins_db, n_queries, state):
+def test_a_reader_who_goes_away_takes_no_stored_query_along(
+    spawn_paused, tmp_path, user_store, few_proteins_db, n_queries, state
+):
     """The reader closes the pipe after the first query is stored. A run with all its queries stored is finished."""
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
@@ -538,11 +543,11 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(spawn_paused, tmp_pa
     errors = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 0
-    with HitStore(tmp_path / "hits.sqlite") as store:
+    with HitStore(user_store) as store:
         run = store.run(1)
         assert run.state == state
         assert run.n_queries + run.n_missing == n_queries
-        message = f"run 1 in hits.sqlite keeps {run.n_queries} of 7 queries and is marked interrupted"
+        message = f"run 1 in {user_store} keeps {run.n_queries} of 7 queries and is marked interrupted"
         assert (message in errors) == (state == "interrupted")
 
 

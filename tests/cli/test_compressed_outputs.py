@@ -38,7 +38,7 @@ def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, few_proteins_db
     """Source: the same output without the suffix; gzip's time and name fields are empty."""
     command = [few_proteins_db if word == "{db}" else word for word in WRITERS[writer]]
     if writer.startswith("report"):
-        assert swsearch("query", QUERIES, few_proteins_db, "--out", "/dev/null").code == 0
+        assert swsearch("query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--out", "/dev/null").code == 0
     assert swsearch(*command, writer).code == 0
     expected = (tmp_path / writer).read_bytes()
     made = []

@@ -35,7 +35,7 @@ def reports(swsearch, tmp_path, database, queries, *options):
     os.rename(tmp_path / database, tmp_path / "searched.db")
     assert swsearch("query", queries, "searched.db", "--store", "hits.sqlite", "--quiet", *options).code == 0
     os.rename(tmp_path / "searched.db", tmp_path / database)
-    found = {name: swsearch("report", "latest", "--format", name).out for name in FORMATS}
+    found = {name: swsearch("report", "latest", "--store", "hits.sqlite", "--format", name).out for name in FORMATS}
     return {name: VERSION.sub("", text) for name, text in found.items()}
 
 

@@ -288,14 +288,14 @@ def holds_a_query(store: Path) -> bool:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
 def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
-    swsearch, spawn, tmp_path, few_proteins_db, number, code
+    swsearch, spawn, tmp_path, user_store, few_proteins_db, number, code
 ):
     """Source: the same queries searched without interruption. The last query takes the engine many minutes."""
     (tmp_path / "endless.fasta").write_text(QUERIES.read_text() + ">endless\n" + 5000 * "MKWVTFISLLFLFSSAYSRG" + "\n")
     process = spawn(
         "query", "endless.fasta", few_proteins_db, "--engine", "reference", "--format", "jsonl", "--out", "hits.jsonl"
     )  # fmt: skip
-    wait_until(lambda: holds_a_query(tmp_path / "hits.sqlite") or process.poll() is not None, "the first query")
+    wait_until(lambda: holds_a_query(user_store) or process.poll() is not None, "the first query")
     process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == code

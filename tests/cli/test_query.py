@@ -16,12 +16,12 @@ from tests.cli.conftest import DATA
 QUERIES = DATA / "queries.fasta"
 
 
-def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, protein_db):
+def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, user_store, protein_db):
     """Source: the output of the first run, in every format."""
     first = swsearch("query", QUERIES, protein_db, "--top", "5")
     assert first.code == 0, first.err
     assert "GTPase Obg" in first.out
-    assert "stored as run 1 in hits.sqlite" in first.err
+    assert f"stored as run 1 in {user_store}" in first.err
     for name in ("table", "blast6", "blast7", "tsv", "csv", "json", "jsonl", "pairwise"):
         again = swsearch("query", QUERIES, protein_db, "--top", "5", "--format", name, "--store", "none")
         stored = swsearch("report", "latest", "--format", name)

@@ -172,11 +172,11 @@ def test_a_database_with_other_content_is_refused_and_a_compacted_one_is_not(sws
         assert "few.db has other content than the database that was searched" in changed.error
 
 
-def test_python_writes_the_same(stored, tmp_path):
+def test_python_writes_the_same(stored, user_store):
     """A search that is running, and a stored run with its store."""
     options = package.SearchOptions(top=4, evalue=1000)
     package.write_report(package.search_database(QUERIES, "few.db", options), "new.fasta", "fasta")
-    with package.Store("hits.sqlite") as store:
+    with package.Store(user_store) as store:
         package.write_report((store.run(1).info, store.queries(1)), "old.fasta", "fasta", database="few.db")
         part = package.SubjectPart(aligned=True, flank=3)
         package.write_report((store.run(1).info, store.queries(1)), "part.fasta.gz", "fasta", part=part)
@@ -186,7 +186,7 @@ def test_python_writes_the_same(stored, tmp_path):
     assert {row["sseqid"]: row["full_sseq"] for row in table} == whole
 
 
-def test_python_refuses_a_database_that_would_not_be_read(stored, few_proteins_db):
+def test_python_refuses_a_database_that_would_not_be_read(stored, user_store, few_proteins_db):
     """Alignments of several databases have no whole subjects; aligned parts are in the records."""
 
     def families():
@@ -198,7 +198,7 @@ def test_python_refuses_a_database_that_would_not_be_read(stored, few_proteins_d
     assert not Path("x.fasta").exists()
     with pytest.raises(package.SwSearchError, match="a search has its own"):
         package.write_report(package.search_database(QUERIES, "few.db"), "x.tsv", "tsv", database="few.db")
-    with package.Store("hits.sqlite") as store, pytest.raises(package.SwSearchError, match="from the records alone"):
+    with package.Store(user_store) as store, pytest.raises(package.SwSearchError, match="from the records alone"):
         package.write_report((store.run(1).info, store.queries(1)), "x.tsv", "tsv", database="few.db")
 
 
@@ -293,7 +293,7 @@ def test_a_failed_search_leaves_no_file_of_queries(swsearch, few_proteins_db, mi
     assert not (tmp_path / "al.fasta").exists()
 
 
-def test_outputs_of_queries_are_refused_like_others(swsearch, few_proteins_db, mixed):
+def test_outputs_of_queries_are_refused_like_others(swsearch, user_store, few_proteins_db, mixed):
     query = ["query", "mixed.fasta", few_proteins_db, *QUIET]
     assert "--unaligned mixed.fasta: this file is read" in swsearch(*query, "--unaligned", "mixed.fasta").error
     both = swsearch(*query, "--unaligned", "x.fasta", "--aligned-queries", "x.fasta")
@@ -302,7 +302,7 @@ def test_outputs_of_queries_are_refused_like_others(swsearch, few_proteins_db, m
     assert "--unaligned -: the report is written to stdout, too" in shared.error
     alone = swsearch("batch", "mixed.fasta", few_proteins_db, "--evalue", "1e-5", "--unaligned", "-", *QUIET)
     assert alone.out.startswith(">")  # the summary is on stderr
-    assert "run 1 in hits.sqlite" not in alone.out
+    assert f"run 1 in {user_store}" not in alone.out
     profile = swsearch("query", DATA / "obg.sto", few_proteins_db, "--unaligned", "x.fasta", *QUIET)
     assert "--unaligned writes sequences, and these queries are profiles" in profile.error
     server = ["query", "mixed.fasta", "few.db", "--server", "http://127.0.0.1:9"]

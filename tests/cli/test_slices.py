@@ -22,7 +22,7 @@ def reports(swsearch, tmp_path, database, queries, *options) -> dict[str, str]:
     command = ["query", queries, "searched.db", "--store", "hits.sqlite", "--quiet", *options]
     assert swsearch(*command).code == 0
     os.rename(tmp_path / "searched.db", tmp_path / database)
-    return {name: swsearch("report", "latest", "--format", name).out for name in FORMATS}
+    return {name: swsearch("report", "latest", "--store", "hits.sqlite", "--format", name).out for name in FORMATS}
 
 
 def both(swsearch, tmp_path, fasta, *options) -> None:

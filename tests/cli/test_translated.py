@@ -77,13 +77,13 @@ def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, file
     assert "--genetic-code differs" in other.error
 
 
-def test_what_cannot_be_is_one_line(swsearch, files):
+def test_what_cannot_be_is_one_line(swsearch, files, user_store):
     """By hand: the message says what is wrong and what to do."""
     dna = swsearch("query", "genes.fasta", "proteins.db")
     assert (dna.code, "to translate it say --translate query" in dna.error) == (1, True)
     sam = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--format", "sam")
     assert (sam.code, "format sam cannot hold a translated search" in sam.error) == (1, True)
-    assert not (files / "hits.sqlite").exists()
+    assert not user_store.exists()
     protein = swsearch("query", "proteins.fasta", "proteins.db", "--translate", "query")
     assert (protein.code, "is not in alphabet dna" in protein.error) == (1, True)
     letters = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--alphabet", "protein")

@@ -31,7 +31,9 @@ COMMANDS = [
     "batch one.fa one.db --store batch.sqlite",
     "runs show latest --threads 1",
     "runs list",
-    "runs merge hits.sqlite --store merged.sqlite",
+    "runs merge {user_store} --store merged.sqlite",
+    "runs prune --keep 1",
+    "runs prune --older-than 0h",
     "report latest",
     "db info one.db",
     "db fetch three.db one none",
@@ -48,7 +50,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_one_is_not_told_in_the_plural(swsearch, tmp_path, command):
+def test_one_is_not_told_in_the_plural(swsearch, tmp_path, user_store, command):
     (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
     (tmp_path / "twice.fa").write_text(f">one\n{LETTERS}\n>one\n{LETTERS}\n")
     (tmp_path / "three.fa").write_text(f">a\nM\n>b\n{LETTERS}\n>c\n{LETTERS[::-1]}\n>one\n{LETTERS}\n")
@@ -57,6 +59,7 @@ def test_one_is_not_told_in_the_plural(swsearch, tmp_path, command):
     assert swsearch("index", "one.fa", "-o", "one.db").code == 0
     assert swsearch("index", "three.fa", "-o", "three.db").code == 0
     assert swsearch("query", "one.fa", "one.db", "--threads", "1", "--out", "/dev/null").code == 0
+    command = command.replace("{user_store}", str(user_store))
     outcome = swsearch(*command.removesuffix(" --threads 1").split() if "runs" in command else command.split())
     printed = outcome.out + outcome.err
     assert printed

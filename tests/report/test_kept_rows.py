@@ -53,7 +53,7 @@ def test_commands_and_functions_write_the_same_bytes(tmp_path, monkeypatch, capf
     kept = (tmp_path / "kept.a3m").read_text()
     assert main(["report", "latest", "--format", "a3m", "--out", "again.a3m", *ROWS]) == 0
     assert (tmp_path / "again.a3m").read_text() == kept
-    with swsearch.Store("hits.sqlite") as store:
+    with swsearch.Store(swsearch.user_store()) as store:
         stored = store.run(1).info, list(store.queries(1))
         swsearch.write_report(stored, "function.a3m", "a3m", rows=swsearch.RowFilter(coverage=30, max_identity=60))
     assert (tmp_path / "function.a3m").read_text() == kept

@@ -4,6 +4,7 @@ The processes that are killed are real. Another machine is a process with anothe
 therefore sees the published file alone. Expected values: by hand.
 """
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -177,14 +178,46 @@ def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
     assert not target.exists()
 
 
-def test_a_second_process_of_this_machine_is_refused(start, target):
-    process = start(target, 1)
-    with pytest.raises(StoreError, match=rf"is being written by process {process.pid} on .*; a store on a network"):
-        StagedStore(target)
+def test_processes_of_this_machine_share_the_copy(start, target, node):
+    """Each sees what the other has committed before it is published, and both publish; the last removes the copy."""
+    process = start(target, 2)
+    with StagedStore(target, publish_seconds=1e9) as store:
+        assert numbers(store) == [0, 1]
+        with HitStore(target) as published:
+            assert numbers(published) == []
+        assert store.start_run(RUN) == 2
+        store.add_query(2, make_query(7))
+        store.finish_run(2)
+    with HitStore(target) as published:
+        assert (numbers(published), numbers(published, 2)) == ([0, 1], [7])
     _, errors = process.communicate("\n")
     assert (process.returncode, errors) == (0, "")
+    assert list(node.iterdir()) == []
+    with HitStore(target) as published:
+        assert [(run.state, run.n_queries) for run in published.runs()] == [("finished", 2), ("finished", 1)]
+
+
+def test_the_last_process_publishes_what_a_killed_one_has_committed(start, target, node):
+    process = start(target, 5)
     with StagedStore(target) as store:
-        assert store.run(1).state == "finished"
+        kill(process)
+        assert numbers(store) == [0, 1, 2, 3, 4]
+    assert list(node.iterdir()) == []
+    with HitStore(target) as published:
+        assert (published.run(1).state, numbers(published)) == ("interrupted", [0, 1, 2, 3, 4])
+
+
+def test_a_process_that_does_not_end_its_turn_is_not_waited_for_for_ever(target, node):
+    """The lock is flock(2) on the file `turn`, held here in place of a process that publishes to a disk that hangs."""
+    with StagedStore(target, create=True, busy_seconds=0.05) as store:
+        (turn,) = node.glob("*/turn")
+        with turn.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with pytest.raises(StoreError, match=r"another process opens or publishes .*hits\.sqlite and does not"):
+                StagedStore(target, create=True, busy_seconds=0.05)
+        store.start_run(RUN)
+    with HitStore(target) as published:
+        assert len(published.runs()) == 1
 
 
 def test_a_process_never_overwrites_what_another_machine_has_published(start, target, tmp_path, monkeypatch):
