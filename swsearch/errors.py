@@ -1,6 +1,7 @@
 """The exceptions that this package raises for expected errors, as one class hierarchy.
 
     SwSearchError
+    ├── UsageError                     a command line that cannot be understood
     ├── InputError (ValueError)        sequences or parameters from the user that cannot be used
     │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
     │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
@@ -20,7 +21,8 @@
 pipe.
 
 ``str(error)`` is one line, which states the problem, its location, and the remedy. The command line
-(:mod:`swsearch.cli`) prints this line and exits with 1; a script catches :class:`SwSearchError`.
+(:mod:`swsearch.cli`) prints this line and exits with 1, or with 2 after a :class:`UsageError`; a script catches
+:class:`SwSearchError`.
 """
 
 from __future__ import annotations
@@ -57,6 +59,10 @@ class SwSearchError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(one_line(message))
+
+
+class UsageError(SwSearchError):
+    """A command line that cannot be understood."""
 
 
 class InputError(SwSearchError, ValueError):

@@ -46,6 +46,21 @@ def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
     assert run_commands((ROOT / page).read_text(), capfd) >= 6
 
 
+def test_the_page_on_names_shows_what_is_printed(workplace, capfd):
+    """Source: the page."""
+    page = (ROOT / "docs" / "reference" / "names.md").read_text()
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    assert run_commands(page, capfd) == 5
+    for command in (
+        "query proteins.db data/queries.fasta",
+        "query data/queries.fasta proteins.db --sensitive",
+        "makeblastdb -in proteins.fasta -dbtype prot -out proteins.db",
+    ):
+        capfd.readouterr()
+        assert main(command.split()) == 2
+        assert f"\n    {capfd.readouterr().err}" in page
+
+
 REFERENCE_PAGES = [
     "alignments", "batch", "databases", "examples", "filters", "iterations", "profiles", "scoring", "sequences",
     "store",

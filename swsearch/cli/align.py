@@ -59,7 +59,9 @@ def align(
         Path | None, typer.Option(help="Write the table of one small pair (tab-separated) into this file.")
     ] = None,
     threads: options.Threads = None,
-    format_name: Annotated[str, typer.Option("--format", help="table, tsv, json, jsonl or pairwise.")] = "table",
+    format_name: Annotated[
+        str, typer.Option(*options.names("format"), help="table, tsv, json, jsonl or pairwise.")
+    ] = "table",
     out: options.Out = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a dot-plot of the pair into this .png, .svg or .pdf.")] = None,
     quiet: options.Quiet = False,

@@ -37,12 +37,15 @@ from swsearch.cli import (
     serve,
     tokens,
 )
+from swsearch.cli.command import CommandGroup
+from swsearch.cli.command_line import begin
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
-from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError
+from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
 from swsearch.words import one_line
 
 EXIT_BAD_INPUT = 1
+EXIT_WRONG_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -97,13 +100,11 @@ def commands(name: str | None = None) -> Callable[..., Any]:
 
     All of them take some 40 ms, and one of them a few; each is built once per process.
     """
-    app = typer.Typer(
+    app = CommandGroup(
         name="swsearch",
         help=_HELP,
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
-        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
@@ -122,6 +123,7 @@ def commands(name: str | None = None) -> Callable[..., Any]:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    begin(arguments)
     debug = "--debug" in arguments[:1]
     open_closed_streams()
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
@@ -130,7 +132,9 @@ def main(arguments: list[str] | None = None) -> int:
         if signal.getsignal(signal.SIGINT) is leave:  # up to here, there was nothing to clean up
             signal.signal(signal.SIGINT, signal.default_int_handler)
         named = arguments[0] if arguments and arguments[0] in _COMMANDS else None
-        outcome: Any = commands(named)(arguments, standalone_mode=False)
+        outcome: Any = commands(named)(arguments, standalone_mode=False, prog_name="swsearch")
+        if outcome == EXIT_INTERRUPTED:  # Typer has caught the KeyboardInterrupt
+            say("interrupted")
         sys.stdout.flush()
     except (OutputClosed, BrokenPipeError):
         return _end_unread()
@@ -142,6 +146,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted")
         return EXIT_INTERRUPTED
+    except UsageError as error:
+        return _fail(error, str(error), debug, EXIT_WRONG_USAGE)
     except SwSearchError as error:
         return _fail(error, str(error), debug)
     except OSError as error:
@@ -149,12 +155,9 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(error, "out of memory; search a smaller database, or give fewer --threads", debug)
     except Exception as error:
-        # Exceptions of Typer have an exit code and a method that prints them; any other exception is a bug.
-        show = getattr(error, "show", None)
-        if show is None:
+        if (message := _wrong_usage(error)) is None:
             raise
-        show()
-        return int(getattr(error, "exit_code", 2))
+        return _fail(error, message, debug, EXIT_WRONG_USAGE)
     return int(outcome) if isinstance(outcome, int) else 0
 
 
@@ -183,13 +186,23 @@ def _end_unread() -> int:
     return 0
 
 
-def _fail(error: BaseException, message: str, debug: bool) -> int:
+def _wrong_usage(error: Exception) -> str | None:
+    """The message of one line for an exception of Typer; None for any other exception, which is a bug."""
+    if not hasattr(error, "format_message"):
+        return None
+    message = str(error.format_message()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = "swsearch" if context is None else context.command_path
+    return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
+
+
+def _fail(error: BaseException, message: str, debug: bool, code: int = EXIT_BAD_INPUT) -> int:
     if debug:
         traceback.print_exception(error, file=sys.stderr)
         if isinstance(error, KernelCompileError):
             print(error.log, file=sys.stderr)
     say(f"error: {one_line(message)}")
-    return EXIT_BAD_INPUT
+    return code
 
 
 def _describe(error: OSError) -> str:

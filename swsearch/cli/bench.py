@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.command import CommandGroup
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
     from swsearch.bench.kernels import KernelRow, KernelTable
 
-app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+app = CommandGroup(invoke_without_command=True)
 
 
 @app.callback()
@@ -25,7 +26,7 @@ def bench(
     instruction_sets: Annotated[
         str, typer.Option(help="Instruction sets, separated by commas: best, all, or by name.")
     ] = "best",
-    threads: Annotated[str, typer.Option(help="Thread counts, separated by commas.")] = "1",
+    threads: Annotated[str, typer.Option(*options.names("threads"), help="Thread counts, separated by commas.")] = "1",
     peer: Annotated[
         list[str] | None, typer.Option(help="Measure this program beside: pyopal or swipe; may be given twice.")
     ] = None,
@@ -124,7 +125,7 @@ def kernels(
     batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Letters of each side of a short pair.")] = 512,
     tasks: Annotated[str, typer.Option(help="Tasks, separated by commas.")] = "search,pair,batch",
     threads: options.Threads = None,
-    format_name: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    format_name: Annotated[str, typer.Option(*options.names("format"), help="table or json.")] = "table",
     out: options.Out = None,
 ) -> None:
     """Measure every kernel of CPU and GPU on the same data, each checked against the reference.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.command import CommandGroup
+from swsearch.errors import UsageError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.format import Catalogue
 
-app = typer.Typer(
-    help="Look at a database, check it, export it and change it.", no_args_is_help=True, rich_markup_mode=None
-)
+app = CommandGroup(help="Look at a database, check it, export it and change it.", no_args_is_help=True)
 
 AnyDatabase = Annotated[
     str,
@@ -136,7 +136,7 @@ def fetch(
     from swsearch.sequences.fasta_text import write_pieces
 
     if not identifiers and ids is None:
-        raise typer.BadParameter("give identifiers, or a file of them with --ids")
+        raise UsageError("give identifiers, or a file of them with --ids")
     refuse_collisions({"--out": out or "-"}, inputs=[ids], databases=[database])
     chosen = None if part is None else SubjectRange.parse(part)
     entries = [Entry(name, chosen, is_minus(strand)) for name in identifiers or ()]
@@ -236,7 +236,7 @@ def remove(
     if from_file is not None:
         wanted += _identifiers_of(from_file)
     elif not wanted:
-        raise typer.BadParameter("give identifiers, or a file of them with --from-file")
+        raise UsageError("give identifiers, or a file of them with --from-file")
     removed = remove_from_database(database, wanted)
     if not quiet:
         gone = f"{counted(removed.n_subjects, 'sequence')}, {counted(removed.n_residues, 'residue')} removed"

@@ -15,7 +15,7 @@ def index(
     fasta: Annotated[
         list[Path], typer.Argument(help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Database to build, a folder that does not exist.")],
+    out: Annotated[Path, typer.Option(*options.names("out"), help="Database to build, a folder that does not exist.")],
     alphabet: Annotated[
         str | None, typer.Option(help="protein or dna; detected and shown where it is not given.")
     ] = None,
@@ -24,7 +24,7 @@ def index(
     ] = 1,
     threads: options.Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Pack FASTA files into a database that every query opens in no time.
 
@@ -44,12 +44,12 @@ def index(
     if alphabet is not None and alphabet not in ALPHABETS:
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
-    refuse_url(str(output))
-    refuse_database("--output", output, fasta)
+    refuse_url(str(out))
+    refuse_database("--out", out, fasta)
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
         built = build_database(
             fasta,
-            output,
+            out,
             chosen,
             overwrite=force,
             slices=slices,
@@ -60,6 +60,6 @@ def index(
         return
     n_slices = built.catalogue.n_slices
     sliced = f", {counted(n_slices, 'slice')}" if n_slices else ""
-    say(f"{output}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    say(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
     if repeated := repetitions(built):
         say(f"warning: {repeated}")

@@ -13,7 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import RowArguments, takes_arguments
-from swsearch.errors import InputError
+from swsearch.errors import InputError, UsageError
 from swsearch.search import defaults
 from swsearch.words import counted
 
@@ -96,11 +96,12 @@ def msa(
         ),
     ] = PAIRINGS[0],
     format_name: Annotated[
-        str, typer.Option("--format", help="a3m, sto or afasta.", rich_help_panel=options.OUTPUT)
+        str, typer.Option(*options.names("format"), help="a3m, sto or afasta.", rich_help_panel=options.OUTPUT)
     ] = "a3m",
     out: Annotated[
         str | None,
         typer.Option(
+            *options.names("out"),
             help="File for the alignments, or a folder for a file of each query: it exists, or its name ends with /. "
             "[stdout]",
             rich_help_panel=options.OUTPUT,
@@ -209,7 +210,7 @@ def _split(files: list[str]) -> tuple[list[str], list[str]]:
     known = [place for place, path in enumerate(files) if is_url(path) or (Path(path) / CATALOGUE).is_file()]
     first = known[0] if known else len(files) - 1
     if first < 1:
-        raise typer.BadParameter("give at least one query file and then the databases")
+        raise UsageError("give at least one query file and then the databases")
     return files[:first], files[first:]
 
 

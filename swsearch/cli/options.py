@@ -28,10 +28,26 @@ ROWS = "Rows of a3m, sto and afasta"
 SEQUENCES = "Sequences"
 
 
+SHORT: Final = {"out": "-o", "format": "-f", "evalue": "-e", "top": "-k", "threads": "-p", "quiet": "-q"}
+"""The short name of each option that has one, the same in all commands; most are DIAMOND's."""
+
+
+def names(option: str) -> tuple[str, ...]:
+    """The names of an option as they are written, the short one after the long one.
+
+    >>> names("top"), names("max_hsps")
+    (('--top', '-k'), ('--max-hsps',))
+    """
+    long = f"--{option.replace('_', '-')}"
+    return (long, SHORT[option]) if option in SHORT else (long,)
+
+
 def _option(name: str) -> Any:
     """The option of a search with this name, with its meaning from :mod:`swsearch.search.option_meanings`."""
     meaning = MEANINGS[name]
-    return typer.Option(help=meaning.help, rich_help_panel=meaning.group, min=meaning.minimum, metavar=meaning.metavar)
+    return typer.Option(
+        *names(name), help=meaning.help, rich_help_panel=meaning.group, min=meaning.minimum, metavar=meaning.metavar
+    )
 
 
 Top = Annotated[int, _option("top")]
@@ -77,7 +93,8 @@ MaskMode = Annotated[str, _option("mask_mode")]
 Composition = Annotated[str, _option("composition")]
 Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=MACHINE)]
 Threads = Annotated[
-    int | None, typer.Option(help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE)
+    int | None,
+    typer.Option(*names("threads"), help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE),
 ]
 Devices = Annotated[
     str | None,
@@ -105,7 +122,7 @@ PartitionResidues = Annotated[
 Format = Annotated[
     str,
     typer.Option(
-        "--format",
+        *names("format"),
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
         "a3m, sto, afasta, or fasta (the sequences of the hits).",
         rich_help_panel=OUTPUT,
@@ -147,6 +164,15 @@ Fields = Annotated[
     str | None,
     typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
 ]
+Width = Annotated[
+    int | None,
+    typer.Option(
+        min=20,
+        max=10_000,
+        help="--format table: columns of a line. [those of the terminal; in files and pipes 100]",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Aligned = Annotated[
     bool,
     typer.Option(
@@ -172,7 +198,7 @@ AlignedQueries = Annotated[
 BatchFormat = Annotated[
     str,
     typer.Option(
-        "--format",
+        *names("format"),
         help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
         rich_help_panel=OUTPUT,
     ),
@@ -249,7 +275,7 @@ Explain = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
+Out = Annotated[Path | None, typer.Option(*names("out"), help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
 
 
 def _store_or_none(store: str) -> str:
@@ -351,7 +377,7 @@ StageStore = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[bool, typer.Option(*names("quiet"), help="Say nothing but errors.", rich_help_panel=OUTPUT)]
 
 
 def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:

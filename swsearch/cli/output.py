@@ -58,6 +58,28 @@ class _LastLine:
 last_line: Final = _LastLine()
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """The columns of the terminal that a stream writes to; ``COLUMNS`` precedes them. None if both are unknown."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def table_width(format_name: str, out: Path | None, width: int | None) -> int | None:
+    """The width of a report for readers: as asked, or that of the terminal that shows it; None for the usual one.
+
+    Files and pipes have the usual width, so that their bytes do not depend on the environment.
+    """
+    on_terminal = (out is None or str(out) == "-") and sys.stdout.isatty()
+    if width is None and format_name == "table" and on_terminal:
+        return terminal_width(sys.stdout)
+    return width
+
+
 def say(message: str) -> None:
     """Write a message of one line to stderr."""
     last_line.clear_bar()

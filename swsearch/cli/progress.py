@@ -11,7 +11,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from swsearch.cli.output import last_line, say
+from swsearch.cli.output import last_line, say, terminal_width
 
 if TYPE_CHECKING:
     from swsearch.engine.protocol import Forecast
@@ -39,17 +39,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def _terminal_width() -> int:
-    """The width in columns of the terminal of stderr."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
 
 
 def say_plan(forecast: Forecast | None) -> None:
@@ -117,7 +106,7 @@ class ProgressReport:
             return
         self._last = now
         if self._has_bar:
-            last_line.show_bar(self._bar(_terminal_width() - 1))
+            last_line.show_bar(self._bar((terminal_width(sys.stderr) or 80) - 1))
         else:
             share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
             say(f"{self._heading()}: {share}{self._figures()}")

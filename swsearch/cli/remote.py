@@ -13,7 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.search_arguments import RunArguments, SearchArguments
-from swsearch.errors import InputError
+from swsearch.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from swsearch.service.client import Client
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HERE_ALONE: Final = (
     "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
     "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
-    "in_pssm", "save_pssm", "unaligned", "aligned_queries", "stage_store",
+    "width", "in_pssm", "save_pssm", "unaligned", "aligned_queries", "stage_store",
 )  # fmt: skip
 """Options that have a meaning on this machine alone."""
 
@@ -32,7 +32,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     Ctrl-C cancels the search.
     """
     if len(files) < 2:
-        raise typer.BadParameter("give at least one query file and the name of a database of the server")
+        raise UsageError("give at least one query file and the name of a database of the server")
     *paths, database = files
     _refuse_options_of_this_machine(search, run)
     from swsearch.cli.collisions import refuse_collisions

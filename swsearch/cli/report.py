@@ -20,6 +20,7 @@ def report(
     part: PartArguments,
     format_name: options.Format = "table",
     fields: options.Fields = None,
+    width: options.Width = None,
     out: options.Out = None,
     save_pssm: options.SavePssm = None,
     database: Annotated[
@@ -42,7 +43,7 @@ def report(
     """
     from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.cli.output import say
+    from swsearch.cli.output import say, table_width
     from swsearch.cli.run import write_report
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.cli.sequences import open_subjects
@@ -52,7 +53,9 @@ def report(
     refuse_shared_stdout(save_pssm, out)
     outputs = {"--out": out or "-", "--save-pssm": save_pssm}
     refuse_collisions(outputs, databases=[] if database is None else [database], stores=[store])
-    chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part)
+    chosen = get_format(
+        format_name, options.field_list(fields), rows.rows, part.part, table_width(format_name, out, width)
+    )
     with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":

@@ -7,8 +7,6 @@ the two commands after a run differ, and are in their own modules.
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -18,6 +16,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.argument_order import refuse_lonely, refuse_wrong_order
+from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.cli.databases import opened
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError, OutputClosed, StoreError
@@ -56,8 +56,9 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     -------
     RunOutcome
     """
-    if len(files) < (1 if run.in_pssm else 2):
-        raise typer.BadParameter("give at least one query file and the database")
+    command = "batch" if isinstance(run, BatchArguments) else "query"
+    if not run.in_pssm:
+        refuse_lonely(files, command)
     from swsearch.hits.job_arrays import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
@@ -66,6 +67,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     must_store = search.store != options.DEFAULT_STORE or run.resume is not None or isinstance(run, BatchArguments)
     search = _with_named_store(search, must_store=must_store)
     *paths, database = files
+    refuse_wrong_order(paths, database, command)
     paths += map(str, run.in_pssm or [])
     _refuse_contradictions(paths, database, search, run)
     refuse_repeated_pipes([*paths, database])
@@ -166,7 +168,7 @@ def _execute(
             outcome = run_search(
                 queries,
                 searcher,
-                command=shlex.join(["swsearch", *sys.argv[1:]]),
+                command=command_line(),
                 store=_store_opener(search.store, run.stage_store, stack, stores, on_store_failure),
                 resume=run.resume,
                 shard=shard,
@@ -191,8 +193,13 @@ def _execute(
                 scored = counted(outcome.n_done, "query", "queries")
                 title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
                 _plot_scores(check, outcome, title, run.plot, search, stores[0] if stores else None)
-    except OutputClosed:
-        _say_what_is_kept(opened, found.asked)
+    except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
+        raise
+    except BaseException as error:
+        if opened and opened[0].run_id is not None:
+            _say_what_is_kept(opened[0], opened[0].run_id, found.asked, error, paths)
+        elif isinstance(error, KeyboardInterrupt | SystemExit):
+            say("nothing was stored")
         raise
     return outcome
 
@@ -311,6 +318,7 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
 
 def _report_format(run: RunArguments) -> ReportFormat | None:
     """The format of the report, or None if no report is requested."""
+    from swsearch.cli.output import table_width
     from swsearch.report.registry import get_format
 
     name = run.format_name
@@ -322,9 +330,12 @@ def _report_format(run: RunArguments) -> ReportFormat | None:
                 raise InputError("--msa-… chooses the rows of a report; name its --format")
             if run.part is not None:
                 raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
+            if run.width is not None:
+                raise InputError(f"--width {run.width} is that of a report; say --format table")
             return None
         name = "table"
-    return get_format(name, options.field_list(run.fields), run.rows, run.part)
+    width = table_width(name, run.out, run.width)
+    return get_format(name, options.field_list(run.fields), run.rows, run.part, width)
 
 
 def write_report(
@@ -378,19 +389,23 @@ def _store_opener(
     return open_store
 
 
-def _say_what_is_kept(opened: list[RunOutcome], asked: AskedQueries) -> None:
-    """Print how many queries are stored, if stdout was closed before all were searched."""
+def _say_what_is_kept(
+    outcome: RunOutcome, run_id: int, asked: AskedQueries, error: BaseException, paths: list[str]
+) -> None:
+    """Print how many queries are stored and how to go on, if the search ended before all were searched."""
     from swsearch.cli.output import say
 
-    if not opened or opened[0].run_id is None:
-        return
-    n_kept = opened[0].n_before + opened[0].n_done
+    n_kept = outcome.n_before + outcome.n_done
     total = asked.n_of_share
-    if total is None or n_kept < total:
-        kept = (
-            f"run {opened[0].run_id} in {opened[0].store} keeps {n_kept} of {'its' if total is None else total} queries"
-        )
-        say(f"nobody reads the results any more: {kept} and is marked interrupted")
+    if total is not None and n_kept >= total:
+        return
+    why = "nobody reads the results any more: " if isinstance(error, OutputClosed) else ""
+    of_total = (
+        counted(n_kept, "query", "queries") if total is None else f"{n_kept:,} of {counted(total, 'query', 'queries')}"
+    )
+    say(f"{why}run {run_id} in {outcome.store} keeps {of_total} and is marked interrupted")
+    again = "" if all(Path(path).is_file() for path in paths) else ", with the same queries as input"
+    say(f"to go on{again}: {resuming_line(run_id)}")
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:

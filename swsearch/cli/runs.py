@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.command import CommandGroup
+from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
 from swsearch.words import counted, quoted, size_in_bytes
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from swsearch.store.records import StoredRun
     from swsearch.store.repository import HitStore
 
-app = typer.Typer(
+app = CommandGroup(
     help="""List, show, copy, merge, delete and prune stored runs.
 
     Example: swsearch runs list
     """,
     short_help="List, show, copy, merge, delete and prune stored runs.",
     no_args_is_help=True,
-    rich_markup_mode=None,
 )
 
 Run = Annotated[
@@ -184,7 +183,7 @@ def merge(
         sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
         target = stack.enter_context(open_store(store, create=True, stage=stage_store))
-        merged = plan.carry_out(target, shlex.join(["swsearch", *sys.argv[1:]]))
+        merged = plan.carry_out(target, command_line())
     if merged.missing:
         which = f"; {shares_named(merged.missing_shares)} not there" if merged.missing_shares else ""
         at_least = "" if merged.is_exact else "at least "
@@ -199,7 +198,7 @@ def merge(
 @app.command(short_help="Copy one run into a store of its own.")
 def export(
     run: Run,
-    out: Annotated[str, typer.Option("--out", help="Store to write the run to.")],
+    out: Annotated[str, typer.Option(*options.names("out"), help="Store to write the run to.")],
     store: options.KeptStore = options.DEFAULT_STORE,
     stage_store: options.StageStore = "auto",
 ) -> None:

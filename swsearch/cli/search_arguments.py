@@ -182,6 +182,7 @@ class RunArguments(PartArguments, RowArguments):
     shard: options.Shard = "1/1"
     format_name: options.Format = "table"
     fields: options.Fields = None
+    width: options.Width = None
     out: options.Out = None
     plot: options.Plot = None
     save_pssm: options.SavePssm = None

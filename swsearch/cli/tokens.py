@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.command import CommandGroup
 from swsearch.errors import InputError
 
-app = typer.Typer(
+app = CommandGroup(
     help="Add, list and revoke the tokens of a service. A server with a token answers no request without one.",
     no_args_is_help=True,
 )

@@ -102,6 +102,7 @@ def get_format(
     fields: Sequence[str] | None = None,
     rows: RowFilter | None = None,
     part: SubjectPart | None = None,
+    width: int | None = None,
 ) -> ReportFormat:
     """A format by its name.
 
@@ -115,17 +116,21 @@ def get_format(
         Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
     part : SubjectPart, optional
         The part of each subject that ``fasta`` writes; by default, the whole sequence.
+    width : int, optional
+        Largest number of characters of a line of ``table``, where identifiers leave that room; 100 by default.
 
     Raises
     ------
     InputError
-        There is no such format or field, the columns, rows or sequences of the format cannot be selected, or a library
-        is not installed.
+        There is no such format or field, the columns, rows, sequences or width of the format cannot be selected, or a
+        library is not installed.
     """
     if part is not None and name != "fasta" and name in formats():
         raise InputError(
             f"format {name} has no parts of subjects to choose; give --aligned and --flank with --format fasta"
         )
+    if width is not None and name != "table" and name in formats():
+        raise InputError(f"format {name} has lines of any length; give --width with --format table")
     if name in _WITH_COLUMNS:
         if rows:
             raise InputError(_no_rows(name))
@@ -138,7 +143,7 @@ def get_format(
     if rows and name not in ALIGNMENTS:
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])
-    chosen = report(part) if part is not None else report(rows) if rows else report()
+    chosen = report(*(given for given in (part, rows or None, width) if given is not None))
     return chosen
 
 

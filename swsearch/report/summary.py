@@ -7,6 +7,7 @@ from typing import Final
 
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.text import cut, one_line
+from swsearch.sequences.record import split_header
 from swsearch.words import counted
 
 _ALIGNMENT_FILTERS: Final = (
@@ -16,10 +17,12 @@ _ALIGNMENT_FILTERS: Final = (
 
 
 def query_line(run: RunInfo, query: QueryResult, width: int | None = None) -> str:
-    """The query's header, truncated so that the line has at most ``width`` characters, and its length."""
+    """The query's header and its length; the description is truncated to a line of ``width`` characters."""
     size = f"({counted(query.length, 'base' if run.query_alphabet == 'dna' else 'residue')})"
     header = one_line(query.header) or "unnamed"
-    return f"{header if width is None else cut(header, width - len(size) - 1)} {size}"
+    if width is None:
+        return f"{header} {size}"
+    return f"{cut(header, max(width - len(size) - 1, len(split_header(header)[0]) + 2))} {size}"
 
 
 def database_line(run: RunInfo) -> str:

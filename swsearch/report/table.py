@@ -1,4 +1,7 @@
-"""``table``: the hits of each query as a table for readers, at most 100 characters wide if its numbers fit.
+"""``table``: the hits of each query as a table for readers, as wide as asked if identifiers and numbers fit.
+
+Identifiers are whole. A long one takes the room of the description on its line, and longer ones make their line longer.
+If no identifier leaves room for descriptions, there are none.
 
 Coordinates are 1-based and inclusive. In a hit of the minus strand of a DNA query, the positions of the subject
 descend, as in BLAST; so do positions in a minus frame. Alignments of one subject follow each other under its number.
@@ -18,9 +21,8 @@ from swsearch.report.text import cut, one_line
 from swsearch.sequences.record import split_header
 
 WIDTH: Final = 100
-_MIN_NAME: Final = 12
-_MAX_NAME: Final = 24
-_MIN_DESCRIPTION: Final = 10
+_TITLES: Final = ("id", "description")
+_MIN_DESCRIPTION: Final = len(_TITLES[1])
 
 
 class TableReport:
@@ -29,6 +31,9 @@ class TableReport:
     name = "table"
     binary = False
 
+    def __init__(self, width: int = WIDTH) -> None:
+        self._width = width
+
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
         first = True
@@ -36,7 +41,7 @@ class TableReport:
             if not first:
                 stream.write("\n")
             first = False
-            stream.write(f"Query:    {query_line(run, query, WIDTH - 10)}\n")
+            stream.write(f"Query:    {query_line(run, query, self._width - 10)}\n")
             stream.write(f"Database: {database_line(run)}\n")
             stream.write(f"Scoring:  {scoring_line(run)}\n")
             if run.translates:
@@ -46,7 +51,7 @@ class TableReport:
             stream.write(f"Hits:     {hits_line(run, query)}\n")
             if query.hits:
                 stream.write("\n")
-                stream.writelines(line + "\n" for line in _table(run, query))
+                stream.writelines(line + "\n" for line in _table(run, query, self._width))
 
 
 def number_titles(run: RunInfo) -> list[str]:
@@ -79,21 +84,37 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
     return [*cells, hit.strand] if run.aligned_alphabet == "dna" else cells
 
 
-def _table(run: RunInfo, query: QueryResult) -> list[str]:
-    """The lines of the table; names and descriptions share the width that the numbers do not use."""
+def _table(run: RunInfo, query: QueryResult, width: int) -> list[str]:
+    """The lines of the table; identifiers and descriptions share the width that the numbers do not use."""
     titles = number_titles(run)
     numbers = [titles, *(number_cells(run, query, hit) for hit in query.hits)]
     widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]
     ranks = ["#", *(str(hit.rank) for hit in query.hits)]
-    names = ["id", *(one_line(identifier(hit.subject_header)) for hit in query.hits)]
-    described = ["description", *(one_line(split_header(hit.subject_header)[1]) for hit in query.hits)]
+    names = [_TITLES[0], *(one_line(identifier(hit.subject_header)) for hit in query.hits)]
+    described = [_TITLES[1], *(one_line(split_header(hit.subject_header)[1]) for hit in query.hits)]
     rank_width = max(map(len, ranks))
-    left = WIDTH - rank_width - sum(widths) - len(widths) - 2
-    name_width = min(max(map(len, names)), _MAX_NAME, max(_MIN_NAME, left - _MIN_DESCRIPTION))
-    description_width = min(max(map(len, described)), max(_MIN_DESCRIPTION, left - name_width))
+    texts = _texts(names, described, width - rank_width - sum(widths) - len(widths) - 1)
     lines = []
-    for rank, name, description, cells in zip(ranks, names, described, numbers, strict=True):
-        texts = f"{cut(name, name_width):<{name_width}} {cut(description, description_width):<{description_width}}"
+    for rank, text, cells in zip(ranks, texts, numbers, strict=True):
         padded = " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        lines.append(f"{rank:>{rank_width}} {texts} {padded}".rstrip())
+        lines.append(f"{rank:>{rank_width}} {text} {padded}".rstrip())
     return lines
+
+
+def _texts(names: list[str], described: list[str], room: int) -> list[str]:
+    """Each identifier with its description, padded to at most ``room`` characters if the identifier is not longer.
+
+    >>> _texts(["id", "P1", "P1234567890"], ["description", "globin of a plant", "globin of an animal"], 20)
+    ['id       description', 'P1       globin of …', 'P1234567890 globin …']
+    """
+    lengths = [len(name) for name in names]
+    name_width = min(max(lengths), room - _MIN_DESCRIPTION - 1)
+    if name_width < min(lengths[1:]):
+        width = min(max(lengths), room) if min(lengths[1:]) <= room else max(lengths)
+        return [f"{name:<{width}}" for name in names]
+    width = min(room, name_width + 1 + max(map(len, described)))
+    texts = []
+    for name, description in zip(names, described, strict=True):
+        left = width - max(name_width, len(name)) - 1
+        texts.append(f"{name:<{name_width}} {cut(description, left)}" if left > 1 else name)
+    return [f"{text:<{width}}" for text in texts]

@@ -118,11 +118,12 @@ def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db
 
 
 @pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["index", "x.fasta"]])
-def test_wrong_usage_exits_with_2(swsearch, arguments):
+def test_wrong_usage_is_one_line_and_exits_with_2(swsearch, arguments):
     outcome = swsearch(*arguments)
     assert outcome.code == 2
     assert outcome.out == ""
-    assert "Usage" in outcome.err
+    assert outcome.err == outcome.error + "\n"
+    assert "swsearch query" in outcome.error or "--help`" in outcome.error
 
 
 @pytest.mark.parametrize(

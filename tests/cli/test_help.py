@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import swsearch as package
+from swsearch.cli.app import commands
 
 COMMANDS = [
     ["index"], ["query"], ["batch"], ["align"], ["msa"], ["report"], ["matrices"], ["engines"], ["plan"],
@@ -29,6 +30,21 @@ def test_every_command_has_help_with_an_example(swsearch, command):
 def test_a_command_is_the_same_alone_and_among_all(swsearch, command):
     """Source: the help of the complete command line, which is built if an option stands before the command."""
     assert swsearch(*command, "--help").out == swsearch("--debug", *command, "--help").out
+
+
+def test_short_names_are_the_same_in_all_commands():
+    """By hand: these six, each wherever the option is; -h everywhere."""
+    short = {"--out": "-o", "--format": "-f", "--evalue": "-e", "--top": "-k", "--threads": "-p", "--quiet": "-q"}
+    root = commands()
+    groups = [root, *(command for command in root.commands.values() if hasattr(command, "commands"))]
+    n_found = 0
+    for command in (command for group in groups for command in [group, *group.commands.values()]):
+        for option in command.params:
+            letters = [name for name in option.opts if name.startswith("-") and len(name) == 2]
+            longs = [name for name in option.opts if name.startswith("--")]
+            assert letters == [short[name] for name in longs if name in short], (command.name, option.opts)
+            n_found += len(letters)
+    assert n_found > 40
 
 
 def test_help_names_every_command(swsearch):

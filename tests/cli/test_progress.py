@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pyte
 import pytest
@@ -178,6 +179,20 @@ def test_results_and_the_bar_never_share_a_line(fork_server, few_proteins_db, tm
     bars = {line for line in screen.was_shown if line.startswith("searching")}
     assert any("GCUPS" in line and "queries done" in line for line in bars)
     assert screen.was_shown <= {*bars, *wrapped, ""}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "width"), [("", [], 100), ("118", [], 118), ("118", ["--width", "96"], 96)]
+)
+def test_a_table_has_the_width_of_its_terminal(swsearch, fork_server, few_proteins_db, columns, options, width):
+    """Source: the same command with its results in a file and the width as an option."""
+    command = ["query", DATA / "queries.fasta", few_proteins_db, "--store", "none", "--quiet", *options]
+    assert swsearch(*command[:6], "--width", width, "--out", "hits.txt").code == 0
+    screen = Screen()
+    environment = {**os.environ, "COLUMNS": columns}
+    subprocess.run([fork_server.swsearch, *map(str, command)], check=True, env=environment, stdout=screen.slave)
+    screen.read()
+    assert screen.sent.decode().replace("\r\n", "\n") == Path("hits.txt").read_text()
 
 
 @pytest.mark.parametrize("width", [1, 20, 40, 80, 300])

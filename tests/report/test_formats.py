@@ -200,6 +200,43 @@ def test_a_table_stays_within_100_columns(written):
     assert "20,000 of 3 subjects have an E-value of at most 10; the best 1,000 are shown" in lines[3]
 
 
+@pytest.mark.parametrize("width", [20, 78, 80, 90, 100, 130, 1000])
+def test_a_table_has_whole_identifiers_and_the_width_that_is_asked_for(width):
+    """By hand: rank and numbers take 54 columns, the longest identifier takes 30, a space and the description 246.
+
+    In 20 columns there is no room at all, and the lines are as long as they must be, one under another.
+    """
+    names = ("sp|A5IMB8|ENGB_THEP1", "tr|A0A0A6N0I7|A0A0A6N0I7_9THEM", "x")
+    hits = tuple(
+        replace(SELF, rank=rank, subject_header=f"{name} {'a long text ' * 20}whole")
+        for rank, name in enumerate(names, 1)
+    )
+    stream = io.StringIO()
+    query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
+    get_format("table", width=width).write(PROTEIN_RUN, [query], stream)
+    lines = stream.getvalue().splitlines()[6:]
+    assert [line.split()[1] for line in lines] == list(names)
+    assert ("whole" in lines[0]) == (width == 1000)
+    longest = 54 + 30 if width == 20 else min(width, 54 + 30 + 246)
+    assert [len(line) for line in lines] == [max(longest, 54 + len(name)) for name in names]
+
+
+def test_a_long_identifier_takes_the_room_of_its_description_alone():
+    """By hand: 46 columns are left for identifiers and descriptions; the latter need 11 and a space."""
+    names = ("short", "i" * 40, "i" * 60)
+    hits = tuple(
+        replace(SELF, rank=rank, subject_header=f"{name} {'a long text ' * 20}") for rank, name in enumerate(names, 1)
+    )
+    stream = io.StringIO()
+    query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
+    get_format("table").write(PROTEIN_RUN, [query], stream)
+    title, first, second, third = stream.getvalue().splitlines()[5:]
+    assert len(title) == len(first) == len(second) == 100
+    assert "short                              a long tex…    144" in first
+    assert f" {'i' * 40} a lo…    144" in second
+    assert f" {'i' * 60}    144" in third
+
+
 def test_a_block_of_gaps_alone_repeats_the_place_before(written):
     """By hand: 2 equal letters, 70 of the query against a gap, 2 equal letters.
 

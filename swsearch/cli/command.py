@@ -1,0 +1,69 @@
+"""The commands of ``swsearch`` as Typer builds them: groups of commands, and what each command adds to Typer's.
+
+A command understands other programs' spellings of its options (:mod:`swsearch.cli.wording`), and the program itself
+answers their command words (:mod:`swsearch.cli.other_programs`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from swsearch.cli.wording import CommandOptions, in_own_words
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments, in the words of swsearch or of other programs.
+
+        Raises
+        ------
+        UsageError
+            An option has no counterpart.
+        """
+        if not ctx.resilient_parsing:
+            name = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
+            args = in_own_words(args, CommandOptions.of(name, self.get_params(ctx)))
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The parts of the usage line; a required argument has no braces."""
+        return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+
+
+class Group(TyperGroup):
+    """A group of commands; the root of all answers the words of other programs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command; without arguments, print the help and end with exit code 2."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            print(ctx.get_help(), file=sys.stderr)
+            ctx.exit(2)
+        if ctx.parent is None and not ctx.resilient_parsing and args and args[0] not in self._known(ctx):
+            from swsearch.cli.other_programs import refuse_other_words
+
+            refuse_other_words(args, self.commands)
+        return super().parse_args(ctx, args)
+
+    def _known(self, ctx: Any) -> set[str]:
+        """The words with which a command line may begin."""
+        return {*self.commands, *(name for one in self.get_params(ctx) for name in one.opts)}
+
+
+class CommandGroup(typer.Typer):
+    """Commands under one name, such as those of ``swsearch db``; the parameters are those of ``typer.Typer``."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=Group, add_completion=False, rich_markup_mode=None, **settings)
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[_Function], _Function]:
+        """Add a command, as ``typer.Typer.command``."""
+        return super().command(*names, cls=Command, **settings)
