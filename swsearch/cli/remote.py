@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from swsearch.cli.search_arguments import RunArguments, SearchArguments
 from swsearch.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from swsearch.sequences.alphabet import Alphabet
     from swsearch.service.client import Client
 
 _HERE_ALONE: Final = (
@@ -29,7 +30,7 @@ _HERE_ALONE: Final = (
 def execute_on_server(url: str, files: list[str], search: SearchArguments, run: RunArguments) -> None:
     """Search with the queries of all files but the last, which is the name of a database of the server.
 
-    Ctrl-C cancels the search.
+    The last may also be a file with subjects, if the server has no database of this name. Ctrl-C cancels the search.
     """
     if len(files) < 2:
         raise UsageError("give at least one query file and the name of a database of the server")
@@ -46,8 +47,11 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     rows = run.rows
     report = get_format("table" if run.format_name == "none" else run.format_name, names, rows, run.part)
     client = Client(url)
-    text = _queries(client, paths, database, search, run)
-    submitted = client.submit(text, database, _options(search), alphabet=search.alphabet)
+    subjects = _subjects(client, database)
+    text = _queries(subjects, paths, search, run)
+    submitted = client.submit(
+        text, subjects.database, _options(search), subjects=subjects.text, alphabet=search.alphabet
+    )
     try:
         with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, search.quiet) as progress:
             n_done = 0
@@ -103,16 +107,37 @@ def _options(search: SearchArguments) -> dict[str, Any]:
     return {name: value for name, value in kept.items() if name not in _HERE_ALONE}
 
 
-def _queries(client: Client, paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> str:
+@dataclass(frozen=True)
+class _Subjects:
+    """What is searched: a database of the server, or the text of a file that is sent to it."""
+
+    name: str
+    alphabet: Alphabet
+    database: str = ""
+    text: str | None = None
+
+
+def _subjects(client: Client, name: str) -> _Subjects:
+    """The subjects by the name of a database of the server, or of a file on this machine."""
+    from swsearch.sequences.alphabet import ALPHABETS
+    from swsearch.sequences.fasta import read_sequences
+
+    offered = {found["name"]: found for found in client.databases()}
+    if name in offered:
+        return _Subjects(name, ALPHABETS[offered[name]["alphabet"]], database=name)
+    if not Path(name).is_file():
+        raise InputError(f"{client.url} has no database {name!r}; choose {', '.join(offered) or 'another server'}")
+    records = list(read_sequences([name]))
+    text = "".join(f">{record.header}\n{record.letters}\n" for record in records)
+    return _Subjects(name, records[0].alphabet, text=text)
+
+
+def _queries(subjects: _Subjects, paths: list[str], search: SearchArguments, run: RunArguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
     from swsearch.search.needs import QueryNeeds
     from swsearch.search.query_file import QueryFiles, read_queries
-    from swsearch.sequences.alphabet import ALPHABETS
 
-    offered = {found["name"]: found for found in client.databases()}
-    if database not in offered:
-        raise InputError(f"{client.url} has no database {database!r}; choose {', '.join(offered) or 'another server'}")
-    needs = QueryNeeds(database, ALPHABETS[offered[database]["alphabet"]], search.translate)
+    needs = QueryNeeds(subjects.name, subjects.alphabet, search.translate)
     needs.check_database()
     options.check_alphabet(search.alphabet, needs)
     files = QueryFiles.of(paths, run.query_format)

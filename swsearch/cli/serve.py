@@ -7,6 +7,7 @@ import re
 import signal
 from dataclasses import fields, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,6 +28,14 @@ Folder = Annotated[
     str | None,
     typer.Option(
         "--databases", metavar="FOLDER", help="Offer the databases in this folder too, also those that come later."
+    ),
+]
+SentSubjects = Annotated[
+    str | None,
+    typer.Option(
+        "--subject-sets",
+        metavar="FOLDER",
+        help="Folder for subjects that are sent with searches, or none to refuse them. [beside a store in a file]",
     ),
 ]
 ExpiryDays = Annotated[
@@ -74,6 +83,7 @@ def serve(
     sso_header: Annotated[
         str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names who is signed in.")
     ] = "",
+    subject_sets: SentSubjects = None,
     root_path: Annotated[
         str, typer.Option(metavar="PATH", help="Path below which a proxy offers the server, such as /swsearch.")
     ] = "",
@@ -99,7 +109,7 @@ def serve(
     from swsearch.service.web.root_path import check_root_path
     from swsearch.store.tokens import TokenStore
 
-    offered = _offered(databases or [], folder)
+    offered = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     protocols = check_protocols(protocol or [])
     root_path = check_root_path(root_path)
     with TokenStore(store, create=True) as tokens:
@@ -114,9 +124,11 @@ def serve(
     asked += [] if threads is None else ["--threads", str(threads)]
     asked += [] if devices is None else ["--devices", devices]
     asked += [] if folder is None else ["--databases", folder]
+    asked += [] if subject_sets is None else ["--subject-sets", subject_sets]
     settings = Settings(
         databases=offered.always,
         folder=offered.folder,
+        subject_sets=offered.sets,
         store=store,
         tokens_required=tokens_required,
         worker_command=worker_command(databases or [], asked) if worker else (),
@@ -149,6 +161,7 @@ def worker(
     devices: options.Devices = None,
     expiry_days: ExpiryDays = 30.0,
     give_up_after: GiveUpAfter = 3,
+    subject_sets: SentSubjects = None,
     hints: Annotated[bool, typer.Option("--hints", hidden=True)] = False,
 ) -> None:
     """Search for a service: take queries from its store, and commit their hits, until SIGTERM.
@@ -163,7 +176,7 @@ def worker(
     from swsearch.service.worker import Worker
     from swsearch.store.leases import WorkStore
 
-    chosen = _offered(databases or [], folder)
+    chosen = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     keep = timedelta(days=expiry_days) if expiry_days else None
     with (
         WorkStore(store, create=True) as opened,
@@ -182,13 +195,23 @@ def worker(
         working.run()
 
 
-def _offered(databases: list[str], folder: str | None) -> Databases:
+def _sets_folder(given: str | None, store: str) -> Path | None:
+    """The folder of the subjects that are sent with searches; None if they are refused."""
+    from swsearch.store.session import store_url
+
+    if given is not None:
+        return None if given.lower() == "none" else Path(given).absolute()
+    url = store_url(store)
+    return Path(f"{url.database}.subjects").absolute() if url.drivername == "sqlite" else None
+
+
+def _offered(databases: list[str], folder: str | None, sets: Path | None) -> Databases:
     """The databases of a command."""
     from swsearch.service.databases import Databases, database_folder, named_databases
 
     if not databases and folder is None:
         raise InputError("there is nothing to search; give databases, or a folder of them with --databases")
-    return Databases(named_databases(databases), None if folder is None else database_folder(folder))
+    return Databases(named_databases(databases), None if folder is None else database_folder(folder), sets)
 
 
 def _is_sso(header: str, proxies: tuple[str, ...]) -> bool:

@@ -100,9 +100,10 @@ class Client:
     def submit(
         self,
         queries: str,
-        database: str,
+        database: str = "",
         options: Mapping[str, Any] | None = None,
         *,
+        subjects: str | None = None,
         alphabet: str | None = None,
         idempotency_key: str | None = None,
         wait: float = 0.0,
@@ -115,9 +116,11 @@ class Client:
         queries : str
             FASTA or FASTQ text.
         database : str
-            Name of a database of the server.
+            Name of a database of the server; empty with ``subjects``.
         options : mapping, optional
             Options of `swsearch query` that determine the hits, such as ``{"top": 10, "min_identity": 40}``.
+        subjects : str, optional
+            FASTA or FASTQ text of subjects that are searched in place of a database.
         alphabet : str, optional
             ``protein`` or ``dna``: what the queries are, if it must not be detected.
         idempotency_key : str, optional
@@ -134,7 +137,8 @@ class Client:
         ServerError
             The server refuses the search, or cannot be reached.
         """
-        body = {"queries": queries, "database": database, "options": dict(options or {}), "alphabet": alphabet}
+        body: dict[str, Any] = {"queries": queries, "options": dict(options or {}), "alphabet": alphabet}
+        body |= {"database": database} if subjects is None else {"subjects": subjects, "database": database}
         headers = {"Idempotency-Key": idempotency_key or secrets.token_urlsafe(16), "Content-Type": "application/json"}
         encoded = json.dumps(body).encode()
         path = "/searches" + _asked(wait=wait, hits=hits)

@@ -2,7 +2,8 @@
 
 A database is offered under the last part of its path. A change of it (`swsearch db add`) is noticed by the next
 request, because each look compares the catalogue file with the one that was read. Databases of a folder come and go
-with the entries of the folder.
+with the entries of the folder. So do the sets of subjects that came with searches
+(:mod:`swsearch.service.subject_sets`), which can be searched by their names but are not offered.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from swsearch.database.format import CATALOGUE
 from swsearch.database.reader import load_catalogue
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.service.logs import log
+from swsearch.service.subject_sets import is_subject_set
 from swsearch.store.search_records import SearchedDatabase
 
 LOOK_SECONDS: Final = 1.0
 """Longest time after which a new database of the folder is listed; a search of it is accepted at once."""
+_CLOCK_NANOSECONDS: Final = 2 * 10**9
+"""Coarsest resolution of the times of a file system."""
 _Stamp = tuple[int, int, int]
 
 
@@ -104,19 +108,26 @@ class Databases:
     folder : Path, optional
         A folder whose databases are offered too, as long as they are in it. One with a name that is taken already is
         not.
+    sets : Path, optional
+        The folder of the sets of subjects. It need not exist.
 
     Attributes
     ----------
     always : dict of str to Path
-    folder : Path or None
+    folder, sets : Path or None
     paths : dict of str to Path
-        The databases that are offered now. A look at the folder replaces the dict.
+        The databases that can be searched now. A look at the folders replaces the dict.
     """
 
-    def __init__(self, paths: Mapping[str, Path], folder: Path | None = None) -> None:
+    def __init__(self, paths: Mapping[str, Path], folder: Path | None = None, sets: Path | None = None) -> None:
         self.always = dict(paths)
         self.folder = folder
+        self.sets = sets
         self._looked = float("-inf")
+        self._sets_changed: int | None = None
+        """When the folder of the sets last changed, in nanoseconds; None if there is none."""
+        self._inside: dict[str, Path] = {}
+        self._known_sets: dict[str, Path] = {}
         self._seen = dict(paths)
         """All databases that were ever offered, for messages about them."""
         self.paths = dict(paths)
@@ -144,7 +155,8 @@ class Databases:
     def _current(self, name: str) -> OfferedDatabase:
         paths = self.paths
         if name not in paths:
-            advice = f"choose {', '.join(paths)}" if paths else "this server has none at the moment"
+            offered = [one for one in paths if not is_subject_set(one)]
+            advice = f"choose {', '.join(offered)}" if offered else "this server has none at the moment"
             raise Refused("unknown_database", f"there is no database {name!r}; {advice}")
         path = paths[name]
         with self._lock:
@@ -157,18 +169,22 @@ class Databases:
             if known is None or known[0] != stamp:
                 catalogue = load_catalogue(path)
                 searched = SearchedDatabase(name, catalogue.digest, catalogue.generation)
-                offered = OfferedDatabase(
+                current = OfferedDatabase(
                     searched,
                     catalogue.alphabet,
                     catalogue.n_subjects,
                     catalogue.n_residues,
                     catalogue.former_digests,
                 )
-                self._known[name] = known = (stamp, offered)
+                self._known[name] = known = (stamp, current)
             return known[1]
 
+    def offered(self) -> list[OfferedDatabase]:
+        """The databases that everyone may see: those that were given, in that order, then the folder's by name."""
+        return [one for one in self.all() if not is_subject_set(one.name)]
+
     def all(self) -> list[OfferedDatabase]:
-        """All databases that can be read: in the order in which they were given, then those of the folder by name."""
+        """All databases that can be read: those that are offered, then the sets of subjects by name."""
         self._look(LOOK_SECONDS)
         found = []
         for name in self.paths:
@@ -179,28 +195,54 @@ class Databases:
         return found
 
     def _look(self, seconds: float) -> bool:
-        """Look at the folder, unless that was done within this time; returns whether it was done now."""
-        if self.folder is None:
+        """Look at the folders; returns whether anything may have changed.
+
+        The folder of databases is looked at if that was not done within ``seconds``, and the sets if there are others.
+        """
+        if self.folder is None and self.sets is None:
             return False
         with self._lock:
-            now = time.monotonic()
-            if now - self._looked < seconds:
+            has_looked = self._look_at_folder(seconds)
+            has_looked |= self._look_at_sets()
+            if has_looked:
+                inside = self._inside | self._known_sets
+                for name in self._known.keys() - inside.keys() - self.always.keys():
+                    del self._known[name]
+                self._seen |= inside
+                self.paths = self.always | inside
+        return has_looked
+
+    def _look_at_folder(self, seconds: float) -> bool:
+        now = time.monotonic()
+        if self.folder is None or now - self._looked < seconds:
+            return False
+        self._looked = now
+        try:
+            entries = sorted(entry.name for entry in os.scandir(self.folder))
+        except OSError as error:
+            log("folder of databases cannot be read", "error", message=str(error.strerror))
+            return True
+        self._inside = {
+            name: self.folder / name
+            for name in entries
+            if _can_be_offered(name) and name not in self.always and (self.folder / name / CATALOGUE).is_file()
+        }
+        return True
+
+    def _look_at_sets(self) -> bool:
+        if self.sets is None:
+            return False
+        try:
+            changed = os.stat(self.sets).st_mtime_ns
+            if changed == self._sets_changed:
                 return False
-            self._looked = now
-            try:
-                entries = sorted(entry.name for entry in os.scandir(self.folder))
-            except OSError as error:
-                log("folder of databases cannot be read", "error", message=str(error.strerror))
-                return True
-            inside = {
-                name: self.folder / name
-                for name in entries
-                if _can_be_offered(name) and name not in self.always and (self.folder / name / CATALOGUE).is_file()
-            }
-            for name in self._known.keys() - inside.keys() - self.always.keys():
-                del self._known[name]
-            self._seen |= inside
-            self.paths = self.always | inside
+            names = sorted(filter(is_subject_set, os.listdir(self.sets)))
+        except OSError:  # there is none yet
+            self._known_sets = {}
+            return False
+        # What came within the resolution of the clock is seen by the next look.
+        self._sets_changed = changed if time.time_ns() - changed > _CLOCK_NANOSECONDS else None
+        self._known_sets = {name: self.sets / name for name in names}
         return True
 
     def without_paths(self, message: str) -> str:
@@ -208,12 +250,12 @@ class Databases:
         for name, path in list(self._seen.items()):
             for shown in {str(path), os.path.realpath(path)}:
                 message = message.replace(shown, name)
-        if self.folder is not None:
-            for shown in {str(self.folder), os.path.realpath(self.folder)}:
+        for folder in filter(None, (self.folder, self.sets)):
+            for shown in {str(folder), os.path.realpath(folder)}:
                 message = message.replace(shown, "the folder of the databases")
         return message
 
 
 def _can_be_offered(name: str) -> bool:
     """Whether an entry of the folder has a name for answers; databases that are being built begin with a point."""
-    return name.isprintable() and not name.startswith(".")
+    return name.isprintable() and not name.startswith(".") and not is_subject_set(name)

@@ -46,12 +46,14 @@ class Submission:
     queries : str
         FASTA or FASTQ text.
     database : str
-        Name of a database.
+        Name of a database; empty with ``subjects``.
     options : mapping
         Options by the names of :data:`OPTIONS`; those that are left out have the defaults of `swsearch query`.
     alphabet : str or None
         ``protein`` or ``dna``: what the queries are, if that must not be detected.
     idempotency_key : str or None
+    subjects : str or None
+        FASTA or FASTQ text of the subjects that are searched in place of a database.
     """
 
     queries: str
@@ -59,6 +61,7 @@ class Submission:
     options: Mapping[str, Any]
     alphabet: str | None = None
     idempotency_key: str | None = None
+    subjects: str | None = None
 
 
 def new_search(submission: Submission, owner: str, database: OfferedDatabase, limits: Limits) -> NewSearch:

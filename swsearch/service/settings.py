@@ -29,6 +29,10 @@ class Limits:
         Largest number of cells that an owner may have in unfinished searches.
     daily_cells : int
         Largest number of cells that an owner may submit on one day (UTC).
+    subject_residues : int
+        Largest number of residues of the subjects that are sent with a search.
+    subject_sets : int
+        Number of sets of such subjects that are kept at a time.
     top : int
         Largest ``top`` of a search, which bounds the bytes of a result.
     downloads : int
@@ -45,6 +49,8 @@ class Limits:
     search_queries: int = 10_000
     queued_cells: int = 10**16
     daily_cells: int = 10**17
+    subject_residues: int = 50_000_000
+    subject_sets: int = 100
     top: int = 100_000
     downloads: int = 8
     requests_per_minute: int = 6000
@@ -79,6 +85,8 @@ class Settings:
         Number of processes that answer requests.
     folder : Path or None
         A folder whose databases are offered too, as long as they are in it.
+    subject_sets : Path or None
+        The folder of the databases that are made of subjects sent with searches; None if such searches are refused.
     root_path : str
         The path below which a proxy offers the server, such as ``/swsearch``; empty for all paths of a host.
     """
@@ -94,4 +102,5 @@ class Settings:
     sso_header: str = ""
     web_processes: int = 1
     folder: Path | None = None
+    subject_sets: Path | None = None
     root_path: str = ""

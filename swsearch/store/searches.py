@@ -196,6 +196,11 @@ class SearchStore(HitStore):
                 for row in connection.execute(_SEEN_WORKERS, {"since": since})
             ]
 
+    def searched_databases(self) -> set[str]:
+        """The names of the databases of all searches."""
+        with reading(self._engine) as connection:
+            return set(connection.execute(select(SEARCHES.c.database_name).distinct()).scalars())
+
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""
         with self._writing() as connection:

@@ -119,7 +119,7 @@ async def submit(
     """Submit a search; it goes on if this connection, or this server, ends."""
     if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
-    submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key)
+    submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
     service, owner = service_of(request), owner_of(request)
     stored, is_new = await asyncio.wrap_future(await run_in_threadpool(service.begin_to_submit, submission, owner))
     status = None if stored.is_finished else await _finished(request, stored.key, wait)

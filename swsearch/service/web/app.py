@@ -160,7 +160,7 @@ def create_app(
 async def _delete_expired(service: Service) -> None:
     while True:
         try:
-            n_deleted = await run_in_threadpool(service.store.delete_expired)
+            n_deleted = await run_in_threadpool(service.delete_expired)
             if n_deleted:
                 log("searches expired", searches=n_deleted)
         except SwSearchError as error:

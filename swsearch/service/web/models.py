@@ -37,7 +37,10 @@ class SearchRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     queries: str = Field(description="FASTA or FASTQ text.", examples=[">mine\nMKVLAAGIVGLLLAQWERTY\n"])
-    database: str = Field(description="Name of a database.", examples=["proteins.db"])
+    database: str = Field(default="", description="Name of a database; not with subjects.", examples=["proteins.db"])
+    subjects: str | None = Field(
+        default=None, description="FASTA or FASTQ text of subjects that are searched in place of a database."
+    )
     options: dict[str, Option] = Field(
         default_factory=dict,
         description="Options of `swsearch query` that determine the hits, with _ in place of -.",

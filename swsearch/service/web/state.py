@@ -25,6 +25,7 @@ from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.settings import Settings
+from swsearch.service.subject_sets import SubjectSets
 from swsearch.service.web.shared import Slots
 from swsearch.service.web.submissions import Submissions
 from swsearch.store.links import LinkStore, StoredLink, is_link_key
@@ -81,7 +82,9 @@ class Service(Closeable):
 
     def __init__(self, settings: Settings, download_slots: Slots) -> None:
         self.settings = settings
-        self.databases = Databases(settings.databases, settings.folder)
+        self.databases = Databases(settings.databases, settings.folder, settings.subject_sets)
+        sets = settings.subject_sets
+        self._subject_sets = None if sets is None else SubjectSets(sets, settings.limits)
         self.store = ServiceStore(settings.store, create=True)
         self.downloads = ServiceStore(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
@@ -152,8 +155,18 @@ class Service(Closeable):
 
     def begin_to_submit(self, submission: Submission, owner: str) -> Future[tuple[StoredSearch, bool]]:
         """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
-        database = self.databases.current(submission.database)
+        database = self.databases.current(self._database_name(submission))
         return self._submissions.store(new_search(submission, owner, database, self.settings.limits))
+
+    def _database_name(self, submission: Submission) -> str:
+        """The database of a submission, which is made of its subjects if it has some."""
+        if submission.subjects is None:
+            return submission.database
+        if submission.database:
+            raise InputError("a search has a database or subjects of its own, not both; leave one of them out")
+        if self._subject_sets is None:
+            raise Refused("no_subjects", "this server takes no subjects with a search; choose one of its databases")
+        return self._subject_sets.add(submission.subjects)
 
     def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
         limits = self.settings.limits
@@ -271,7 +284,7 @@ class Service(Closeable):
     @contextmanager
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched; None if there is none any more."""
-        for one in self.offered():
+        for one in self.databases.all():
             path = self.databases.paths.get(one.name)
             if path is not None and one.has_content(info.digest):
                 try:
@@ -314,7 +327,20 @@ class Service(Closeable):
 
     def offered(self) -> list[OfferedDatabase]:
         """The databases with the generations that they have now."""
-        return self.databases.all()
+        return self.databases.offered()
+
+    def delete_expired(self) -> int:
+        """Delete the searches whose time has come, and the sets of subjects that no search needs any more.
+
+        Returns
+        -------
+        int
+            Number of searches.
+        """
+        n_deleted = self.store.delete_expired()
+        if self._subject_sets is not None:
+            self._subject_sets.delete_unused(self.store.searched_databases())
+        return n_deleted
 
     def usage(self, owner: str) -> list[UsageOfDay]:
         """What the owner submitted on the last days."""

@@ -151,7 +151,7 @@ def working(settings: Settings) -> Iterator[None]:
     """Run a worker in a thread."""
     with (
         WorkStore(settings.store, create=True) as store,
-        Residents(Databases(settings.databases), "cpu", 1) as residents,
+        Residents(Databases(settings.databases, sets=settings.subject_sets), "cpu", 1) as residents,
     ):
         worker = Worker(store, residents)
         thread = threading.Thread(target=worker.run)
@@ -166,7 +166,8 @@ def working(settings: Settings) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def settings(databases: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Settings with a fresh store."""
-    return Settings(databases=databases, store=str(tmp_path_factory.mktemp("store") / "hits.sqlite"))
+    folder = tmp_path_factory.mktemp("store")
+    return Settings(databases=databases, store=str(folder / "hits.sqlite"), subject_sets=folder / "subjects")
 
 
 @contextmanager

@@ -188,7 +188,7 @@ def test_pages_are_accessible_in_both_colours_and_on_a_phone(browser, served, ax
         for path in paths:
             page.goto(path)
             if path == "/":
-                page.locator("form.search summary").click()
+                page.get_by_text("All options").click()
             if path.endswith("/1"):
                 page.locator("#hits tbody th a").first.click()
                 page.wait_for_selector(".alignment:not([hidden]) pre")

@@ -20,7 +20,7 @@ from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
-from tests.service.pages.conftest import HOSTILE, LETTERS, working
+from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
 
@@ -189,6 +189,25 @@ def test_a_problem_is_said_beside_its_field_and_the_form_keeps_its_contents(idle
         assert fields["sequences"] in page.text
     if fields.get("databases") is None:
         assert re.search(r'value="proteins.db"[^>]* checked', answer.text)
+
+
+def test_subjects_may_be_pasted_in_place_of_a_database(served):
+    records = [f">mine{number}\n{LETTERS[number:]}\n" for number in range(3)]
+    address = served.search(f">query\n{LETTERS}\n", [], subjects="".join(records))
+    page = HtmlPage(served.get(address).text)
+    assert [row[1].split()[0] for row in page.rows if row[0].isdigit()] == ["mine0", "mine1", "mine2"]
+    again = HtmlPage(served.get(f"/?again={address.rpartition('/')[2]}").text)
+    assert "".join("".join(records).split()) in "".join(again.text.split())
+    refused = served.post("/searches", {"sequences": LETTERS, "subjects": ">a\nMK1\n"})
+    assert refused.status == 422
+    assert "the subjects, record 1 (a), line 2, column 3" in HtmlPage(refused.text).text
+
+
+def test_a_server_that_takes_no_subjects_offers_no_place_for_them(settings, tmp_path):
+    with serving(replace(settings, store=str(tmp_path / "hits.sqlite"), subject_sets=None)) as running:
+        assert "Your own subjects" not in HtmlPage(running.get("/").text).text
+        refused = running.post("/searches", {"sequences": LETTERS, "subjects": f">a\n{LETTERS}\n"})
+        assert "this server takes no subjects" in HtmlPage(refused.text).text
 
 
 def test_an_example_fills_the_form(idle):

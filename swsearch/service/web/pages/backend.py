@@ -79,14 +79,17 @@ class SearchRequest:
     sequences : bytes
         A file of queries as it was pasted or uploaded, perhaps compressed.
     database : str
-        Name of an offered database.
+        Name of an offered database; empty with ``subjects``.
     options : mapping
         The fields of :class:`swsearch.search.options.SearchOptions` that differ from the default, and ``alphabet``.
+    subjects : str or None
+        The text of the subjects that are searched in place of a database.
     """
 
     sequences: bytes
     database: str
     options: Mapping[str, str | int | float]
+    subjects: str | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,15 @@ class PageBackend(Protocol):
 
     def databases(self) -> Sequence[OfferedDatabase]:
         """The databases in the order in which they are offered."""
+        ...
+
+    @property
+    def takes_subjects(self) -> bool:
+        """Whether subjects may be sent with a search."""
+        ...
+
+    def subjects(self, name: str) -> str:
+        """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""
         ...
 
     def submit(self, owner: str, request: SearchRequest) -> str:

@@ -150,13 +150,16 @@ class SearchForm:
     values : dict of str to str
         The text of each field.
     errors : dict of str to str
-        Messages by the name of their field, which may also be ``sequences`` or ``databases``.
+        Messages by the name of their field, which may also be ``sequences``, ``databases`` or ``subjects``.
+    subjects : str
+        Subjects that are searched, besides the chosen databases.
     """
 
     sequences: str = ""
     databases: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    subjects: str = ""
 
     @classmethod
     def of(cls, sequences: str, databases: Sequence[str], options: Mapping[str, object]) -> SearchForm:

@@ -143,9 +143,11 @@ class Pages:
         """The page with the search form."""
         databases = self.backend.databases()
         fields = form_fields()
-        labels = {"sequences": "Sequences", "databases": "Databases", **{one.name: one.label for one in fields}}
+        labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
+        labels |= {one.name: one.label for one in fields}
         return page(
             "search.html", status, form=form, databases=databases, examples=EXAMPLES, labels=labels,
+            takes_subjects=self.backend.takes_subjects,
             first=[one for one in fields if one.name in FIRST],
             groups=_grouped([one for one in fields if one.name not in FIRST]),
         )  # fmt: skip
@@ -224,6 +226,7 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
             sent = pages.backend.request(pages.owner_of(request), again)
             if sent is not None:
                 form = SearchForm.of(sent.sequences.decode("utf-8", "replace"), [sent.database], sent.options)
+                form.subjects = pages.backend.subjects(sent.database)
         elif len(databases) == 1:
             form.databases = (databases[0].name,)
         for example in EXAMPLES:
@@ -245,6 +248,7 @@ async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
     names = tuple(value for name, value in sent.multi_items() if name == "databases" and isinstance(value, str))
     known = {one.name for one in form_fields()}
     form = SearchForm(texts.get("sequences", ""), names, {name: text for name, text in texts.items() if name in known})
+    form.subjects = texts.get("subjects", "")
     sequences = form.sequences.encode()
     for _, value in sent.multi_items():
         if isinstance(value, UploadFile) and value.filename:
@@ -258,22 +262,25 @@ def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> 
     offered = [one.name for one in pages.backend.databases()]
     if not sequences.strip():
         form.errors["sequences"] = "Paste at least one sequence, or choose a file."
-    if not form.databases:
+    if not form.databases and not form.subjects.strip():
         form.errors["databases"] = "Choose at least one database."
     elif unknown := [name for name in form.databases if name not in offered]:
         form.errors["databases"] = f"There is no database {unknown[0][:60]!r} any more; choose another one."
     references = []
     if not form.errors:
+        requests = [SearchRequest(sequences, name, options) for name in form.databases]
+        if form.subjects.strip():
+            requests.append(SearchRequest(sequences, "", options, form.subjects))
         try:
-            for name in form.databases:
-                references.append(pages.backend.submit(owner, SearchRequest(sequences, name, options)))  # noqa: PERF401
+            for request in requests:
+                references.append(pages.backend.submit(owner, request))  # noqa: PERF401
         except RequestRefused as error:
             form.add_error(error.field, str(error))
         except InputError as error:
             form.add_error(None, str(error))
     if form.errors and not references:
         return pages.search_page(form, 422)
-    there = f"/results/{references[0]}" if len(form.databases) == 1 else "/history"
+    there = f"/results/{references[0]}" if len(references) == 1 else "/history"
     return RedirectResponse(there, 303)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,12 +11,14 @@ from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
 
+from swsearch.database.export import export
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import AlphabetMismatch, Refused, RunNotFound, SearchNotFound
+from swsearch.errors import AlphabetMismatch, DatabaseError, Refused, RunNotFound, SearchNotFound
 from swsearch.hits.result import DatabaseInfo
 from swsearch.search.options import SearchOptions
 from swsearch.service.requests import Submission, plain_text
 from swsearch.service.settings import LOCAL_OWNER
+from swsearch.service.subject_sets import UnreadableSubjects, is_subject_set
 from swsearch.service.web import state
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.pages.backend import (
@@ -40,7 +43,10 @@ _STATES: Final = {"queued": WAITING, "running": RUNNING, "done": FINISHED, "fail
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
 _MAX_AGAIN: Final = 1000
 """Largest number of queries of a run of the command line with which a form is filled."""
-_FIELDS: Final = {"unknown_database": "databases", "top_too_large": "top"}
+_FIELDS: Final = {
+    "unknown_database": "databases", "top_too_large": "top",
+    **dict.fromkeys(("no_subjects", "too_many_subjects", "too_many_subject_sets"), "subjects"),
+}  # fmt: skip
 """The fields that refusals are about; the others are about the sequences."""
 
 
@@ -67,16 +73,37 @@ class ServiceBackend:
             for one in self._service.offered()
         ]
 
+    @property
+    def takes_subjects(self) -> bool:
+        """Whether the server was started with a folder for them."""
+        return self._service.settings.subject_sets is not None
+
+    def subjects(self, name: str) -> str:
+        """The FASTA of a set of subjects; empty if there is no such set."""
+        path = self._service.databases.paths.get(name)
+        if path is None or not is_subject_set(name):
+            return ""
+        text = io.StringIO()
+        try:
+            with PackedDatabase.open(path) as database:
+                export(database, text, threads=1)
+        except DatabaseError:  # it was deleted just now
+            return ""
+        return text.getvalue()
+
     def submit(self, owner: str, request: SearchRequest) -> str:
         """Check and store a search; returns its key."""
         options = dict(request.options)
         alphabet = options.pop("alphabet", None)
         try:
             text = plain_text(request.sequences, self._service.settings.limits)
-            submission = Submission(text, request.database, options, None if alphabet is None else str(alphabet))
+            queries_are = None if alphabet is None else str(alphabet)
+            submission = Submission(text, request.database, options, queries_are, subjects=request.subjects)
             stored, _ = self._service.submit(submission, owner)
         except Refused as error:
             raise RequestRefused(_FIELDS.get(error.code, "sequences"), str(error)) from error
+        except UnreadableSubjects as error:
+            raise RequestRefused("subjects", str(error)) from error
         except AlphabetMismatch as error:
             # The database refuses what is translated, or the queries are not what they are said to be.
             is_translation = str(error).startswith(request.database)
