@@ -35,7 +35,7 @@ from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
@@ -44,9 +44,9 @@ Side = np.ndarray
 MEMORY_BYTES = 1 << 28
 
 MODES = {
-    "local": (True, True, True),
-    "global": (False, False, False),
-    "semiglobal": (False, True, True),
+    "local": (True, FreeEnds.ALL),
+    "global": (False, FreeEnds.NONE),
+    "semiglobal": (False, FreeEnds.ALL),
 }
 
 
@@ -75,17 +75,16 @@ def read_pair(text: str) -> tuple[str, bool, list[tuple[Side, Side]]]:
 
 
 def problem_of(mode: str, *, dna: bool) -> AlignmentProblem:
-    local, query_free, subject_free = MODES[mode]
     if dna:
-        return AlignmentProblem(local, query_free, subject_free, 5, 2, 2, -3)
-    return AlignmentProblem(local, query_free, subject_free, 11, 1, table=named_matrix("BLOSUM62").scores)
+        return AlignmentProblem(*MODES[mode], 5, 2, 2, -3)
+    return AlignmentProblem(*MODES[mode], 11, 1, table=named_matrix("BLOSUM62").scores)
 
 
 def aligned_on_cpu(pair: tuple[Side, Side], p: AlignmentProblem, *, path: bool) -> Any:
     """The result of ``_native.align_pair``."""
     return _native.align_pair(
-        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
-        p.local or p.subject_free, path, usable_cores(), MEMORY_BYTES, None, "auto",
+        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends,
+        path, usable_cores(), MEMORY_BYTES, None, "auto",
     )  # fmt: skip
 
 

@@ -18,12 +18,13 @@ import parasail
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
 
-LOCAL = (True, True, True)
-GLOBAL = (False, False, False)
-SEMIGLOBAL = (False, True, True)
+LOCAL = (True, FreeEnds.ALL)
+GLOBAL = (False, FreeEnds.NONE)
+SEMIGLOBAL = (False, FreeEnds.ALL)
 
 
 def drawn(length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -71,15 +71,12 @@ def cases(instruction_set: str) -> dict[str, Callable[[], object]]:
     shorter = np.ascontiguousarray(long_pair[:, :24_000])
 
     def pairs() -> object:
-        modes = (True, True, True)
         return _native.align_pairs(
-            letters[0], ends, letters[1], ends, square, 0, 0, 11, 1, *modes, True, *PAIRS, instruction_set
+            letters[0], ends, letters[1], ends, square, 0, 0, 11, 1, True, 0, True, *PAIRS, instruction_set
         )
 
     def one_pair(sides: Any, *, path: bool) -> object:
-        return _native.align_pair(
-            sides[0], sides[1], None, 2, -3, 5, 2, False, False, False, path, *PAIRS, instruction_set
-        )
+        return _native.align_pair(sides[0], sides[1], None, 2, -3, 5, 2, False, 0, path, *PAIRS, instruction_set)
 
     medium, short = profiles(144, 375, 1000), profiles(*[40] * 12)
     return {

@@ -34,7 +34,7 @@ from swsearch.engine.cuda.runtime import compiler
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.thresholds import Thresholds
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -81,8 +81,8 @@ def different_paths(device: PyCudaDevice, rng: np.random.Generator) -> tuple[int
     compared = different = 0
     for local in (True, False):
         for gap in ((5, 2), (0, 2)):
-            problem = AlignmentProblem(local, local, local, *gap, 2, -3)
-            wanted = _native.align_pair(query, subject, None, 2, -3, *gap, local, local, local, True)
+            problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3)
+            wanted = _native.align_pair(query, subject, None, 2, -3, *gap, local, FreeEnds.NONE, True)
             for shape in (SweepShape(True, 2), SweepShape(True, 8), SweepShape(False, 2)):
                 end, path = sweep.end_and_path(query, subject, problem, 1 << 20, shape=shape)
                 found = end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs

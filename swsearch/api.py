@@ -419,7 +419,7 @@ def align(
     mode: str = "local",
     options: SearchOptions | None = None,
     *,
-    free_ends: str = "both",
+    free_ends: str | None = None,
     path: bool = True,
     threads: int = 1,
 ) -> PairAlignment:
@@ -433,8 +433,11 @@ def align(
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     options : SearchOptions, optional
         Only its scoring is used: matrix, match and mismatch, gap costs; by default, those of the alphabet.
-    free_ends : str
-        For ``semiglobal``: the side whose end gaps cost nothing, ``both``, ``query`` or ``subject``.
+    free_ends : str, optional
+        For ``semiglobal`` and ``edit``: the ends at which letters outside the alignment cost nothing, as one or several
+        of ``both``, ``query``, ``subject``, ``query-start``, ``query-end``, ``subject-start`` and ``subject-end``,
+        joined by commas, or as a mode of edlib (``HW``, ``SHW``, ``NW``). By default ``both`` for ``semiglobal``, and
+        none for ``edit``.
     path : bool
         Whether the alignment is computed; otherwise, only score and ends are computed.
     threads : int

@@ -31,6 +31,7 @@
 #pragma once
 
 #include "pairs/cells.cuh"
+#include "pairs/free_ends.cuh"
 #include "pairs/horizon.cuh"
 #include "pairs/pair_scores.cuh"
 #include "common/platform.cuh"
@@ -44,12 +45,11 @@ constexpr int kLowestRowWords = 2 * kDiamondSteps;
 struct PairCosts {
     int open;
     int extend;
-    bool query_free;    // H(i, 0) is 0
-    bool subject_free;  // H(0, j) is 0
+    FreeEnds free_ends;
 
     SWS_DEVICE int first() const { return open + extend; }
-    SWS_DEVICE int left_border(int row) const { return border(row, query_free); }
-    SWS_DEVICE int top_border(int column) const { return border(column, subject_free); }
+    SWS_DEVICE int left_border(int row) const { return border(row, free_ends.has(kQueryStart)); }
+    SWS_DEVICE int top_border(int column) const { return border(column, free_ends.has(kSubjectStart)); }
 
    private:
     SWS_DEVICE int border(int k, bool free) const { return free || k == 0 ? 0 : -(open + k * extend); }

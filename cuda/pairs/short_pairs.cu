@@ -32,6 +32,7 @@
 // needs neither barriers nor shared memory, except for a table of scores.
 
 #include "common/platform.cuh"
+#include "pairs/free_ends.cuh"
 
 namespace swsearch {
 
@@ -54,12 +55,6 @@ struct ShortScoring {
     int mismatch;
     int gap_open;
     int gap_extend;
-};
-
-// Whether end gaps are free, which decides the scores of the border and the allowed ends.
-struct ShortEnds {
-    bool query_free;    // end gaps that consume the query cost nothing
-    bool subject_free;  // end gaps that consume the subject cost nothing
 };
 
 struct ShortResult {
@@ -110,10 +105,10 @@ class ShortPairAligner {
    public:
     // shared_table: the table in shared memory, if one is used. boundary: this warp's buffer for H and F of a strip's
     // last row, as many columns as the longest subject has.
-    SWS_DEVICE ShortPairAligner(const ShortScoring& scoring, const ShortEnds& ends, const signed char* shared_table,
+    SWS_DEVICE ShortPairAligner(const ShortScoring& scoring, const FreeEnds& free_ends, const signed char* shared_table,
                                 uint2* boundary)
         : scoring_(scoring),
-          ends_(ends),
+          free_ends_(free_ends),
           table_(shared_table),
           boundary_(boundary),
           first_(scoring.gap_open + scoring.gap_extend),
@@ -160,8 +155,8 @@ class ShortPairAligner {
     SWS_DEVICE int border(int k, bool free) const {
         return free || k == 0 ? 0 : -(scoring_.gap_open + k * scoring_.gap_extend);
     }
-    SWS_DEVICE int left_border(int row) const { return border(row, kLocal || ends_.query_free); }
-    SWS_DEVICE int top_border(int column) const { return border(column, kLocal || ends_.subject_free); }
+    SWS_DEVICE int left_border(int row) const { return border(row, kLocal || free_ends_.has(kQueryStart)); }
+    SWS_DEVICE int top_border(int column) const { return border(column, kLocal || free_ends_.has(kSubjectStart)); }
 
     // The best end on the border of the matrix.
     SWS_DEVICE ShortEnd border_end() const {
@@ -169,10 +164,10 @@ class ShortPairAligner {
             return ShortEnd::at(0, 0, 0);
         }
         ShortEnd best = {kNever, 0};
-        if (ends_.subject_free) {
+        if (free_ends_.has(kSubjectEnd)) {
             best.offer(ShortEnd::at(left_border(rows_), rows_, 0));
         }
-        if (ends_.query_free) {
+        if (free_ends_.has(kQueryEnd)) {
             best.offer(ShortEnd::at(top_border(columns_), 0, columns_));
         }
         return best;
@@ -280,7 +275,7 @@ class ShortPairAligner {
                 if (highest > lane_best.score) {
                     offer_rows(h, top, column, highest, lane_best);
                 }
-            } else if (column + 1 == columns_ || ends_.subject_free) {
+            } else if (column + 1 == columns_ || free_ends_.has(kSubjectEnd)) {
                 offer_ends(h, top, column, lane_best);
             }
         }
@@ -299,7 +294,7 @@ class ShortPairAligner {
 
     // Offers the ends that a global or semi-global problem allows in this column.
     SWS_DEVICE void offer_ends(const int (&h)[kRows], int top, int column, ShortEnd& best) const {
-        const bool all_rows = ends_.query_free && column + 1 == columns_;
+        const bool all_rows = free_ends_.has(kQueryEnd) && column + 1 == columns_;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
             const int row = top + r + 1;
@@ -376,11 +371,11 @@ class ShortPairAligner {
         }
         if (!stopped && !kLocal) {
             // On the border the rest of the path is one gap, or it is empty if that end is free.
-            if (row == 0 && column > 0 && !ends_.subject_free) {
+            if (row == 0 && column > 0 && !free_ends_.has(kSubjectStart)) {
                 append(2, static_cast<u32>(column));
                 column = 0;
             }
-            if (column == 0 && row > 0 && !ends_.query_free) {
+            if (column == 0 && row > 0 && !free_ends_.has(kQueryStart)) {
                 append(1, static_cast<u32>(row));
                 row = 0;
             }
@@ -391,7 +386,7 @@ class ShortPairAligner {
     }
 
     const ShortScoring& scoring_;
-    const ShortEnds& ends_;
+    const FreeEnds free_ends_;
     const signed char* table_;
     uint2* boundary_;
     int first_;
@@ -405,7 +400,7 @@ class ShortPairAligner {
 // counter: 0 before the launch.
 template <int kRows, bool kAffine, bool kLocal, bool kTable, bool kPath>
 SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, const ShortScoring& scoring,
-                                  const ShortEnds& ends, signed char* shared_table, u32* decisions, u32* walked,
+                                  const FreeEnds& free_ends, signed char* shared_table, u32* decisions, u32* walked,
                                   uint2* boundary, u32 boundary_stride, ShortResult* results, u32* all_runs,
                                   u32* n_all_runs, u32* counter) {
     if constexpr (kTable) {
@@ -416,7 +411,7 @@ SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, con
     }
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
     ShortPairAligner<kRows, kAffine, kLocal, kTable, kPath> aligner(
-        scoring, ends, shared_table, boundary + static_cast<u64>(warp) * boundary_stride);
+        scoring, free_ends, shared_table, boundary + static_cast<u64>(warp) * boundary_stride);
     for (;;) {
         u32 turn = 0;
         if (threadIdx.x % kWarpSize == 0) {
@@ -443,15 +438,14 @@ SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 short_pairs(const unsigned short* query, const unsigned short* subject, const uint4* jobs,
             const swsearch::u64* decisions_start, const swsearch::u32* runs_start, const swsearch::u32* order,
             swsearch::u32 n_pairs, const signed char* table, int match, int mismatch, int gap_open, int gap_extend,
-            int query_free, int subject_free, swsearch::u32* decisions, swsearch::u32* walked, uint2* boundary,
+            int free_ends, swsearch::u32* decisions, swsearch::u32* walked, uint2* boundary,
             swsearch::u32 boundary_stride, swsearch::ShortResult* results, swsearch::u32* all_runs,
             swsearch::u32* n_all_runs, swsearch::u32* counter) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(signed char, shared_table);
     const ShortPairs pairs = {query, subject, jobs, decisions_start, runs_start, n_pairs};
     const ShortScoring scoring = {table, match, mismatch, gap_open, gap_extend};
-    const ShortEnds ends = {query_free != 0, subject_free != 0};
     align_short_pairs<SWS_ROWS, SWS_AFFINE != 0, SWS_LOCAL != 0, SWS_TABLE != 0, SWS_PATH != 0>(
-        pairs, order, scoring, ends, shared_table, decisions, walked, boundary, boundary_stride, results, all_runs,
-        n_all_runs, counter);
+        pairs, order, scoring, FreeEnds{free_ends}, shared_table, decisions, walked, boundary, boundary_stride, results,
+        all_runs, n_all_runs, counter);
 }

@@ -144,7 +144,8 @@ class StripSweep {
     // receives H of the last row. last_column: receives H of the last column from this strip's first row on. rows:
     // number of rows of the matrix from this strip's first row on.
     SWS_DEVICE void run(const Scores& scores, u32* lowest_row, int* found, int* last_row, int* last_column, int rows) {
-        const bool writes_last_row = kFindsEnds && !kLocal && sweep_.costs.subject_free && rows <= Lane::kStripRows;
+        const bool any_column = !kLocal && sweep_.costs.free_ends.has(kSubjectEnd);
+        const bool writes_last_row = kFindsEnds && any_column && rows <= Lane::kStripRows;
         const WrittenRow written{writes_last_row ? last_row : nullptr, rows - 1};
         const int base = base_below<Cells, kLocal>(sweep_.costs.left_border(above_), sweep_.reach);
         Lane lane(scores, sweep_.costs, above_, base, lowest_row);

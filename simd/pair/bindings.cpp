@@ -34,13 +34,14 @@ constexpr std::size_t kPairsPerTask = 64;  // pairs whose CIGARs one task writes
 
 // Scores and gap costs, checked that they are in their ranges. The table belongs to the array.
 Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch, std::int32_t gap_open,
-                        std::int32_t gap_extend, bool local, bool query_free, bool subject_free) {
+                        std::int32_t gap_extend, bool local, unsigned free_ends) {
     for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
         check_that(cost >= -kMaxPairCost && cost <= kMaxPairCost, "scores and gap costs range up to 16383");
     }
     check_that(gap_open >= 0 && gap_extend >= 0, "gap costs are not negative");
+    check_that(free_ends <= pair::kAllEnds, "free_ends has other flags than those of the four ends");
     check_that(!local || gap_open + gap_extend > 0, "gaps would cost nothing");
-    Scoring scoring{nullptr, 0, 0, match, mismatch, gap_open, gap_extend, {local, query_free, subject_free}};
+    Scoring scoring{nullptr, 0, 0, match, mismatch, gap_open, gap_extend, {local, free_ends}};
     if (table) {
         const auto scores = view_of<const std::int8_t, 2>(*table, "table");
         check_that(scores.size() > 0, "the table is empty");
@@ -85,10 +86,10 @@ nb::list list_of(const std::vector<Run>& runs) {
 
 nb::tuple align_pair(const Array& query_array, const Array& subject_array, const std::optional<Array>& table,
                      std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
-                     bool query_free, bool subject_free, bool path, int n_threads, std::uint64_t memory_bytes,
-                     const nb::object& progress, const std::string& instruction_set) {
+                     unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
+                     const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
-    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free);
+    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
     const Letters query = checked_query(query_array, scoring);
     const Letters subject = checked_subject(subject_array, scoring);
     check_threads(n_threads);
@@ -144,11 +145,11 @@ std::uint32_t packed(const Run& run) {
 
 nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const Array& subject_array,
                       const Array& subject_ends, const std::optional<Array>& table, std::int32_t match,
-                      std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, bool query_free,
-                      bool subject_free, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
+                      std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
+                      unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
                       const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
-    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free, subject_free);
+    const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
     const Sequences queries = checked_sequences(checked_query(query_array, scoring), query_ends, "query_ends");
     const Sequences subjects = checked_sequences(checked_subject(subject_array, scoring), subject_ends, "subject_ends");
     const std::size_t n = queries.end_positions.length;
@@ -251,13 +252,12 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
 class PairWalk {
 public:
     PairWalk(const Array& query, const Array& subject, const std::optional<Array>& table, std::int32_t match,
-             std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, bool query_free,
-             bool subject_free, std::size_t query_end, std::size_t subject_end)
+             std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends,
+             std::size_t query_end, std::size_t subject_end)
         : query_(query),
           subject_(subject),
           table_(table),
-          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, query_free,
-                                                        subject_free))),
+          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends))),
           walk_(pair_, query_end, subject_end) {
         check_that(query_end <= pair_.rows && subject_end <= pair_.columns, "the end is outside the matrix");
     }
@@ -314,16 +314,16 @@ private:
 
 void bind_pair(nb::module_& module) {
     module.def("align_pair", &align_pair, "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a,
-               "gap_open"_a, "gap_extend"_a, "local"_a, "query_free"_a, "subject_free"_a, "path"_a, "n_threads"_a = 1,
+               "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
                "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
                "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
                "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
                "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
-               "others `mismatch`. Raises ValueError for arguments that do not fit, TypeError for arrays of another kind, and\n"
-               "KeyboardInterrupt, after all threads have ended.");
+               "others `mismatch`. `free_ends`: flags of swsearch.engine.pair_arrays.FreeEnds. Raises ValueError for arguments\n"
+               "that do not fit, TypeError for arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
     module.def("align_pairs", &align_pairs, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "table"_a.none(),
-               "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "query_free"_a, "subject_free"_a,
-               "path"_a, "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
+               "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a,
+               "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
                "instruction_set"_a = "auto",
                "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
                "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
@@ -336,9 +336,9 @@ void bind_pair(nb::module_& module) {
                          "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pair`. Raises ValueError for\n"
                          "arguments that do not fit.")
         .def(nb::init<const Array&, const Array&, const std::optional<Array>&, std::int32_t, std::int32_t, std::int32_t,
-                      std::int32_t, bool, bool, bool, std::size_t, std::size_t>(),
+                      std::int32_t, bool, unsigned, std::size_t, std::size_t>(),
              "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a,
-             "query_free"_a, "subject_free"_a, "query_end"_a, "subject_end"_a)
+             "free_ends"_a, "query_end"_a, "subject_end"_a)
         .def_prop_ro("row", &PairWalk::row, "Query letters before the current node of the path.")
         .def_prop_ro("column", &PairWalk::column, "Subject letters before it.")
         .def_prop_ro("done", &PairWalk::done, "Whether the path needs no more blocks.")

@@ -29,10 +29,17 @@ constexpr std::int8_t kByteQueryFill = 15;
 constexpr std::int8_t kByteSubjectFill = 14;
 constexpr std::uint16_t kMaxByteLetters = 14;
 
+// The letters before the start or after the end of a path that cost nothing, as flags of BoundaryMode::free_ends;
+// swsearch/engine/pair_arrays.py has the same numbers.
+enum FreeEnd : unsigned { kQueryStart = 1, kQueryEnd = 2, kSubjectStart = 4, kSubjectEnd = 8 };
+constexpr unsigned kAllEnds = kQueryStart | kQueryEnd | kSubjectStart | kSubjectEnd;
+
 struct BoundaryMode {
-    bool local;         // a path begins and ends anywhere, and H is never below 0
-    bool query_free;    // end gaps that consume the query cost nothing
-    bool subject_free;  // end gaps that consume the subject cost nothing
+    bool local;          // a path begins and ends anywhere, and H is never below 0
+    unsigned free_ends;  // without effect if the problem is local
+
+    // Whether a path may begin, or end, on a border of the matrix at no cost for the letters outside it.
+    bool free(FreeEnd end) const { return local || (free_ends & end) != 0; }
 };
 
 // The scores of letters and gaps, and the nodes at which a path may begin and end.
@@ -61,8 +68,8 @@ public:
     explicit Pair(const PairProblem& problem);
 
     // H on the border: of node (i, 0) and of node (0, j).
-    std::int32_t left_border(std::size_t i) const { return border(i, boundary.local || boundary.query_free); }
-    std::int32_t top_border(std::size_t j) const { return border(j, boundary.local || boundary.subject_free); }
+    std::int32_t left_border(std::size_t i) const { return border(i, boundary.free(kQueryStart)); }
+    std::int32_t top_border(std::size_t j) const { return border(j, boundary.free(kSubjectStart)); }
 
     // Letters of the even or the odd columns in reverse order, with fill at both ends: entry -c / 2 is that of column
     // c. Therefore the letters of the lanes of one step, which are two columns apart, are adjacent.

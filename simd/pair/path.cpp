@@ -148,10 +148,10 @@ Best border_end(const Pair& pair) {
         end.column = column;
         if (best.loses_to(end)) best = end;
     };
-    if (pair.columns == 0 || pair.boundary.subject_free) offer(pair.rows, 0, pair.left_border(pair.rows));
-    if (pair.rows == 0 || pair.boundary.query_free) offer(0, pair.columns, pair.top_border(pair.columns));
-    if (pair.rows == 0 && pair.boundary.subject_free) offer(0, 0, 0);
-    if (pair.columns == 0 && pair.boundary.query_free) offer(0, 0, 0);
+    if (pair.columns == 0 || pair.boundary.free(kSubjectEnd)) offer(pair.rows, 0, pair.left_border(pair.rows));
+    if (pair.rows == 0 || pair.boundary.free(kQueryEnd)) offer(0, pair.columns, pair.top_border(pair.columns));
+    if (pair.rows == 0 && pair.boundary.free(kSubjectEnd)) offer(0, 0, 0);
+    if (pair.columns == 0 && pair.boundary.free(kQueryEnd)) offer(0, 0, 0);
     return best;
 }
 

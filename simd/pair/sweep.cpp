@@ -157,7 +157,7 @@ private:
         std::int32_t* f = row_.f.data();
         if (best_ != nullptr && pair_.boundary.local) {
             runner.run_local(state, strip, part, h, f, known_.load(std::memory_order_relaxed), found);
-        } else if (best_ != nullptr && pair_.boundary.subject_free && last_rows) {
+        } else if (best_ != nullptr && pair_.boundary.free(kSubjectEnd) && last_rows) {
             runner.run_tracked(state, strip, part, h, f, h, f, pair_.rows - 1, pair_.rows, found);
         } else {
             runner.run(state, strip, part, h, f, h, f);
@@ -190,7 +190,7 @@ private:
             end.score = h[row];
             end.column = columns_;
             end.row = strip * strip_rows + row + 1;
-            if ((pair_.boundary.query_free || end.row == pair_.rows) && found.loses_to(end)) found = end;
+            if ((pair_.boundary.free(kQueryEnd) || end.row == pair_.rows) && found.loses_to(end)) found = end;
         }
     }
 

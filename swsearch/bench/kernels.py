@@ -36,7 +36,7 @@ from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
@@ -338,7 +338,9 @@ def measure_batch(
     """
     batch = random_batch(n_pairs, length)
     scoring = cost_set("sw2023")
-    problem = AlignmentProblem(True, True, True, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch)
+    problem = AlignmentProblem(
+        True, FreeEnds.ALL, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
+    )
     judge = _Judge("batch, pair")
 
     def by_reference() -> dict[int, str]:

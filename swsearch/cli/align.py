@@ -24,9 +24,12 @@ def align(
     ] = False,
     mode: Annotated[str, typer.Option(help="local, global, semiglobal, edit or lcs.")] = "local",
     free_ends: Annotated[
-        str,
-        typer.Option(help="semiglobal: whose end gaps are free: both, subject (the query is aligned whole) or query."),
-    ] = "both",
+        str | None,
+        typer.Option(
+            help="semiglobal, edit: ends that cost nothing: both, query, subject (the query is aligned whole), "
+            "query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]"
+        ),
+    ] = None,
     text: Annotated[
         bool, typer.Option("--text", help="QUERY and SUBJECT are the texts themselves; for edit and lcs.")
     ] = False,

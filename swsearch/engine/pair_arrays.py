@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntFlag
 from functools import cached_property
 from typing import Protocol
 
@@ -63,6 +64,23 @@ class Sequences:
         return Sequences.of([self[index] for index in indices])
 
 
+class FreeEnds(IntFlag):
+    """The ends at which letters outside the alignment cost nothing: before its start or after its end.
+
+    The numbers are those of ``FreeEnd`` in ``simd/pair/pair.hpp`` and ``cuda/pairs/free_ends.cuh``.
+    """
+
+    NONE = 0
+    QUERY_START = 1
+    QUERY_END = 2
+    SUBJECT_START = 4
+    SUBJECT_END = 8
+    QUERY = QUERY_START | QUERY_END
+    SUBJECT = SUBJECT_START | SUBJECT_END
+    STARTS = QUERY_START | SUBJECT_START
+    ALL = QUERY | SUBJECT
+
+
 @dataclass(frozen=True, eq=False)
 class AlignmentProblem:
     """The optimisation problem of every pair of a call; a gap of k letters costs ``gap_open + k * gap_extend``.
@@ -71,8 +89,8 @@ class AlignmentProblem:
     ----------
     local : bool
         Whether an alignment may begin and end anywhere, so that no score is below 0.
-    query_free, subject_free : bool
-        Whether end gaps that consume the query, or the subject, have no cost.
+    free_ends : FreeEnds
+        Ends at which the letters outside the alignment have no cost; without effect if the problem is local.
     gap_open, gap_extend : int
         Costs, 0 to 16,383.
     match, mismatch : int
@@ -82,8 +100,7 @@ class AlignmentProblem:
     """
 
     local: bool
-    query_free: bool
-    subject_free: bool
+    free_ends: FreeEnds
     gap_open: int
     gap_extend: int
     match: int = 0
@@ -105,10 +122,14 @@ class AlignmentProblem:
         """Largest difference of H between two neighbouring nodes."""
         return max(self.max_score, 0) + self.gap_first
 
-    def border(self, k: NDArray[np.int64], *, free: bool) -> NDArray[np.int32]:
-        """H of the border nodes ``k`` letters from the corner; with ``free``, these letters have no cost."""
+    def is_free(self, end: FreeEnds) -> bool:
+        """Whether the letters outside an alignment cost nothing at this end."""
+        return self.local or end in self.free_ends
+
+    def border(self, k: NDArray[np.int64], start: FreeEnds) -> NDArray[np.int32]:
+        """H of the border nodes ``k`` letters from the corner; ``start``: whether letters of the query or subject."""
         cost = np.where(k == 0, 0, self.gap_open + k * self.gap_extend)
-        return (np.zeros_like(k) if free or self.local else -cost).astype(np.int32)
+        return (np.zeros_like(k) if self.is_free(start) else -cost).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

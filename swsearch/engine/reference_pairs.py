@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences
 from swsearch.errors import InputError
 from swsearch.typing import Letters
 
@@ -107,8 +107,8 @@ def fill(scores: Matrix, problem: AlignmentProblem) -> Matrices:
     e = np.full((m + 1, n + 1), _NEVER, dtype=np.int64)
     f = np.full((m + 1, n + 1), _NEVER, dtype=np.int64)
     h = np.zeros((m + 1, n + 1), dtype=np.int64)
-    h[0] = problem.border(np.arange(n + 1), free=problem.subject_free)
-    h[:, 0] = problem.border(np.arange(m + 1), free=problem.query_free)
+    h[0] = problem.border(np.arange(n + 1), FreeEnds.SUBJECT_START)
+    h[:, 0] = problem.border(np.arange(m + 1), FreeEnds.QUERY_START)
     ramp = extend * np.arange(n + 1, dtype=np.int64)
     for i in range(1, m + 1):
         f[i, 1:] = np.maximum(h[i - 1, 1:] - first, f[i - 1, 1:] - extend)
@@ -125,8 +125,8 @@ def _best_end(h: Matrix, problem: AlignmentProblem) -> tuple[int, int]:
     """Row and column of the best allowed end: among ends with the best score, the smallest column, then row."""
     allowed = np.full(h.shape, problem.local)
     allowed[-1, -1] = True
-    allowed[-1, :] |= problem.subject_free
-    allowed[:, -1] |= problem.query_free
+    allowed[-1, :] |= problem.is_free(FreeEnds.SUBJECT_END)
+    allowed[:, -1] |= problem.is_free(FreeEnds.QUERY_END)
     best = h[allowed].max()
     column, row = np.argwhere((allowed & (h == best)).T)[0]
     return int(row), int(column)
@@ -154,10 +154,10 @@ def _walk(matrices: Matrices, scores: Matrix, problem: AlignmentProblem, i: int,
         else:
             state = "M" if f[i, j] == h[i - 1, j] - first else "I"
             i -= 1
-    if i == 0 and j and not problem.subject_free:
+    if i == 0 and j and not problem.is_free(FreeEnds.SUBJECT_START):
         columns += ["D"] * j
         j = 0
-    if j == 0 and i and not problem.query_free:
+    if j == 0 and i and not problem.is_free(FreeEnds.QUERY_START):
         columns += ["I"] * i
         i = 0
     return i, j, "".join(reversed(columns))

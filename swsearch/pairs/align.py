@@ -7,14 +7,15 @@ choice among several optimal alignments does not depend on the backend, threads,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
-from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
 from swsearch.errors import InputError
 from swsearch.hits.cigar import CigarCounts, count
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
@@ -25,7 +26,22 @@ from swsearch.typing import Letters
 from swsearch.words import shortened
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
-FREE_ENDS: Final = ("both", "query", "subject")
+FREE_ENDS: Final[Mapping[str, FreeEnds]] = MappingProxyType(
+    {
+        "both": FreeEnds.ALL,
+        "query": FreeEnds.QUERY,
+        "subject": FreeEnds.SUBJECT,
+        "query-start": FreeEnds.QUERY_START,
+        "query-end": FreeEnds.QUERY_END,
+        "subject-start": FreeEnds.SUBJECT_START,
+        "subject-end": FreeEnds.SUBJECT_END,
+    }
+)
+"""Words for free ends."""
+EDLIB_MODES: Final[Mapping[str, FreeEnds]] = MappingProxyType(
+    {"NW": FreeEnds.NONE, "SHW": FreeEnds.SUBJECT_END, "HW": FreeEnds.SUBJECT}
+)
+"""The modes of edlib: its target is the subject."""
 CIGAR_CELLS: Final = 25_000_000
 """Number of cells of the largest pair whose alignment is computed by default: 5,000 by 5,000."""
 
@@ -41,6 +57,8 @@ class PairAlignment:
     ----------
     mode : str
         One of :data:`MODES`.
+    free_ends : FreeEnds
+        Ends at which the letters outside the alignment cost nothing; all of them for ``local``.
     score : int
         Raw score; the distance for ``edit``, the length of the common subsequence for ``lcs``.
     query_end, subject_end : int
@@ -53,6 +71,7 @@ class PairAlignment:
     """
 
     mode: str
+    free_ends: FreeEnds
     query: PairSequence
     subject: PairSequence
     scoring: PairScoring
@@ -107,7 +126,7 @@ def align_pair(
     mode: str = "local",
     scoring: PairScoring | None = None,
     *,
-    free_ends: str = "both",
+    free_ends: str | None = None,
     path: bool = True,
     backend: PairBackend | None = None,
     progress: Callable[[int], None] | None = None,
@@ -128,7 +147,7 @@ def align_pairs(
     mode: str = "local",
     scoring: PairScoring | None = None,
     *,
-    free_ends: str = "both",
+    free_ends: str | None = None,
     path: bool = True,
     backend: PairBackend | None = None,
     n_threads: int = 1,
@@ -144,10 +163,11 @@ def align_pairs(
         ``local``, ``global``, ``semiglobal``, ``edit`` or ``lcs``.
     scoring : PairScoring, optional
         Required for the first three modes; the other two have a fixed scoring.
-    free_ends : str
-        For ``semiglobal``: the side whose end gaps cost nothing. With ``subject``, the complete query is aligned, and
-        the subject may extend beyond it at both ends; ``query`` is the reverse; with ``both``, the end gaps of both
-        sides are free.
+    free_ends : str, optional
+        For ``semiglobal`` and ``edit``: the ends at which letters outside the alignment cost nothing, as one or
+        several of :data:`FREE_ENDS` joined by commas, or as a mode of edlib (``HW``, ``SHW``, ``NW``). With
+        ``subject``, the complete query is aligned, and the subject may extend beyond it at both ends; ``query`` is the
+        reverse. By default ``both`` for ``semiglobal``, and none for ``edit``.
     path : bool
         Whether alignments are computed; if not, only scores and ends are computed.
     backend : PairBackend, optional
@@ -182,30 +202,61 @@ def align_pairs(
         raise InputError(f"{query} and {subject if len(pairs) == 1 else 'the pairs after it'}: {error}") from error
     written = cigars(paths, *compared, n_threads) if path else [None] * len(pairs)
     return [
-        _alignment(mode, pair, chosen, ends, cigar)
+        _alignment(mode, problem.free_ends, pair, chosen, ends, cigar)
         for pair, ends, cigar in zip(pairs, paths.ends.tolist(), written, strict=True)
     ]
 
 
-def free_ends_of_mode(mode: str, free_ends: str) -> tuple[bool, bool, bool]:
-    """Whether an alignment is local, and whether end gaps that consume the query, and the subject, cost nothing.
+def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
+    """The ends at which letters outside an alignment of a mode cost nothing.
+
+    Parameters
+    ----------
+    mode : str
+        One of :data:`MODES`.
+    free_ends : str, optional
+        As for :func:`align_pairs`.
 
     Raises
     ------
     InputError
-        ``free_ends`` is none of :data:`FREE_ENDS`, or is set for a mode to which it does not apply.
+        ``free_ends`` has unknown words, or is set for a mode to which it does not apply.
+
+    >>> free_ends_of_mode("edit", "HW") is free_ends_of_mode("semiglobal", "subject-start,subject-end")
+    True
     """
-    if free_ends not in FREE_ENDS:
-        raise InputError(f"--free-ends {free_ends!r} is unknown; choose {', '.join(FREE_ENDS)}")
-    if free_ends != "both" and mode != "semiglobal":
-        raise InputError(f"--free-ends {free_ends} is for --mode semiglobal; leave it out of --mode {mode}")
-    local = mode == "local"
-    query_free = local or (mode == "semiglobal" and free_ends in ("both", "query"))
-    return local, query_free, local or (mode == "semiglobal" and free_ends in ("both", "subject"))
+    if free_ends is None:
+        return FreeEnds.ALL if mode in ("local", "semiglobal") else FreeEnds.NONE
+    option = f"--free-ends {free_ends}"
+    words = free_ends.split(",")
+    unknown = next((word for word in words if word not in FREE_ENDS), None)
+    if unknown is None:
+        ends = FreeEnds.NONE
+        for word in words:
+            ends |= FREE_ENDS[word]
+    elif free_ends.upper() in EDLIB_MODES:
+        ends = EDLIB_MODES[free_ends.upper()]
+    else:
+        raise InputError(
+            f"--free-ends {unknown!r} is unknown; choose of {', '.join(FREE_ENDS)}, joined by commas, or a mode of "
+            f"edlib: {', '.join(EDLIB_MODES)}"
+        )
+    if mode not in ("semiglobal", "edit"):
+        raise InputError(f"{option} is for --mode semiglobal and edit; leave it out of --mode {mode}")
+    if mode == "semiglobal" and not ends:
+        raise InputError(f"{option}: no end is free; choose --mode global")
+    if mode == "edit" and _has_empty_alignments(ends):
+        raise InputError(f"{option}: an alignment without letters has distance 0; choose query or subject, say")
+    return ends
+
+
+def _has_empty_alignments(ends: FreeEnds) -> bool:
+    """Whether all letters of both sequences may lie outside the alignment: one sequence before it, the other after."""
+    return FreeEnds.QUERY_START | FreeEnds.SUBJECT_END in ends or FreeEnds.SUBJECT_START | FreeEnds.QUERY_END in ends
 
 
 def pair_arrays(
-    pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str = "both"
+    pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str | None = None
 ) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
     """Pairs as the arrays that backends require.
 
@@ -239,7 +290,7 @@ def pair_arrays(
         identity = records[0][0].alphabet.identity_table.astype(np.uint16)
         numbered = [Sequences(identity[side.letters], side.ends) for side in codes]
         compared = numbered[0], numbered[1]
-    costs = *free_ends_of_mode(mode, free_ends), scoring.gap_open, scoring.gap_extend
+    costs = mode == "local", free_ends_of_mode(mode, free_ends), scoring.gap_open, scoring.gap_extend
     if scoring.matrix is None:
         return AlignmentProblem(*costs, scoring.match, scoring.mismatch), compared, compared
     two_scores = match_mismatch_of(scoring.matrix, codes[0].letters, codes[1].letters)
@@ -261,12 +312,15 @@ def match_mismatch_of(matrix: SubstitutionMatrix, query: Letters, subject: Lette
     return match, int(different[0]) if different.size else match
 
 
-def _alignment(mode: str, pair: Pair, scoring: PairScoring, ends: list[int], cigar: str | None) -> PairAlignment:
+def _alignment(
+    mode: str, free_ends: FreeEnds, pair: Pair, scoring: PairScoring, ends: list[int], cigar: str | None
+) -> PairAlignment:
     """The record of a pair; ``ends``: score, query end, subject end, query start, subject start."""
     score, query_end, subject_end, query_start, subject_start = ends
-    known_start = cigar is not None or mode not in ("local", "semiglobal")
+    known_start = cigar is not None or not free_ends & FreeEnds.STARTS
     return PairAlignment(
         mode,
+        free_ends,
         *pair,
         scoring,
         -score if mode == "edit" else score,

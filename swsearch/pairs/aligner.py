@@ -68,7 +68,7 @@ class PairAligner(Closeable):
         mode: str = "local",
         scoring: PairScoring | None = None,
         *,
-        free_ends: str = "both",
+        free_ends: str | None = None,
         path: bool | None = None,
         engine: str = "auto",
         kernel: str = "diamond",
@@ -85,7 +85,7 @@ class PairAligner(Closeable):
         check_threads(n_threads)
         self.mode = mode
         self.scoring = mode_scoring(mode, scoring)
-        free_ends_of_mode(mode, free_ends)
+        self._any_end_is_free = bool(free_ends_of_mode(mode, free_ends))
         self.free_ends = free_ends
         self.path = path
         self.engine = engine
@@ -113,7 +113,7 @@ class PairAligner(Closeable):
     def _check_wavefront(self) -> None:
         if self.engine not in ("auto", "cuda"):
             raise InputError(f"--kernel wavefront runs on a GPU; leave --engine {self.engine} out")
-        if self.mode not in ("global", "edit", "lcs") or self.scoring.gap_open:
+        if self._any_end_is_free or self.scoring.gap_open:
             raise InputError(
                 "--kernel wavefront is for global problems with linear gaps; give --mode global --costs nw2009, say"
             )

@@ -16,7 +16,7 @@ MAX_CELLS: Final = 4_000_000
 
 
 def score_matrix(
-    pair: Pair, mode: str = "local", scoring: PairScoring | None = None, free_ends: str = "both"
+    pair: Pair, mode: str = "local", scoring: PairScoring | None = None, free_ends: str | None = None
 ) -> Matrix:
     """H of all nodes of a pair, int64 of shape (query length + 1, subject length + 1); distances for ``edit``.
 

@@ -11,9 +11,10 @@ import json
 from collections.abc import Iterable
 from typing import Final, TextIO
 
+from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
 from swsearch.hits.cigar import GAP, gapped, parse
-from swsearch.pairs.align import PairAlignment
+from swsearch.pairs.align import FREE_ENDS, PairAlignment, free_ends_of_mode
 from swsearch.pairs.edits import common_letters, edits
 from swsearch.words import counted
 
@@ -91,6 +92,8 @@ def _cell(name: str, value: Value) -> str:
 def _document(pair: PairAlignment) -> dict[str, object]:
     """A pair for JSON: its row, and the edits or the common subsequence if the mode has them."""
     document: dict[str, object] = {**row(pair), "scoring": pair.scoring.name}
+    if pair.mode in ("semiglobal", "edit"):
+        document["free_ends"] = _names(pair.free_ends)
     if pair.cigar is not None and pair.mode == "edit":
         document["edits"] = list(edits(*pair.aligned, pair.cigar))
     if pair.cigar is not None and pair.mode == "lcs":
@@ -103,10 +106,10 @@ def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
     lines = [
         ("Query", f"{pair.query.header or 'unnamed'} ({counted(len(pair.query), unit)})"),
         ("Subject", f"{pair.subject.header or 'unnamed'} ({counted(len(pair.subject), unit)})"),
-        ("Mode", f"{pair.mode}; {pair.scoring.name}"),
+        ("Mode", f"{_mode(pair)}; {pair.scoring.name}"),
         (_SCORE_NAMES.get(pair.mode, "Score"), str(pair.score)),
     ]
-    if pair.mode in ("local", "semiglobal"):
+    if pair.free_ends:
         for name, start, end in (
             ("Query part", pair.query_start, pair.query_end),
             ("Subject part", pair.subject_start, pair.subject_end),
@@ -129,6 +132,23 @@ def _write_summary(pair: PairAlignment, stream: TextIO) -> None:
         stream.write(f"{name + ':':<{width}} {' '.join(text.split())}\n")
     if pair.cigar is not None and pair.mode == "edit":
         stream.writelines(f"{edit}\n" for edit in edits(*pair.aligned, pair.cigar))
+
+
+def _mode(pair: PairAlignment) -> str:
+    """The mode, with its free ends unless they are those that it has by default."""
+    if pair.free_ends == free_ends_of_mode(pair.mode):
+        return pair.mode
+    return f"{pair.mode}, free ends: {', '.join(_names(pair.free_ends))}"
+
+
+def _names(ends: FreeEnds) -> list[str]:
+    """The free ends by the fewest words of :data:`swsearch.pairs.align.FREE_ENDS`."""
+    names = []
+    for name, part in FREE_ENDS.items():
+        if part in ends:
+            names.append(name)
+            ends &= ~part
+    return names
 
 
 def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:

@@ -21,8 +21,8 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
-from swsearch.pairs.align import MODES, align_pair, align_pairs, free_ends_of_mode
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
+from swsearch.pairs.align import EDLIB_MODES, MODES, align_pair, align_pairs, free_ends_of_mode
 from swsearch.pairs.scoring import EDIT, LCS, PairScoring
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.gap import MAX_GAP_COST
@@ -34,12 +34,19 @@ LETTERS = "ABCDEFGHIJKLMNOPQRST"
 BORDERS = (1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513)
 WHOLE_MATRIX_CELLS = 900
 PEERS = {
-    ("local", "both"): "sw",
-    ("global", "both"): "nw",
-    ("semiglobal", "both"): "sg",
-    ("semiglobal", "subject"): "sg_dx",
-    ("semiglobal", "query"): "sg_qx",
+    None: "sg",
+    "both": "sg",
+    "subject": "sg_dx",
+    "query": "sg_qx",
+    "query-start": "sg_qb",
+    "query-end": "sg_qe",
+    "subject-start": "sg_db",
+    "subject-end": "sg_de",
+    "query-start,subject-end": "sg_qb_de",
+    "query-end,subject-start": "sg_qe_db",
 }
+
+OVERHANGS = (FreeEnds.QUERY_START | FreeEnds.SUBJECT_END, FreeEnds.QUERY_END | FreeEnds.SUBJECT_START)
 
 
 def draw_length(rng: np.random.Generator) -> int:
@@ -102,7 +109,7 @@ def trial(trial: Trial) -> None:
     if mode in ("edit", "lcs"):
         _texts(trial, mode, rng)
         return
-    free = ("both", "query", "subject")[rng.integers(3)] if mode == "semiglobal" else "both"
+    free = list(PEERS)[rng.integers(len(PEERS))] if mode == "semiglobal" else None
     n_letters = int(rng.choice((1, 2, 4, 20)))
     gap = _gap(rng)
     table = None
@@ -112,7 +119,7 @@ def trial(trial: Trial) -> None:
         high = int(rng.choice((3, 12, 127)))
         table[:n_letters, :n_letters] = rng.integers(-high, high + 1, (n_letters, n_letters))
         table[0, 0] = max(1, int(table[0, 0]))
-    scores = AlignmentProblem(*free_ends_of_mode(mode, free), *gap, match, mismatch, table)
+    scores = AlignmentProblem(mode == "local", free_ends_of_mode(mode, free), *gap, match, mismatch, table)
     pairs = [draw_pair(n_letters, rng) for _ in range(int(rng.integers(25, 50)))]
     where = f"{mode}, free {free}, gap {gap}, " + (f"{match}/{mismatch}" if table is None else "a table")
     sides = [_sequences([pair[side] for pair in pairs]) for side in (0, 1)]
@@ -120,7 +127,7 @@ def trial(trial: Trial) -> None:
     spelled = cigars(found, sides[0], sides[1])
     _same_in_batches(trial, where, sides, scores, found)
     judge = _parasail_matrix(n_letters, scores)
-    aligner = _biopython(mode, free, n_letters, scores)
+    aligner = _biopython(mode, n_letters, scores)
     for index, (query, subject) in enumerate(pairs):
         score, query_end, subject_end, query_start, subject_start = found.ends[index].tolist()
         here = f"{where}, pair {index} of {len(query)} x {len(subject)}"
@@ -131,9 +138,11 @@ def trial(trial: Trial) -> None:
             trial.check(False, f"{here}: CIGAR {spelled[index][:60]}: {error}")
         _singly(trial, here, query, subject, scores, found, index, rng)
         words = ["".join(LETTERS[letter] for letter in side) for side in (query, subject)]
-        function = getattr(parasail, f"{PEERS[mode, free]}_scan_32")
+        function = getattr(
+            parasail, f"{PEERS[free] if mode == 'semiglobal' else {'local': 'sw', 'global': 'nw'}[mode]}_scan_32"
+        )
         expected = function(*words, gap[0] + gap[1], gap[1], judge).score
-        if scores.query_free and scores.subject_free and not scores.local:
+        if mode == "semiglobal" and any(ends in scores.free_ends for ends in OVERHANGS):
             expected = max(expected, 0)  # parasail omits the alignment of two overhangs alone, which scores 0
         trial.check(expected == score, f"{here}: score {score}, parasail {expected}")
         trial.counts["pairs of parasail"] += 1
@@ -143,7 +152,7 @@ def trial(trial: Trial) -> None:
             trial.counts["pairs of Biopython"] += 1
         if len(query) * len(subject) <= WHOLE_MATRIX_CELLS:
             values = _values(query, subject, scores)
-            wanted = whole_matrix(values, *gap, mode, free)
+            wanted = whole_matrix(values, *gap, mode, free or "both")
             mine = (score, query_start, query_end, subject_start, subject_end)
             trial.check(mine == wanted[:5], f"{here}: {mine}, whole matrix {wanted[:5]}")
             trial.check(
@@ -191,7 +200,7 @@ def _parasail_matrix(n_letters: int, scores: AlignmentProblem) -> parasail.Matri
     return made
 
 
-def _biopython(mode: str, free: str, n_letters: int, scores: AlignmentProblem) -> Align.PairwiseAligner | None:
+def _biopython(mode: str, n_letters: int, scores: AlignmentProblem) -> Align.PairwiseAligner | None:
     """Return Biopython's aligner for the modes that it defines identically, where letters are compared."""
     if mode == "semiglobal" or scores.table is not None:
         return None
@@ -223,7 +232,7 @@ def _singly(  # type: ignore[no-untyped-def]
     threads = int(rng.integers(1, 4))
     one = _native.align_pair(
         query, subject, scores.table, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend,
-        scores.local, scores.query_free, scores.subject_free, True, threads, memory, None, isa,
+        scores.local, scores.free_ends, True, threads, memory, None, isa,
     )  # fmt: skip
     runs = found.runs[(found.run_ends[place - 1] if place else 0) : found.run_ends[place]]
     reported = [("MID"[int(run) & 3], int(run) >> 2) for run in runs]
@@ -240,29 +249,36 @@ def _texts(trial: Trial, mode: str, rng: np.random.Generator) -> None:
         words += [["", "ab"], ["ab", ""], ["a", "a"], ["é☃", "☃é"]]
     given = [(PairSequence("q", one), PairSequence("s", other)) for one, other in words]
     short = [pair for pair in given if pair[0].letters and pair[1].letters]
-    batch = {id(pair[0]): one for pair, one in zip(short, align_pairs(short, mode, n_threads=2), strict=True)}
+    free = [None, *EDLIB_MODES][rng.integers(4)] if mode == "edit" else None
+    found = align_pairs(short, mode, free_ends=free, n_threads=2)
+    batch = {id(pair[0]): one for pair, one in zip(short, found, strict=True)}
     scoring: PairScoring = EDIT if mode == "edit" else LCS
     scores = AlignmentProblem(
-        False, False, False, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
+        False, FreeEnds.NONE, scoring.gap_open, scoring.gap_extend, scoring.match, scoring.mismatch
     )
     for index, (query, subject) in enumerate(given):
-        here = f"{mode}, pair {index} of {len(query)} x {len(subject)}"
+        here = f"{mode}, free {free}, pair {index} of {len(query)} x {len(subject)}"
         one = align_pair(
-            query, subject, mode, backend=CpuPairs(1 + index % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26))))
+            query,
+            subject,
+            mode,
+            free_ends=free,
+            backend=CpuPairs(1 + index % 2, memory_bytes=int(rng.choice((0, 9_999, 1 << 26)))),
         )
         other = batch.get(id(query), one)
         same = (one.score, one.cigar) == (other.score, other.cigar)
         trial.check(same, f"{here}: the batch gives another score or CIGAR")
         if mode == "edit":
-            expected = Levenshtein.distance(query.letters, subject.letters)
+            expected = Levenshtein.distance(query.letters, one.aligned[1])
             if query.letters and subject.letters:
-                theirs = edlib.align(query.letters, subject.letters)["editDistance"]
-                trial.check(one.score == theirs, f"{here}: {one.score}, edlib {theirs}")
+                theirs = edlib.align(query.letters, subject.letters, mode=free or "NW", task="locations")
+                ends = theirs["editDistance"], theirs["locations"][0][1] + 1
+                trial.check((one.score, one.subject_end) == ends, f"{here}: {one.score}, edlib {ends}")
         else:
             expected = LCSseq.similarity(query.letters, subject.letters)
         trial.check(one.score == expected, f"{here}: {one.score}, rapidfuzz {expected}")
         numbers = [np.array([ord(letter) for letter in side.letters]) for side in (query, subject)]
-        again = score_of(one.cigar or "", numbers[0], numbers[1], (0, 0), scores)
+        again = score_of(one.cigar or "", numbers[0], numbers[1], (0, one.subject_start or 0), scores)
         trial.check(abs(again) == one.score, f"{here}: score {one.score}, its CIGAR {again}")
         trial.counts["pairs of rapidfuzz and edlib"] += 1
         trial.counts["pairs"] += 1

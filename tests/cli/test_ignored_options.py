@@ -64,7 +64,7 @@ ALIGNMENTS = {
     "align {pair} --pairs --mode edit --costs nw2009": "leave the scoring options out",
     "align {pair} --pairs --costs sw2023 --gap-extend 2": "leave the other scoring options out",
     "align {pair} --pairs --mode global --free-ends query": "--free-ends query is for --mode semiglobal",
-    "align {pair} --pairs --mode edit --free-ends subject": "--free-ends subject is for --mode semiglobal",
+    "align {pair} --pairs --mode lcs --free-ends subject": "--free-ends subject is for --mode semiglobal",
     "align {pair} --pairs --mode local --free-ends none": "'none' is unknown",
     "align {pair} --pairs --serial --threads 2": "the reference implementation has one thread",
     "align {pair} --pairs --engine reference --threads 1": "the reference implementation has one thread",

@@ -21,15 +21,14 @@ from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, PairBackend, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.pairs.whole_matrix import free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
-PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in ("both", "query", "subject"))]
 SCORES = {
     "affine": {"gap_open": 5, "gap_extend": 2, "match": 2, "mismatch": -3},
     "linear": {"gap_open": 0, "gap_extend": 2, "match": 1, "mismatch": -1},
@@ -121,7 +120,7 @@ def test_every_backend_gives_the_alignment_of_whole_matrices(case: BackendCase, 
     for seed, name in enumerate(case.scores):
         queries, subjects = pairs_of(seed, SIZES, 20 if name == "table" else 4)
         for mode, free in case.problems:
-            problem = AlignmentProblem(mode == "local", *free_ends(mode, free), **SCORES[name])
+            problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, free)), **SCORES[name])
             sides = Sequences.of(queries), Sequences.of(subjects)
             scored = backend.align(*sides, problem, path=False)
             found = backend.align(*sides, problem) if case.paths else scored
@@ -150,11 +149,11 @@ def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: Pai
     """Expected values by hand: a gap of 3 costs 5 + 3 * 2."""
     three, none = np.zeros(3, np.uint16), np.zeros(0, np.uint16)
     if not case.empty:
-        linear = AlignmentProblem(False, False, False, **SCORES["linear"])
+        linear = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
         with pytest.raises(EngineError, match="letter"):
             backend.align(Sequences.of([none]), Sequences.of([three]), linear, path=False)
         return
-    problem = AlignmentProblem(False, False, False, **SCORES["affine"])
+    problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["affine"])
     found = backend.align(Sequences.of([none, three, none]), Sequences.of([three, none, none]), problem)
     assert found.ends[:, 0].tolist() == [-11, -11, 0]
     assert found.runs.tolist() == [3 << 2 | 2, 3 << 2 | 1]
@@ -163,7 +162,7 @@ def test_empty_sides_are_aligned_with_gaps_alone(case: BackendCase, backend: Pai
 
 def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: PairBackend) -> None:
     queries, subjects = pairs_of(3, [(40, 50), (60, 70)], 4)
-    problem = AlignmentProblem(False, False, False, **SCORES["linear"])
+    problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
     reported: list[int] = []
     backend.align(Sequences.of(queries), Sequences.of(subjects), problem, path=False, progress=reported.append)
     assert sum(reported) <= 40 * 50 + 60 * 70
@@ -171,7 +170,7 @@ def test_progress_ends_at_the_cells_of_the_pairs(case: BackendCase, backend: Pai
 
 
 def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> None:
-    problem = AlignmentProblem(False, False, False, **SCORES["linear"])
+    problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
     found = backend.align(Sequences.of([]), Sequences.of([]), problem, path=False)
     assert found.ends.shape == (0, 5)
     assert len(found.run_ends) == len(found.runs) == 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.errors import InputError
 from swsearch.pairs.align import MODES, align_pair, align_pairs
@@ -60,10 +60,11 @@ def problems():
     """Yield every mode with every valid scoring, as (mode, free ends, alphabet, letters, scoring)."""
     for mode in MODES:
         if mode in ("edit", "lcs"):
-            yield mode, "both", None, "abcdé", None
+            for free in (None, "HW", "SHW", "query-start") if mode == "edit" else (None,):
+                yield mode, free, None, "abcdé", None
             continue
         for alphabet, letters, scoring in SCORINGS.values():
-            for free in ("both", "query", "subject") if mode == "semiglobal" else ("both",):
+            for free in (None, "query", "subject-end", "query-start") if mode == "semiglobal" else (None,):
                 yield mode, free, alphabet, letters, scoring
 
 
@@ -95,7 +96,7 @@ def test_every_instruction_set_and_thread_count_gives_the_same_batch(instruction
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 300, 60)
     sides = [Sequences(rng.integers(0, 4, lengths.sum()).astype(np.uint16), np.cumsum(lengths)) for _ in range(2)]
-    problem = AlignmentProblem(True, True, True, 0, 2, 1, -1)
+    problem = AlignmentProblem(True, FreeEnds.ALL, 0, 2, 1, -1)
     wanted = CpuPairs().align(*sides, problem)
     for threads in (1, 3):
         found = CpuPairs(threads, instruction_set=instruction_set).align(*sides, problem)
@@ -133,7 +134,7 @@ def test_sequences_can_be_taken_apart():
 
 
 def test_arrays_that_do_not_fit_are_refused():
-    problem = AlignmentProblem(False, False, False, 0, 2, 1, -1)
+    problem = AlignmentProblem(False, FreeEnds.NONE, 0, 2, 1, -1)
     two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
     for wrong, message in (
         (Sequences(two.letters, np.array([3, 2])), "do not grow"),

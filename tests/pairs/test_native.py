@@ -20,28 +20,20 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from tests.pairs.whole_matrix import free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 from tests.patience import interrupt
 
 GAPS = [(0, 1), (0, 2), (5, 2), (11, 1), (3, 0), (1, 1), (16_383, 16_383), (2_000, 300)]
 COSTS = [(2, -3), (1, -1), (0, -1), (5, -4), (1, 0)]
-MODES = [
-    ("local", "both"),
-    ("global", "both"),
-    ("semiglobal", "both"),
-    ("semiglobal", "query"),
-    ("semiglobal", "subject"),
-]
 INSTRUCTION_SETS = usable_instruction_sets()
 LETTERS = "ACGT"
 
 
 def align(query, subject, mode, *, costs=(2, -3), gap=(5, 2), table=None, free="both", path=True, threads=1,
           memory_bytes=1 << 26, instruction_set="auto"):  # fmt: skip
-    query_free, subject_free = free_ends(mode, free)
     return _native.align_pair(
         np.asarray(query, np.uint16), np.asarray(subject, np.uint16), table, *costs, *gap, mode == "local",
-        query_free, subject_free, path, threads, memory_bytes, None, instruction_set,
+        free_ends(mode, free), path, threads, memory_bytes, None, instruction_set,
     )  # fmt: skip
 
 
@@ -77,7 +69,7 @@ def assert_as_defined(query, subject, mode, free, costs, gap, table=None, **opti
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@pytest.mark.parametrize(("mode", "free"), MODES)
+@pytest.mark.parametrize(("mode", "free"), PROBLEMS)
 def test_random_pairs_are_as_defined(instruction_set, mode, free):
     """Expected values: the full matrix. Lengths from 0, compared letters and tables, all gap costs, any memory."""
     rng = np.random.default_rng(INSTRUCTION_SETS.index(instruction_set))
@@ -250,9 +242,22 @@ def test_scores_agree_with_biopython(mode):
         assert align(query, subject, mode)[0] == aligner.score(*texts)
 
 
-@pytest.mark.parametrize(("free", "function"), [("both", "sg"), ("subject", "sg_dx"), ("query", "sg_qx")])
+PARASAIL = {
+    "both": "sg",
+    "query": "sg_qx",
+    "subject": "sg_dx",
+    "query-start": "sg_qb",
+    "query-end": "sg_qe",
+    "subject-start": "sg_db",
+    "subject-end": "sg_de",
+    "query-start,subject-end": "sg_qb_de",
+    "query-end,subject-start": "sg_qe_db",
+}
+
+
+@pytest.mark.parametrize(("free", "function"), PARASAIL.items())
 def test_free_ends_are_those_that_parasail_names(free, function):
-    """parasail's sg (all ends free), sg_dx (the subject's) and sg_qx (the query's)."""
+    """parasail's sg (all ends free), and sg with q or d (query or subject) and b, e or x (its start, its end, both)."""
     matrix = parasail.matrix_create(LETTERS, 2, -3)
     for seed in range(8):
         query, subject = related(seed, 60)
@@ -280,7 +285,7 @@ def test_memory_is_linear():
         "import resource, numpy as np\nfrom swsearch import _native\n"
         "q = np.random.default_rng(0).integers(0, 4, 60_000).astype(np.uint16)\ns = q[500:].copy()\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nbefore = peak()\n"
-        "_native.align_pair(q, s, None, 2, -3, 5, 2, False, False, False, True, 2, 32 << 20)\nprint(peak() - before)"
+        "_native.align_pair(q, s, None, 2, -3, 5, 2, False, 0, True, 2, 32 << 20)\nprint(peak() - before)"
     )
     grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert grown < 200 * 1024
@@ -324,11 +329,11 @@ def test_pairs_too_long_for_thirty_bits_are_refused():
 def related_nodes(seed, length, gap, costs, mode):
     """Return two related sequences, H of all nodes, and the E and F that enter the next column and the next row."""
     query, subject = related(seed, length)
-    (query_free, subject_free), first, extend = free_ends(mode, "both"), sum(gap), gap[1]
+    first, extend = sum(gap), gap[1]
     i, j = np.arange(len(query) + 1), np.arange(len(subject) + 1)
     h = np.zeros((len(i), len(j)), np.int32)
-    h[1:, 0] = 0 if query_free else -(gap[0] + i[1:] * extend)
-    h[0, 1:] = 0 if subject_free else -(gap[0] + j[1:] * extend)
+    h[1:, 0] = 0 if mode != "global" else -(gap[0] + i[1:] * extend)
+    h[0, 1:] = 0 if mode != "global" else -(gap[0] + j[1:] * extend)
     h, e, f = h.tolist(), (h - first).tolist(), (h - first).tolist()
     scores = np.where(query[:, None] == subject[None, :], *costs).tolist()
     for row in range(1, len(i)):
@@ -343,7 +348,7 @@ def related_nodes(seed, length, gap, costs, mode):
 
 def walk_of(query, subject, mode, query_end, subject_end):
     return _native.PairWalk(
-        query, subject, None, 2, -3, 5, 2, mode == "local", *free_ends(mode, "both"), query_end, subject_end
+        query, subject, None, 2, -3, 5, 2, mode == "local", free_ends(mode, "both"), query_end, subject_end
     )
 
 

@@ -4,8 +4,8 @@ Rows are the query's residues, columns the subject's; a gap of k residues costs 
 
 local       any segment of both sequences; H is never below 0
 global      both sequences from end to end
-semiglobal  ``free`` names the sequences whose end gaps cost nothing: ``both``, ``subject`` (the query is aligned
-            completely, the subject may extend beyond either end) or ``query``
+semiglobal  ``free`` names the ends at which letters outside the alignment cost nothing, joined by commas:
+            ``subject-end``, say, or ``subject`` for both its ends (the query is aligned completely), or ``both``
 
 The end is the best one allowed with the smallest column, then the smallest row. The traceback follows the diagonal
 where that is optimal, otherwise a gap that consumes the subject (D), otherwise one that consumes the query (I); a gap
@@ -32,22 +32,28 @@ class Judged(NamedTuple):
     operations: str
 
 
-def free_ends(mode: str, free: str) -> tuple[bool, bool]:
-    """Return whether end gaps that consume the query, and those that consume the subject, cost nothing."""
-    if mode == "local":
-        return True, True
+ENDS = {"query-start": 1, "query-end": 2, "subject-start": 4, "subject-end": 8}
+FREE = ("both", "query", "subject", *ENDS)
+PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in FREE)]
+
+
+def free_ends(mode: str, free: str) -> int:
+    """Return the free ends of a mode as the sum of their numbers in ``ENDS``, as :class:`FreeEnds` has them."""
     if mode == "global":
-        return False, False
-    return free in ("both", "query"), free in ("both", "subject")
+        return 0
+    if mode == "local" or free == "both":
+        return sum(ENDS.values())
+    return sum(number for end, number in ENDS.items() for word in free.split(",") if end.startswith(word))
 
 
 def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, free: str = "both") -> Judged:
     """Return the alignment; ``pairs[i, j]`` is the score of query residue i against subject residue j."""
     m, n = pairs.shape
     first = gap_open + gap_extend
-    query_free, subject_free = free_ends(mode, free)
-    top = np.zeros(n + 1) if subject_free else -(gap_open + np.arange(n + 1) * gap_extend)
-    left = np.zeros(m + 1) if query_free else -(gap_open + np.arange(m + 1) * gap_extend)
+    free_numbers = free_ends(mode, free)
+    query_start, query_end, subject_start, subject_end = (bool(free_numbers & number) for number in ENDS.values())
+    top = np.zeros(n + 1) if subject_start else -(gap_open + np.arange(n + 1) * gap_extend)
+    left = np.zeros(m + 1) if query_start else -(gap_open + np.arange(m + 1) * gap_extend)
     top[0] = left[0] = 0
     h, e, f = full_matrices(pairs, gap_open, gap_extend, top, left, 0 if mode == "local" else 2 * NEVER)
 
@@ -55,11 +61,11 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
         ends = [(int(row), int(column)) for row, column in np.argwhere(h == h.max())]
     else:
         ends = [(m, n)]
-        ends += [(m, j) for j in range(n)] if subject_free else []
-        ends += [(i, n) for i in range(m)] if query_free else []
+        ends += [(m, j) for j in range(n)] if subject_end else []
+        ends += [(i, n) for i in range(m)] if query_end else []
     score = max(int(h[i, j]) for i, j in ends)
     j, i = min((j, i) for i, j in ends if h[i, j] == score)
-    query_end, subject_end = i, j
+    end = i, j
 
     operations = []
     state = "H"
@@ -67,12 +73,12 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
         if state == "H" and mode == "local" and h[i, j] == 0:
             break
         if i == 0:
-            operations += [] if subject_free else ["D"] * j
-            j = j if subject_free else 0
+            operations += [] if subject_start else ["D"] * j
+            j = j if subject_start else 0
             break
         if j == 0:
-            operations += [] if query_free else ["I"] * i
-            i = i if query_free else 0
+            operations += [] if query_start else ["I"] * i
+            i = i if query_start else 0
             break
         if state == "H":
             if h[i, j] == h[i - 1, j - 1] + pairs[i - 1, j - 1]:
@@ -88,4 +94,4 @@ def whole_matrix(pairs: np.ndarray, gap_open: int, gap_extend: int, mode: str, f
             operations.append("I")
             state = "H" if f[i, j] == h[i - 1, j] - first else "I"
             i -= 1
-    return Judged(score, i, query_end, j, subject_end, "".join(reversed(operations)))
+    return Judged(score, i, end[0], j, end[1], "".join(reversed(operations)))

@@ -11,6 +11,10 @@
 namespace {
 
 using swsearch::pair::BoundaryMode;
+using swsearch::pair::kQueryEnd;
+using swsearch::pair::kQueryStart;
+using swsearch::pair::kSubjectEnd;
+using swsearch::pair::kSubjectStart;
 using swsearch::pair::Scoring;
 
 std::int64_t letter_score(const Scoring& costs, std::uint16_t a, std::uint16_t b) {
@@ -28,12 +32,12 @@ std::int64_t plain_pair(const std::vector<std::uint16_t>& query, const std::vect
     };
     const std::size_t n = query.size(), m = subject.size();
     std::vector<std::int64_t> h(m + 1), f(m + 1, never);
-    for (std::size_t j = 0; j <= m; ++j) h[j] = border(j, ends.local || ends.subject_free);
-    std::int64_t best = ends.local ? 0 : ends.query_free ? h[m] : never;
+    for (std::size_t j = 0; j <= m; ++j) h[j] = border(j, ends.free(kSubjectStart));
+    std::int64_t best = ends.local ? 0 : ends.free(kQueryEnd) ? h[m] : never;
     for (std::size_t i = 1; i <= n; ++i) {
         std::int64_t diagonal = h[0];
         std::int64_t e = never;
-        h[0] = border(i, ends.local || ends.query_free);
+        h[0] = border(i, ends.free(kQueryStart));
         for (std::size_t j = 1; j <= m; ++j) {
             e = std::max(h[j - 1] - costs.gap_open, e) - costs.gap_extend;
             f[j] = std::max(h[j] - costs.gap_open, f[j]) - costs.gap_extend;
@@ -43,11 +47,11 @@ std::int64_t plain_pair(const std::vector<std::uint16_t>& query, const std::vect
             h[j] = here;
             if (ends.local) best = std::max(best, here);
         }
-        if (!ends.local && ends.query_free) best = std::max(best, h[m]);
+        if (!ends.local && ends.free(kQueryEnd)) best = std::max(best, h[m]);
     }
     if (ends.local) return best;
     best = std::max(best, h[m]);
-    for (std::size_t j = 0; ends.subject_free && j <= m; ++j) best = std::max(best, h[j]);
+    for (std::size_t j = 0; ends.free(kSubjectEnd) && j <= m; ++j) best = std::max(best, h[j]);
     return best;
 }
 
@@ -57,19 +61,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace swsearch::pair;
     Bytes bytes{data, size};
     const std::uint8_t flags = bytes.byte();
-    const BoundaryMode ends{(flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
+    const bool local = (flags & 1) != 0;
     const std::uint32_t n_letters = flags & 8 ? 1 + bytes.below(40) : 1 + bytes.below(5);
     const std::int32_t scale = flags & 16 ? 16383 : 12;
     std::int32_t open = static_cast<std::int32_t>(bytes.word() % static_cast<std::uint32_t>(scale + 1));
     const std::int32_t extend = static_cast<std::int32_t>(bytes.word() % static_cast<std::uint32_t>(scale + 1));
     if (flags & 32) open = 0;
-    if (ends.local && open + extend == 0) open = 1;
+    if (local && open + extend == 0) open = 1;
     const std::int32_t match = static_cast<std::int32_t>(bytes.word() % static_cast<std::uint32_t>(2 * scale)) - scale / 2;
     const std::int32_t mismatch = -static_cast<std::int32_t>(bytes.word() % static_cast<std::uint32_t>(scale));
     const std::size_t n_query = bytes.below(flags & 64 ? 700 : 100);
     const std::size_t n_subject = bytes.below(flags & 64 ? 700 : 100);
     const bool by_table = bytes.flag();
-    const int threads = 1 + static_cast<int>(bytes.below(3));
+    const std::uint32_t drawn = bytes.below(3 * 16);
+    const int threads = 1 + static_cast<int>(drawn % 3);
+    const unsigned sides = (flags & 2 ? kQueryStart | kQueryEnd : 0u) | (flags & 4 ? kSubjectStart | kSubjectEnd : 0u);
+    const BoundaryMode ends{local, sides ^ drawn / 3};
     const std::size_t memory = std::size_t{1} << bytes.below(22);
     const Bytes rest = bytes;
     const auto at = [&](std::size_t i) { return rest.size == 0 ? std::uint8_t{0} : rest.data[i % rest.size]; };

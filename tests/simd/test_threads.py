@@ -45,13 +45,11 @@ def ends(n_threads: int) -> object:
 
 def long_pair(n_threads: int) -> object:
     """Align more than 50 million cells, which are computed in a separate thread."""
-    return _native.align_pair(LONG, LONG[::-1].copy(), None, 2, -3, 5, 2, True, True, True, True, n_threads)
+    return _native.align_pair(LONG, LONG[::-1].copy(), None, 2, -3, 5, 2, True, 15, True, n_threads)
 
 
 def pairs(n_threads: int) -> object:
-    found = _native.align_pairs(
-        LETTERS, ENDS, LETTERS[::-1].copy(), ENDS, None, 2, -3, 5, 2, True, True, True, True, n_threads
-    )
+    found = _native.align_pairs(LETTERS, ENDS, LETTERS[::-1].copy(), ENDS, None, 2, -3, 5, 2, True, 15, True, n_threads)
     starts = [np.ascontiguousarray(found[0][:, 3]), np.ascontiguousarray(found[0][:, 4])]
     cigars = _native.write_cigars(LETTERS, ENDS, LETTERS[::-1].copy(), ENDS, *starts, found[1], found[2], n_threads)
     return found[0].tolist(), cigars

@@ -99,7 +99,7 @@ class CpuPairs:
         ends, run_ends, runs = _native.align_pairs(
             queries.letters, queries.ends, subjects.letters, subjects.ends,
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
-            problem.local, problem.query_free, problem.subject_free, path, self._n_threads, self._memory_bytes,
+            problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
             progress, self._instruction_set or _fastest_for_short(path=path),
         )  # fmt: skip
         return PairPaths(ends, run_ends, runs)
@@ -117,7 +117,7 @@ class CpuPairs:
         *ends, runs = _native.align_pair(
             queries[index], subjects[index],
             problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
-            problem.local, problem.query_free, problem.subject_free, path, self._n_threads, self._memory_bytes,
+            problem.local, problem.free_ends, path, self._n_threads, self._memory_bytes,
             progress, self._instruction_set or "auto",
         )  # fmt: skip
         return PairPaths.of_pair(ends, runs or ())

@@ -19,7 +19,7 @@ from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripChe
 from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
 from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
 """Maximum number of cells of a launch: it takes one or two seconds on a large GPU, after which an interrupt takes
@@ -170,8 +170,7 @@ class DiamondLaunch:
             null if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
             _address(self._query) if compared else null, np.int32(problem.match), np.int32(problem.mismatch),
             _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
-            np.int32(problem.local or problem.query_free), np.int32(problem.local or problem.subject_free),
-            np.int32(shape.reach(problem)),
+            np.int32(FreeEnds.ALL if problem.local else problem.free_ends), np.int32(shape.reach(problem)),
             _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
             _address(self._lasts), *rows,
             np.uint32(shape.warp_bytes(letters.n_columns) // 4),
@@ -187,9 +186,9 @@ class DiamondLaunch:
             rows, columns = int(pair["rows"]), int(pair["columns"])
             column = lasts[int(pair["last_column"]) :][:rows]
             end = PairEnd(int(column[-1]), rows, columns)
-            if self._problem.query_free:
+            if self._problem.is_free(FreeEnds.QUERY_END):
                 end = better(end, PairEnd(int(column.max()), int(column.argmax()) + 1, columns))
-            if self._problem.subject_free:
+            if self._problem.is_free(FreeEnds.SUBJECT_END):
                 row = lasts[int(pair["last_row"]) :][:columns]
                 end = better(end, PairEnd(int(row.max()), rows, int(row.argmax()) + 1))
             ends.append(end)
@@ -228,7 +227,7 @@ def pair_table(
     table = np.zeros(len(lengths), _PAIR)
     horizon = lasts = strips = 0
     for index, (rows, columns) in enumerate(lengths):
-        keeps_row = problem.subject_free and not problem.local
+        keeps_row = problem.is_free(FreeEnds.SUBJECT_END) and not problem.local
         table[index] = (
             letters.query_starts[index], letters.subject_starts[index], horizon, lasts,
             lasts + (columns if keeps_row else 0), rows, columns, strips, 0,

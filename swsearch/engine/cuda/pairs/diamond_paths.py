@@ -32,7 +32,7 @@ from swsearch.engine.cuda.pairs.diamond_checkpoints import (
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.typing import Letters
 
 PATH_SHARE: Final = 0.5
@@ -131,8 +131,7 @@ class DiamondPath:
         problem = self._problem
         walk = _native.PairWalk(
             query, subject, problem.table, problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
-            problem.local, problem.local or problem.query_free, problem.local or problem.subject_free,
-            end.query_end, end.subject_end,
+            problem.local, problem.free_ends, end.query_end, end.subject_end,
         )  # fmt: skip
         self._band(walk, 0, self._launch.n_strips, None, known)
         return PairPath(*walk.finish())
@@ -217,14 +216,14 @@ class DiamondPath:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """H of the row above a strip, and F of the strip's first row, in columns begin to end - 1, counted from 0."""
         if strip == 0:
-            h = self._problem.border(np.arange(begin + 1, end + 1), free=self._problem.subject_free)
+            h = self._problem.border(np.arange(begin + 1, end + 1), FreeEnds.SUBJECT_START)
             return h, h - np.int32(self._problem.gap_first)
         return nodes(checkpoints.row(strip - 1, begin, end) if top is None else top.entries[begin:end])
 
     def _border(self, above: int) -> LeftEdges:
         """The matrix's left border as the left edge of a strip."""
-        free = self._problem.query_free
-        h = self._problem.border(np.arange(above, above + self._shape.strip_rows + 1), free=free)[None]
+        rows = np.arange(above, above + self._shape.strip_rows + 1)
+        h = self._problem.border(rows, FreeEnds.QUERY_START)[None]
         return LeftEdges(
             h[:, 1:].copy(), h[:, 1:] - np.int32(self._problem.gap_first), h[:, :1].copy(), h[:, :0].copy()
         )

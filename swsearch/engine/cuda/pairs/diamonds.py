@@ -28,7 +28,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError
 from swsearch.typing import Letters
 
@@ -245,15 +245,15 @@ def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
     if problem.local:
         return PairEnd(0, 0, 0)
 
-    def border(k: int, *, free: bool) -> int:
-        return 0 if free or k == 0 else -(problem.gap_open + k * problem.gap_extend)
+    def border(k: int, start: FreeEnds) -> int:
+        return 0 if k == 0 or problem.is_free(start) else -(problem.gap_open + k * problem.gap_extend)
 
     ends = [PairEnd(-2 * MAX_PAIR_SCORE, rows, columns)]
-    if columns == 0 or problem.subject_free:
-        ends.append(PairEnd(border(rows, free=problem.query_free), rows, 0))
-    if rows == 0 or problem.query_free:
-        ends.append(PairEnd(border(columns, free=problem.subject_free), 0, columns))
-    if (rows == 0 and problem.subject_free) or (columns == 0 and problem.query_free):
+    if columns == 0 or problem.is_free(FreeEnds.SUBJECT_END):
+        ends.append(PairEnd(border(rows, FreeEnds.QUERY_START), rows, 0))
+    if rows == 0 or problem.is_free(FreeEnds.QUERY_END):
+        ends.append(PairEnd(border(columns, FreeEnds.SUBJECT_START), 0, columns))
+    if (rows == 0 and problem.is_free(FreeEnds.SUBJECT_END)) or (columns == 0 and problem.is_free(FreeEnds.QUERY_END)):
         ends.append(PairEnd(0, 0, 0))
     best = ends[0]
     for end in ends[1:]:

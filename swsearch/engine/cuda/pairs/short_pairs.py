@@ -185,8 +185,7 @@ class ShortPairs(Closeable):
         arguments: list[Argument] = [
             *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
             np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
-            np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.query_free),
-            np.int32(problem.subject_free),
+            np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.free_ends),
             np.uint64(self._buffer("decisions", int(words[chosen].sum()) * 4).address),
             np.uint64(self._buffer("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
             np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),

@@ -61,7 +61,7 @@ class WavefrontPairs:
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
         if problem.table is not None:
             raise InputError("--kernel wavefront compares letters and reads no score table; give --costs")
-        if problem.gap_open or problem.local or problem.query_free or problem.subject_free:
+        if problem.gap_open or problem.local or problem.free_ends:
             raise InputError("--kernel wavefront is for global problems with linear gaps")
         found = []
         for index in range(len(queries)):

@@ -15,7 +15,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.timing import Timing
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
@@ -29,7 +29,7 @@ def suits_diamonds(profile: QueryProfile) -> bool:
 def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
     """The subjects' best scores by diamonds; adds the kernel time to ``timing``. The profile must suit diamonds."""
     problem = AlignmentProblem(
-        True, True, True, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
+        True, FreeEnds.ALL, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
     )
     rows = profile.rows.astype(np.uint16)
     pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]

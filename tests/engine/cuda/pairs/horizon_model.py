@@ -60,16 +60,19 @@ class Problem:
         A gap of k residues costs ``gap_open + k * gap_extend``; linear where ``gap_open`` is 0.
     local : bool
         Whether a path may begin and end anywhere: H is never below 0.
-    query_free, subject_free : bool
-        Whether end gaps that consume the query, or the subject, cost nothing.
+    free_ends : set of str
+        Ends at which letters outside the alignment cost nothing, such as ``query-start``.
     """
 
     table: np.ndarray
     gap_open: int
     gap_extend: int
     local: bool = False
-    query_free: bool = False
-    subject_free: bool = False
+    free_ends: frozenset[str] = frozenset()
+
+    def is_free(self, end: str) -> bool:
+        """Return whether the letters outside the alignment cost nothing at this end."""
+        return self.local or end in self.free_ends
 
 
 def edit_distance(n_letters: int) -> Problem:
@@ -103,8 +106,8 @@ class Horizon:
         self.origin = self.rows
         problem = self.problem
         down, right = np.arange(self.rows, 0, -1), np.arange(1, self.columns + 1)
-        column_0 = 0 * down if problem.local or problem.query_free else -(problem.gap_open + down * problem.gap_extend)
-        row_0 = 0 * right if problem.local or problem.subject_free else -(problem.gap_open + right * problem.gap_extend)
+        column_0 = 0 * down if problem.is_free("query-start") else -(problem.gap_open + down * problem.gap_extend)
+        row_0 = 0 * right if problem.is_free("subject-start") else -(problem.gap_open + right * problem.gap_extend)
         self.h = np.concatenate([column_0, [0], row_0])
         self.e = np.full_like(self.h, FORBIDDEN)
         self.f = np.full_like(self.h, FORBIDDEN)
@@ -177,8 +180,8 @@ class Horizon:
         on_last_row, on_last_column = i == self.m, j == self.n
         return (
             (on_last_row and on_last_column)
-            or (on_last_row and problem.subject_free and j < self.n)
-            or (on_last_column and problem.query_free and i < self.m)
+            or (on_last_row and problem.is_free("subject-end") and j < self.n)
+            or (on_last_column and problem.is_free("query-end") and i < self.m)
         )
 
 
@@ -219,6 +222,6 @@ def solve(
                 queue(g + 1, done[g + 1])
     assert done == [width] * groups, "a diamond never became ready"
     score, column, row = horizon.best
-    if not (problem.local or problem.query_free or problem.subject_free) and horizon.corner is not None:
+    if not (problem.local or problem.free_ends) and horizon.corner is not None:
         assert horizon.corner == score, "the fill changed the score"
     return score, row, column

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.pairs.align import MODES, align_pair
 from swsearch.pairs.scoring import scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
@@ -50,8 +50,8 @@ def sweep() -> Iterator[DiamondSweep]:
 
 def on_cpu(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -> PairEnd:
     found = _native.align_pair(
-        query, subject, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.local or p.query_free,
-        p.local or p.subject_free, False, 2, 1 << 26, None, "auto",
+        query, subject, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends,
+        False, 2, 1 << 26, None, "auto",
     )  # fmt: skip
     return PairEnd(found[0], found[1], found[2])
 
@@ -83,9 +83,9 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
     ]
     table = rng.integers(-6, 7, (20, 20)).astype(np.int8)
     for case in range(6):
-        query_free, subject_free = [(False, False), (True, True), (True, False), (False, True)][case % 4]
+        free = (FreeEnds.NONE, FreeEnds.ALL, FreeEnds.QUERY_START, FreeEnds.SUBJECT_END)[case % 4]
         gap = [(0, 2), (5, 2), (3, 1)][case % 3]
-        problem = AlignmentProblem(local, query_free, subject_free, *gap, 2, -3, table if case % 2 else None)
+        problem = AlignmentProblem(local, free, *gap, 2, -3, table if case % 2 else None)
         pairs = [related(rng, m, n, 20 if case % 2 else (4, 60)[case // 2 % 2]) for m, n in lengths]
         assert shape.fits(problem)
         found = sweep.ends(pairs, problem, shape=shape)
@@ -96,7 +96,7 @@ def test_ends_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, local
 def test_more_strips_than_run_at_a_time(sweep: DiamondSweep, local: bool) -> None:
     """Warps continue with later strips while earlier ones run; a 300,000-letter query has 2,344 strips of 128 rows."""
     pair = related(np.random.default_rng(3), 300_000, 2_500, 4)
-    problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, FreeEnds.ALL, 5, 2, 2, -3)
     for words in WORDS:
         assert sweep.ends([pair], problem, shape=SweepShape(True, words)) == [on_cpu(*pair, problem)]
 
@@ -110,10 +110,10 @@ def test_paths_are_those_of_the_cpu(sweep: DiamondSweep, shape: SweepShape, loca
     for case, (m, n) in enumerate([(1, 900), (2000, 1), (3 * shape.strip_rows + 5, 1024), (30_000, 27_000)]):
         gap = [(0, 2), (5, 2), (3, 1), (5, 2)][case]
         query, subject = related(rng, m, n, 20 if case == 2 else 3)
-        problem = AlignmentProblem(local, local, local, *gap, 2, -3, table if case == 2 else None)
+        problem = AlignmentProblem(local, FreeEnds.NONE, *gap, 2, -3, table if case == 2 else None)
         end, path = sweep.end_and_path(query, subject, problem, 1 << 26, shape=shape)
         wanted = _native.align_pair(
-            query, subject, problem.table, 2, -3, *gap, local, local, local, True, 2, 1 << 28, None, "auto"
+            query, subject, problem.table, 2, -3, *gap, local, FreeEnds.NONE, True, 2, 1 << 28, None, "auto"
         )
         assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
 
@@ -124,12 +124,12 @@ def test_paths_through_many_bands_are_those_of_the_cpu(
 ) -> None:
     """Expected: the CPU's kernels. Memory holds the output of a tenth of the strips, and two rows on the host."""
     query, subject = related(np.random.default_rng(8), 40_000, 50_000, 4)
-    problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     shape = SweepShape(True, 8)
     share = 8 * strip_bytes(shape, len(subject)) / sweep._device.free_bytes()
     monkeypatch.setattr(diamonds, "PATH_SHARE", share)
     end, path = sweep.end_and_path(query, subject, problem, 2 * 8 * len(subject), shape=shape)
-    wanted = _native.align_pair(query, subject, None, 2, -3, 5, 2, local, local, local, True, 2, 1 << 28, None, "auto")
+    wanted = _native.align_pair(query, subject, None, 2, -3, 5, 2, local, FreeEnds.NONE, True, 2, 1 << 28, None, "auto")
     assert (end.score, end.query_end, end.subject_end, path.query_start, path.subject_start, path.runs) == wanted
 
 

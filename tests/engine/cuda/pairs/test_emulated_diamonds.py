@@ -21,19 +21,18 @@ from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, ta
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.sequence import PairSequence
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.pairs.whole_matrix import whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 
 NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)
 S = NARROW.strip_rows
-FREE = {"both": (True, True), "query": (True, False), "subject": (False, True), "none": (False, False)}
 
 
 def related(seed: int, m: int, n: int, n_letters: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +51,8 @@ def by_definition(query: np.ndarray, subject: np.ndarray, p: AlignmentProblem) -
         scores = np.where(query[:, None] == subject[None, :], p.match, p.mismatch)
     else:
         scores = p.table[np.ix_(query, subject)].astype(int)
-    mode = "local" if p.local else "semiglobal" if p.query_free or p.subject_free else "global"
-    free = next(name for name, sides in FREE.items() if sides == (p.query_free, p.subject_free))
+    modes = PROBLEMS[:1] if p.local else [case for case in PROBLEMS[1:] if free_ends(*case) == p.free_ends]
+    mode, free = modes[0]
     judged = whole_matrix(scores, p.gap_open, p.gap_extend, mode, free)
     return PairEnd(judged.score, judged.query_end, judged.subject_end)
 
@@ -63,10 +62,11 @@ def problems(*, local: bool, affine: bool, costs: list[tuple[int, int]], tables:
     rng = np.random.default_rng(1)
     gaps = [(5, 2), (11, 1), (3, 0)] if affine else [(0, 2), (0, 1)]
     found = []
-    for number, (query_free, subject_free) in enumerate([(True, True)] * 3 if local else FREE.values()):
+    cases = PROBLEMS[:1] * 3 if local else PROBLEMS[1:]
+    for number, (mode, free) in enumerate(cases):
         table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if number % 2 and tables else None
         gap, (match, mismatch) = gaps[number % len(gaps)], costs[number % len(costs)]
-        found.append(AlignmentProblem(local, query_free, subject_free, *gap, match, mismatch, table))
+        found.append(AlignmentProblem(local, FreeEnds(free_ends(mode, free)), *gap, match, mismatch, table))
     return found
 
 
@@ -115,7 +115,7 @@ def test_more_words_a_lane_change_nothing(emulated: MakeDevice, words: int) -> N
 def test_threads_in_reverse_order_and_more_strips_than_run_at_a_time(emulated: MakeDevice) -> None:
     """A race would make the result depend on the order of threads; three warps compute thirteen strips."""
     pair = related(5, 12 * S + 1, 150)
-    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     ends = {
         reverse: DiamondSweep(emulated(reversed_order=reverse, multiprocessors=1)).ends([pair], problem, shape=NARROW)
         for reverse in (False, True)
@@ -142,8 +142,7 @@ def test_scores_are_parasails(emulated: MakeDevice, mode: str) -> None:
     """Expected: parasail's 32-bit scan kernels, with open + extend as their open."""
     codes = related(7, 600, 500)
     text = ["".join("ACGT"[letter] for letter in side) for side in codes]
-    local, free = mode == "local", mode != "global"
-    problem = AlignmentProblem(local, free, free, 5, 2, 2, -3)
+    problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, "both")), 5, 2, 2, -3)
     function = {"local": parasail.sw_scan_32, "global": parasail.nw_scan_32, "semiglobal": parasail.sg_scan_32}[mode]
     wanted = function(*text, 7, 2, parasail.matrix_create("ACGT", 2, -3)).score
     assert DiamondSweep(emulated()).ends([codes], problem)[0].score == wanted
@@ -154,7 +153,7 @@ def test_scores_that_no_diamond_holds_in_16_bits_are_done_in_32(emulated: MakeDe
     device = emulated()
     pair = related(8, 200, 60)
     for local in (True, False):
-        problem = AlignmentProblem(local, local, local, 2000, 300, 900, -1000)
+        problem = AlignmentProblem(local, FreeEnds.NONE, 2000, 300, 900, -1000)
         lengths = [(len(pair[0]), len(pair[1]))]
         assert not choose_shape(problem, lengths, table_columns([pair], problem), device.facts).narrow
         assert DiamondSweep(device).ends([pair], problem) == [by_definition(*pair, problem)]
@@ -164,7 +163,7 @@ def test_a_device_with_little_shared_memory_gets_narrower_strips(emulated: MakeD
     """28 letters and 8 words per lane need 60 KB per block; a device of 32 KB uses fewer words, with equal results."""
     device = emulated()
     pair = related(9, 900, 200, 28)
-    problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
+    problem = AlignmentProblem(False, FreeEnds.NONE, 5, 2, 2, -3)
     shapes = []
     for shared_bytes in (227 * 1024, 32 * 1024):
         device.facts = dataclasses.replace(device.facts, shared_bytes=shared_bytes, multiprocessors=1)
@@ -179,7 +178,7 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
     device = emulated()
     pair = related(4, 5 * S + 1, 100)
     reported: list[int] = []
-    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     assert DiamondSweep(device).ends([pair], problem, reported.append, NARROW) == [by_definition(*pair, problem)]
     assert [entry for entry, _ in device.launches] == ["sweep_pairs"] * 3 + ["locate_best"]
     assert sum(reported) == 6 * S * 100
@@ -187,7 +186,7 @@ def test_a_long_sweep_is_several_launches(emulated: MakeDevice, monkeypatch: pyt
 
 def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     """Twice the lengths need about twice the memory, measured as bytes that the device allocated."""
-    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     bytes_of = []
     for factor in (1, 2):
         sweep = DiamondSweep(emulated())
@@ -196,7 +195,7 @@ def test_memory_grows_with_the_lengths(emulated: MakeDevice) -> None:
     assert bytes_of[1] < 2.1 * bytes_of[0]
 
 
-LOCAL = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+LOCAL = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
 
 
 def memory_for(emulated: MakeDevice, pairs: list[tuple[np.ndarray, np.ndarray]]) -> int:
@@ -267,12 +266,12 @@ def test_what_the_kernels_cannot_do_is_refused(emulated: MakeDevice) -> None:
     sweep = DiamondSweep(emulated())
     pair = related(1, 5, 5)
     with pytest.raises(InputError, match="split them"):
-        sweep.ends([pair], AlignmentProblem(False, False, False, 16_383, 16_383, 1 << 28, -1))
+        sweep.ends([pair], AlignmentProblem(False, FreeEnds.NONE, 16_383, 16_383, 1 << 28, -1))
     with pytest.raises(InputError, match="split them"):
-        sweep.ends([pair], AlignmentProblem(True, True, True, 1, 1, 1 << 29, -1))
+        sweep.ends([pair], AlignmentProblem(True, FreeEnds.ALL, 1, 1, 1 << 29, -1))
     with pytest.raises(InputError, match="up to 16383"):
-        sweep.ends([pair], AlignmentProblem(True, True, True, 16_384, 16_384, 1, -1))
+        sweep.ends([pair], AlignmentProblem(True, FreeEnds.ALL, 16_384, 16_384, 1, -1))
     with pytest.raises(InputError, match="cost nothing"):
-        sweep.ends([pair], AlignmentProblem(True, True, True, 0, 0, 1, -1))
+        sweep.ends([pair], AlignmentProblem(True, FreeEnds.ALL, 0, 0, 1, -1))
     with pytest.raises(InputError, match="--engine cpu"):
-        sweep.ends([pair], AlignmentProblem(True, True, True, 1, 1, 2, 1))
+        sweep.ends([pair], AlignmentProblem(True, FreeEnds.ALL, 1, 1, 2, 1))

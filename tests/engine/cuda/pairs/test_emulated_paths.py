@@ -18,7 +18,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepSha
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.pairs.align import MODES, align_pair
 from swsearch.pairs.scoring import scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
@@ -26,7 +26,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.pairs.whole_matrix import whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 Pair = tuple[np.ndarray, np.ndarray]
@@ -36,13 +36,6 @@ NARROW = SweepShape(narrow=True, words=2)
 WIDE = SweepShape(narrow=False, words=2)
 S = NARROW.strip_rows
 BLOCK = CHECKPOINT_COLUMNS
-ENDS = {
-    ("local", "both"): (True, True, True),
-    ("global", "both"): (False, False, False),
-    ("semiglobal", "both"): (False, True, True),
-    ("semiglobal", "query"): (False, True, False),
-    ("semiglobal", "subject"): (False, False, True),
-}
 
 
 def broken(seed: int, m: int, n: int, n_letters: int = 4) -> Pair:
@@ -68,7 +61,7 @@ def by_device(device: EmulatedDevice, pair: Pair, problem: AlignmentProblem, mem
 
 def by_cpu(pair: Pair, p: AlignmentProblem) -> Found:
     *coordinates, runs = _native.align_pair(
-        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.query_free, p.subject_free, True
+        *pair, p.table, p.match, p.mismatch, p.gap_open, p.gap_extend, p.local, p.free_ends, True
     )
     return (*coordinates, "".join(operation * length for operation, length in runs))
 
@@ -103,12 +96,12 @@ def test_paths_are_as_defined(
     """Expected: the full matrix. Lengths near a strip and near a checkpoint, all ends, letters of all kinds."""
     rng = np.random.default_rng(n_letters)
     device = emulated()
-    for number, ((mode, free), ends) in enumerate(ENDS.items()):
+    for number, (mode, free) in enumerate(PROBLEMS):
         for index, (m, n) in enumerate(LENGTHS):
             if (number + index) % 2 and index < 4:
                 continue
             table = rng.integers(-6, 9, (4, 4)).astype(np.int8) if tables and index % 2 else None
-            problem = AlignmentProblem(*ends, *gap, *costs, table)
+            problem = AlignmentProblem(mode == "local", FreeEnds(free_ends(mode, free)), *gap, *costs, table)
             pair = broken(10 * number + index, m, n, n_letters)
             assert by_device(device, pair, problem, shape=shape) == by_definition(pair, problem, mode, free)
 
@@ -118,7 +111,7 @@ def test_paths_are_as_defined(
 def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, local: bool) -> None:
     """Expected: the CPU's alignment."""
     shape = SweepShape(narrow=True, words=words)
-    problem = AlignmentProblem(local, local, local, 1, 1, 2, -2)
+    problem = AlignmentProblem(local, FreeEnds.NONE, 1, 1, 2, -2)
     for seed, (m, n) in enumerate([(shape.strip_rows - 1, 3 * BLOCK), (2 * shape.strip_rows + 7, 1400)]):
         pair = broken(seed, m, n, 3)
         assert by_device(emulated(), pair, problem, shape=shape) == by_cpu(pair, problem)
@@ -128,7 +121,7 @@ def test_more_words_a_lane_change_no_path(emulated: MakeDevice, words: int, loca
 def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, local: bool) -> None:
     """Expected: the CPU's alignment. Memory suffices for the checkpoints of all strips, of some, or of one."""
     pair = broken(3, 12 * S - 5, 900)
-    problem = AlignmentProblem(local, local, local, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
@@ -146,7 +139,7 @@ def test_bands_that_little_memory_cuts_change_no_path(emulated: MakeDevice, loca
 def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevice) -> None:
     """The end alone can be found in the same memory."""
     pair = broken(3, 4 * S, 5000)
-    problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     ends = sweep.ends([pair], problem, shape=NARROW)
     device = emulated(memory_bytes=sweep.peak_bytes + strip_bytes(NARROW, 5000) // 2)
@@ -159,7 +152,7 @@ def test_a_path_without_room_for_one_strip_is_one_clear_line(emulated: MakeDevic
 def test_other_memory_is_freed_for_a_path(emulated: MakeDevice) -> None:
     """Expected: the CPU's alignment; the other memory of the device is freed exactly once."""
     pair = broken(4, 3 * S, 600)
-    problem = AlignmentProblem(False, False, False, 5, 2, 2, -3)
+    problem = AlignmentProblem(False, FreeEnds.NONE, 5, 2, 2, -3)
     sweep = DiamondSweep(emulated())
     sweep.ends([pair], problem, shape=NARROW)
     device = emulated(memory_bytes=sweep.peak_bytes + 4 * strip_bytes(NARROW, 600))
@@ -181,7 +174,7 @@ def test_a_path_in_reverse_order_and_in_several_launches(
 ) -> None:
     """Expected: the CPU's alignment. The reversed thread order reveals races, several launches a lost horizon."""
     pair = broken(6, 9 * S + 1, 700)
-    problem = AlignmentProblem(local, True, True, 5, 2, 2, -3)
+    problem = AlignmentProblem(local, FreeEnds.ALL, 5, 2, 2, -3)
     wanted = by_cpu(pair, problem)
     monkeypatch.setattr(diamond_launch, "CELLS_PER_LAUNCH", 3 * S * 700)
     for reverse in (False, True):

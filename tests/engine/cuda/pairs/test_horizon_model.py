@@ -9,18 +9,11 @@ import numpy as np
 import pytest
 
 from tests.engine.cuda.pairs.horizon_model import Problem, edit_distance, longest_common_subsequence, solve
-from tests.pairs.whole_matrix import whole_matrix
+from tests.pairs.whole_matrix import ENDS, PROBLEMS, free_ends, whole_matrix
 
 N_LETTERS = 4
 DNA = np.where(np.eye(N_LETTERS, dtype=bool), 2, -3)
 COSTS = {"linear": (0, 2), "affine": (5, 2), "opening only": (3, 0)}
-PROBLEMS = {
-    "local": {"local": True},
-    "global": {},
-    "semiglobal both": {"query_free": True, "subject_free": True},
-    "semiglobal subject": {"subject_free": True},
-    "semiglobal query": {"query_free": True},
-}
 S = 5
 LENGTHS = [1, S - 1, S, S + 1, 2 * S, 4 * S + 3]
 
@@ -29,26 +22,25 @@ def random_letters(seed, length):
     return np.random.default_rng(seed).integers(0, N_LETTERS, length)
 
 
-def expected(problem, query, subject):
+def expected(problem, query, subject, mode="global", free="both"):
     """Return score and end according to the full matrix."""
     pairs = problem.table[np.ix_(query, subject)]
-    mode = "local" if problem.local else "semiglobal" if problem.query_free or problem.subject_free else "global"
-    free = "both" if problem.query_free and problem.subject_free else "query" if problem.query_free else "subject"
     judged = whole_matrix(pairs, problem.gap_open, problem.gap_extend, mode, free)
     return judged.score, judged.query_end, judged.subject_end
 
 
 @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
-@pytest.mark.parametrize("ends", PROBLEMS.values(), ids=PROBLEMS)
-def test_scores_and_ends_are_those_of_the_whole_matrix(ends, costs):
+@pytest.mark.parametrize(("mode", "free"), PROBLEMS)
+def test_scores_and_ends_are_those_of_the_whole_matrix(mode, free, costs):
     """Expected values: the full matrix of tests/pairs. All pairs of lengths near S, unrelated and related."""
-    problem = Problem(DNA, *costs, **ends)
+    ends = frozenset(end for end, number in ENDS.items() if free_ends(mode, free) & number)
+    problem = Problem(DNA, *costs, mode == "local", ends)
     for m in LENGTHS:
         for n in LENGTHS:
             query, subject = random_letters(m, m), random_letters(100 + n, n)
             if min(m, n) > S:
                 subject[: min(m, n) - 2] = query[2 : min(m, n)]
-            assert solve(problem, query, subject, S) == expected(problem, query, subject), (m, n)
+            assert solve(problem, query, subject, S) == expected(problem, query, subject, mode, free), (m, n)
 
 
 @pytest.mark.parametrize("problem", [edit_distance(N_LETTERS), longest_common_subsequence(N_LETTERS)])
@@ -73,4 +65,4 @@ def test_neither_the_size_of_diamonds_nor_the_order_of_work_changes_anything(s, 
     query, subject = random_letters(1, 23), random_letters(2, 31)
     subject[5:20] = query[3:18]
     problem = Problem(DNA, 5, 2, local=True)
-    assert solve(problem, query, subject, s, processors) == expected(problem, query, subject)
+    assert solve(problem, query, subject, s, processors) == expected(problem, query, subject, "local")

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cuda.pairs.short_pairs import LONGEST, ShortPairs
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences
 from swsearch.errors import EngineError
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
-from tests.pairs.whole_matrix import Judged, free_ends, whole_matrix
+from tests.pairs.whole_matrix import PROBLEMS, Judged, free_ends, whole_matrix
 
 MakeDevice = Callable[..., EmulatedDevice]
 
-PROBLEMS = [("local", "both"), ("global", "both"), *(("semiglobal", free) for free in ("both", "query", "subject"))]
 COSTS = {"linear": (1, -1, 0, 2), "affine": (2, -3, 5, 2), "edit": (0, -1, 0, 1), "lcs": (1, -1, 0, 0)}
 
 
@@ -44,9 +43,10 @@ def some_pairs(seed: int, sizes: list[tuple[int, int]], letters: int) -> tuple[l
 def problem_of(
     mode: str, free: str, costs: tuple[int, int, int, int], table: np.ndarray | None = None
 ) -> AlignmentProblem:
-    query_free, subject_free = free_ends(mode, free)
     match, mismatch, gap_open, gap_extend = costs
-    return AlignmentProblem(mode == "local", query_free, subject_free, gap_open, gap_extend, match, mismatch, table)
+    return AlignmentProblem(
+        mode == "local", FreeEnds(free_ends(mode, free)), gap_open, gap_extend, match, mismatch, table
+    )
 
 
 def judged(paths: PairPaths) -> list[Judged]:

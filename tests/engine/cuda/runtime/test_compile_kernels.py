@@ -41,7 +41,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.search.generic import generic_kernels
 from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile, tiles
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.query.profile import sequence_profile
 from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
@@ -139,7 +139,7 @@ def classic_kernels(architecture: int) -> list[KernelSpec]:
 
 def pair_kernels(architecture: int) -> list[KernelSpec]:
     """Return kernels with 16 rows per lane, affine gaps, a table and decisions (most registers), and the wavefront."""
-    scores = AlignmentProblem(True, True, True, 11, 1, table=np.zeros((32, 32), np.int8))
+    scores = AlignmentProblem(True, FreeEnds.ALL, 11, 1, table=np.zeros((32, 32), np.int8))
     return [pair_kernel(16, scores, path=True), WAVEFRONT_KERNEL]
 
 

@@ -23,7 +23,7 @@ from swsearch.engine.cuda.pairs.wavefront import wavefront_score
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.align import align_pair
 from swsearch.pairs.scoring import cost_set
@@ -112,7 +112,7 @@ def test_short_pairs_get_the_cpus_alignments(longest: int, path: bool) -> None:
     table = named_matrix("BLOSUM62").scores
     with ShortPairs() as engine:
         for pair in both:
-            for ends in ((True, True, True), (False, False, False), (False, True, True), (False, False, True)):
+            for ends in ((True, FreeEnds.ALL), *((False, FreeEnds(flags)) for flags in (0, 15, 12, 1, 8))):
                 for problem in (
                     AlignmentProblem(*ends, 0, 2, 1, -1),
                     AlignmentProblem(*ends, 5, 2, 2, -3),

@@ -16,7 +16,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.thresholds import Thresholds
-from swsearch.engine.pair_arrays import AlignmentProblem
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -117,7 +117,7 @@ def test_a_sweep_begins_all_its_kernels(emulated: MakeDevice, local: bool) -> No
     rng = np.random.default_rng(13)
     query, subject = (random_codes(rng, 90, 4).astype(np.uint16) for _ in range(2))
     device = emulated()
-    problem = AlignmentProblem(local, local, local, 5, 2, match=2, mismatch=-3)
+    problem = AlignmentProblem(local, FreeEnds.NONE, 5, 2, match=2, mismatch=-3)
     DiamondSweep(device).ends([(query, subject)], problem, shape=SweepShape(True, 2))
     assert device.launched == device.prepared
     assert [spec.entry for spec in device.launched] == ["sweep_pairs", "locate_best"][: 1 + local]
