@@ -19,7 +19,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test run-tests test-gpu lint bench install clean campaign
+.PHONY: demo serve test run-tests test-gpu lint bench docs docs-links install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -30,7 +30,7 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES) scripts/install_clients.sh
-	$(PIP_INSTALL) --editable '.[test]'
+	$(PIP_INSTALL) --editable '.[docs,test]'
 	sh scripts/install_clients.sh $(BIN)/pip
 	@touch $(VENV)/.installed $@
 
@@ -96,6 +96,18 @@ test-gpu: $(VENV)/.installed-test
 bench: $(VENV)/.installed-test
 	$(PIP_INSTALL) --editable '.[bench]'
 	$(BIN)/python benchmarks/benchmark_cpu.py
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(PIP_INSTALL) --editable '.[docs]'
+	@touch $@
+
+# The documentation site, in build/site/html. A warning or a link without a target is an error.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python docs/site/build.py
+
+# Follow the site's links to other sites. Needs the network.
+docs-links: $(VENV)/.installed-docs
+	$(BIN)/python docs/site/build.py --links
 
 clean:
 	rm -rf $(VENV) build $(DEMO)

@@ -1,4 +1,4 @@
-"""The exceptions that this package raises for expected errors, as one class hierarchy.
+"""The exceptions that this package raises for expected errors, as one class hierarchy::
 
     SwSearchError
     ├── UsageError                     a command line that cannot be understood

@@ -5,7 +5,9 @@ import itertools
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 # NumPy's library of linear algebra otherwise starts threads in every process, which spin while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,6 +20,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.forking.processes import ForkServer, ForkServers, running_servers
+from tests.patience import LIMIT_SECONDS
+from tests.report.browser import PROGRAM
 
 # A shell that starts the tests in the background makes them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,6 +53,29 @@ def fork_servers() -> Iterator[ForkServers]:
 def fork_server(fork_servers: ForkServers) -> ForkServer:
     """The fork server for the environment of the tests."""
     return fork_servers()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, led by Playwright (:mod:`tests.service.pages.browsers`)."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            timeout=1000 * LIMIT_SECONDS,
+        )  # fmt: skip
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core."""
+    spec = find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        pytest.skip("axe-core is not installed (extra test)")
+    return (Path(spec.origin).parent / "axe.min.js").read_text()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -40,10 +40,10 @@ def run_commands(page: str, capfd) -> int:
     return len(shown)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/sources.md"])
-def test_commands_run_and_print_what_is_shown(workplace, capfd, page):
+@pytest.mark.parametrize(("page", "n_commands"), [("README.md", 6), ("docs/index.md", 4), ("docs/sources.md", 6)])
+def test_commands_run_and_print_what_is_shown(workplace, capfd, page, n_commands):
     """Source: the page."""
-    assert run_commands((ROOT / page).read_text(), capfd) >= 6
+    assert run_commands((ROOT / page).read_text(), capfd) >= n_commands
 
 
 def test_the_page_on_names_shows_what_is_printed(workplace, capfd):

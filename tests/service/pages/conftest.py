@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.message import Message
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -27,8 +25,6 @@ from swsearch.service.web.app import create_app
 from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from tests.patience import LIMIT_SECONDS
-from tests.report.browser import PROGRAM
-from tests.service.pages.browsers import LIMIT
 
 DATA = Path(__file__).parents[3] / "data"
 HOSTILE = (
@@ -202,25 +198,3 @@ def idle(settings: Settings, tmp_path: Path) -> Iterator[Served]:
     """A service without a worker and without searches."""
     with serving(replace(settings, store=str(tmp_path / "idle.sqlite"))) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], timeout=LIMIT
-        )
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """The script of axe-core."""
-    spec = find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("axe-core is not installed (extra test)")
-    return (Path(spec.origin).parent / "axe.min.js").read_text()

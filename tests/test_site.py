@@ -1,0 +1,184 @@
+"""The documentation site: it builds without a warning, is complete, and can be read in a browser without the network.
+
+Expected values: the pages of the repository, ``--help`` of each command, and ``swsearch.__all__``.
+"""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import swsearch
+from swsearch.cli.app import commands, main
+from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
+
+pytest.importorskip("sphinx", reason="Sphinx is not installed (extra docs)")
+
+ROOT = Path(__file__).parents[1]
+TOOLS = ROOT / "docs" / "site"
+PHONE = {"width": 390, "height": 800}
+DESKTOP = {"width": 1440, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder of the built site, and what was printed."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, str(TOOLS / "build.py"), "--out", str(folder)]
+    return folder / "html", subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    """A function that loads a module of ``docs/site``."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def test_the_site_builds_without_a_warning_or_a_broken_link(built):
+    folder, outcome = built
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    assert outcome.stdout == f"docs: {folder / 'index.html'}\n"
+
+
+def test_every_page_of_the_repository_is_on_the_site(built):
+    folder, _ = built
+    pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
+    built_pages = {path.relative_to(folder) for path in folder.rglob("*.html")}
+    assert pages <= built_pages
+    assert Path("project/changelog.html") in built_pages
+
+
+def test_every_option_of_every_command_has_an_anchor(built, capfd):
+    """Source: the options that ``--help`` prints."""
+    folder, _ = built
+    n_options = 0
+    for key, command in commands().commands.items():
+        anchors = set(re.findall(r'id="cmdoption-(.*?)"', (folder / "commands" / f"swsearch-{key}.html").read_text()))
+        for words in [[key, inner] for inner in getattr(command, "commands", {})] or [[key]]:
+            capfd.readouterr()
+            assert main([*words, "--help"]) == 0
+            listed = re.split(r"^\S.*:$", capfd.readouterr().out, maxsplit=1, flags=re.MULTILINE)[1]
+            printed = set(re.findall(r"^  (?:-\w, )?--([a-z][a-z-]*)", listed, re.MULTILINE)) - {"help"}
+            expected = {"-".join(["swsearch", *words, option]) for option in printed}
+            assert expected <= anchors
+            n_options += len(expected)
+    assert n_options > 200
+
+
+def test_every_public_name_and_every_class_that_a_function_returns_has_a_page(built):
+    folder, _ = built
+    names = set(swsearch.__all__)
+    for name in swsearch.__all__:
+        found = getattr(swsearch, name)
+        if not isinstance(found, type):
+            returned = re.sub(r"\w+\[(\w+)\]", r"\1", found.__annotations__["return"])
+            home = getattr(found.__globals__.get(returned), "__module__", "swsearch")
+            names |= {returned} if home.startswith("swsearch") else set()
+    names -= {"None"}
+    assert {"SearchResults", "PairAlignment", "Searcher"} <= names
+    pages = {path.stem for path in (folder / "python").glob("*.html")}
+    assert names <= pages, names - pages
+    assert "Largest E-value reported" in (folder / "python" / "SearchOptions.html").read_text()
+
+
+def test_a_page_in_no_section_is_an_error_that_names_it(tools):
+    sources = tools("sources")
+    sections = [sources.Section("One", ("a", "b/*")), sources.Section("Two", ("c",))]
+    titles = {"a": "A", "b/two": "Second", "b/one": "Third", "c": "C"}
+    assert sources.listed(sections, titles) == {"One": ["a", "b/two", "b/one"], "Two": ["c"]}
+    with pytest.raises(sources.SiteError, match=r"no section of docs/site/navigation.toml lists d; name"):
+        sources.listed(sections, titles | {"d": "D"})
+    del titles["c"]
+    with pytest.raises(sources.SiteError, match=r"names c, and there is no such page"):
+        sources.listed(sections, titles)
+
+
+def test_links_are_rewritten_to_the_places_of_the_site(tools):
+    sources = tools("sources")
+    places = {"docs/design/a.md": "design/a", "docs/b.md": "b", "cuda/README.md": "project/kernels"}
+    text = (
+        "[1](../b.md#x) [2](../../cuda/README.md) [3](../../LICENSE) [4](https://a.org/b.md) [5](#y) ![6](service.svg)"
+    )
+    assert sources.rewritten("docs/design/a.md", text, places) == (
+        "[1](../b.md#x) [2](../project/kernels.md) [3](../files/LICENSE) [4](https://a.org/b.md) [5](#y) "
+        "![6](service.svg)",
+        {"LICENSE", "docs/design/service.svg"},
+    )
+
+
+def test_faults_of_built_pages_are_found(tools, tmp_path):
+    """Source: the faults, written by hand."""
+    check = tools("check")
+    (tmp_path / "one.html").write_text(
+        '<p id="here"><a href="two.html#there">1</a><a href="two.html#gone">2</a><a href="three.html">3</a>'
+        '<a href="#here">4</a><a href="https://example.org/x">5</a><a href="https://nowhere/x">6</a>'
+        '<script src="https://cdn.example.org/x.js"></script><img src="data:image/png;base64,AA=="></p>'
+    )
+    (tmp_path / "two.html").write_text('<link rel="stylesheet" href="two.css"><p id="there">')
+    (tmp_path / "two.css").write_text('@import "https://fonts.example.org/f.css"; p {background: url(gone.png)}')
+    assert list(check.faults(tmp_path)) == [
+        "one.html: the link two.html#gone names an anchor that the page does not have",
+        "one.html: the link three.html leads to no page or file",
+        "one.html: the link https://nowhere/x has no host that could exist",
+        "one.html: https://cdn.example.org/x.js is loaded from another address",
+        "two.css: https://fonts.example.org/f.css is loaded from another address",
+        "two.css: gone.png is loaded and does not exist",
+    ]
+
+
+@pytest.fixture
+def address(built):
+    """The address of the site on a server of this machine."""
+    handler = partial(QuietHandler, directory=built[0])
+    with ThreadingHTTPServer(("localhost", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://localhost:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files, and logs nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
+class TestInABrowser:
+    """The built site; a request to another address or a message on the console fails a test."""
+
+    pytestmark = NEEDS
+    PAGES = ("index.html", "commands/swsearch-query.html", "python/SearchOptions.html", "reference/formats.html")
+
+    @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=["phone", "desktop"])
+    def test_pages_fit_the_window_and_are_accessible(self, browser, address, axe, size, scheme):
+        with Opened(browser, address, viewport=size, color_scheme=scheme) as page:
+            for name in self.PAGES:
+                page.goto(name)
+                keep(page, f"site-{name.replace('/', '-')}-{size['width']}-{scheme}")
+                assert wide(page) == 0, name
+                assert violations(page, axe) == [], name
+
+    def test_the_search_finds_an_option_in_pages_from_the_disk(self, browser, built):
+        folder, _ = built
+        with Opened(browser, folder.as_uri(), viewport=DESKTOP) as page:
+            page.goto(f"{folder.as_uri()}/index.html")
+            page.get_by_placeholder("Search").fill("dbsize")
+            page.keyboard.press("Enter")
+            page.locator("#search-results a", has_text="swsearch query").first.wait_for()
