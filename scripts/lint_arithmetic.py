@@ -67,6 +67,7 @@ ALLOWED = {
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
     ("swsearch/search/provisional_cut.py", "sum"): COUNTS + ": subjects",
     ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues",
+    ("swsearch/search/score_batches.py", "sum"): COUNTS + ": subjects",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }
 """File and name of each permitted exception, and the reason."""

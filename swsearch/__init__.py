@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swsearch.api import align, open_database, search_database, write_report
+    from swsearch.api import align, all_pairs, open_database, search_database, write_report
     from swsearch.database.builder import build_database
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Hit
@@ -35,6 +35,7 @@ __all__ = [
     "SwSearchError",
     "align",
     "align_families",
+    "all_pairs",
     "build_database",
     "open_database",
     "open_searcher",
@@ -55,6 +56,7 @@ _HOMES = {
     "SwSearchError": ("swsearch.errors", "SwSearchError"),
     "align": ("swsearch.api", "align"),
     "align_families": ("swsearch.api", "align_families"),
+    "all_pairs": ("swsearch.api", "all_pairs"),
     "build_database": ("swsearch.database.builder", "build_database"),
     "open_database": ("swsearch.api", "open_database"),
     "open_searcher": ("swsearch.search.api", "open_searcher"),

@@ -6,6 +6,7 @@ function             takes                                                   ret
 ``open_database``    the path of a database or of a sequence file            :class:`PackedDatabase`
 ``search_database``  a query file or sequences, the path of a database,      :class:`SearchResults`, an iterator
                      search options, optionally a store for the results      of :class:`QueryResult`
+``all_pairs``        the path of a database, search options              the same, with each pair of sequences once
 ``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
 ``align``            two sequences, mode and scoring                         :class:`PairAlignment`
 ``write_report``     results, format, output path                            nothing; it writes the file
@@ -54,6 +55,7 @@ from swsearch.search.api import open_searcher
 from swsearch.search.given_queries import Query, given_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
+from swsearch.search.subject_queries import SubjectQueries
 from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
 
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
 
     from swsearch.store.repository import HitStore
 
+PAIR_OPTIONS: Final = SearchOptions(top=defaults.EVERY_SUBJECT, evalue=defaults.PAIR_EVALUE)
+"""The options of :func:`all_pairs`."""
 FAMILY_OPTIONS: Final = SearchOptions(
     top=defaults.FAMILY_TOP, evalue=defaults.FAMILY_EVALUE, iterations=defaults.FAMILY_ITERATIONS
 )
@@ -269,6 +273,56 @@ def search_database(
         run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
         results = stack.enter_context(closing(run.results()))
         next(results)  # checks the arguments and starts the first queries
+        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all(), searcher.database)
+
+
+def all_pairs(
+    database: str | os.PathLike[str],
+    options: SearchOptions = PAIR_OPTIONS,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+    store: HitStore | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SearchResults:
+    r"""Compare all sequences of a database with each other, each pair once; ``swsearch allpairs``.
+
+    Every sequence is a query, the longest first. Its hits are those subjects that are shorter, or equally long and
+    before it in the database. Filters on subjects choose the sequences on both sides.
+
+    Parameters
+    ----------
+    database : path
+    options : SearchOptions
+        By default, E-values of up to 0.001 and lists that are not cut. ``top`` cuts the list of each query.
+    engine, threads, devices, store, progress
+        As for :func:`search_database`.
+
+    Raises
+    ------
+    InputError, DatabaseError, EngineUnavailable
+        As for :func:`search_database`; or the options translate or iterate.
+
+    Examples
+    --------
+    >>> import swsearch, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "three.fasta").write_text(">a\nMKVLAAGIVGLLLAQW\n>b\nPPGPPGPPG\n>c\nMKVLAAGIVGLQWERTY\n")
+    >>> _ = swsearch.build_database(folder / "three.fasta", folder / "three.db")
+    >>> for result in swsearch.all_pairs(folder / "three.db"):
+    ...     for hit in result.hits:
+    ...         print(hit.query_id, hit.subject_id, hit.score)
+    c a 52
+    """
+    with ExitStack() as stack:
+        searcher = stack.enter_context(
+            open_searcher(database, options, engine=engine, threads=threads, devices=devices)
+        )
+        queries = SubjectQueries.of(searcher)
+        run = Run(queries, searcher, store=store, skip_refused=False, search_repeated=True, progress=progress)
+        results = stack.enter_context(closing(run.results()))
+        next(results)
         return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all(), searcher.database)
 
 

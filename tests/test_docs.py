@@ -62,8 +62,8 @@ def test_the_page_on_names_shows_what_is_printed(workplace, capfd):
 
 
 REFERENCE_PAGES = [
-    "alignments", "batch", "databases", "examples", "filters", "iterations", "pairs", "profiles", "scoring",
-    "sequences", "store",
+    "alignments", "all-against-all", "batch", "databases", "examples", "filters", "iterations", "pairs", "profiles",
+    "scoring", "sequences", "store",
 ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ import typer
 from swsearch import __version__
 from swsearch.cli import (
     align,
+    allpairs,
     batch,
     bench,
     db,
@@ -64,6 +65,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "index": (index.index, "Pack FASTA files into a database."),
     "db": (db.app, None),
     "query": (query.query, "Search a database; print the hits and store them."),
+    "allpairs": (allpairs.allpairs, "Compare all sequences of a database with each other."),
     "msa": (msa.msa, "Make deep multiple alignments for structure prediction."),
     "align": (align.align, "Align two sequences, or two files pair by pair."),
     "batch": (batch.batch, "Search with many files; resumable, in shares."),

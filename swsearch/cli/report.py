@@ -43,8 +43,8 @@ def report(
     """
     from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.command_run import write_report
     from swsearch.cli.output import say, table_width
-    from swsearch.cli.run import write_report
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.cli.sequences import open_subjects
     from swsearch.report.registry import get_format

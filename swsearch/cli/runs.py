@@ -100,6 +100,7 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
 
     Example: swsearch runs show latest
     """
+    from swsearch.hits.result import ALL_AGAINST_ALL
     from swsearch.store.repository import HitStore
 
     with HitStore(store, only_read=True) as opened:
@@ -134,7 +135,8 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     for name, value in info.parameters.items():
         if value is not None:
             words = name.split("_")
-            rows.append((" ".join(words) if words[0] == "chosen" else f"--{'-'.join(words)}", str(value)))
+            is_option = words[0] != "chosen" and name != ALL_AGAINST_ALL
+            rows.append((f"--{'-'.join(words)}" if is_option else " ".join(words), str(value)))
     for name, text in rows:
         if text:
             print(f"{name:<14} {text}" if len(name) > 13 else f"{name:<14}{text}")

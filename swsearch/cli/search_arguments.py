@@ -15,9 +15,12 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch.cli import options
+from swsearch.errors import InputError
 from swsearch.search import defaults
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.subjects import SubjectPart
@@ -30,8 +33,93 @@ SWITCH_SECONDS: Final = 0.0005
 """Switch interval of Python's interpreter lock; with the default, imports and alignments delay a GPU thread longer."""
 
 
+class SearchChoice:
+    """The options of a search and of the machine that runs it, whichever of them a command offers.
+
+    Those of :class:`SearchOptions` that are not among a command's fields have their default.
+    """
+
+    matrix: str | None
+    include: str | None
+    exclude: str | None
+    taxid_map: str | None
+    taxonomy: str | None
+    engine: str
+    threads: int | None
+    devices: str | None
+    kernel: str
+    no_bound: bool
+    partition_residues: int | None
+    store: str
+    quiet: bool
+
+    @property
+    def asked(self) -> SearchOptions:
+        """The options of the search, checked."""
+        from swsearch.search.options import SearchOptions
+
+        names = [field.name for field in fields(SearchOptions) if hasattr(self, field.name)]
+        return SearchOptions(**{name: getattr(self, name) for name in names})
+
+    @property
+    def files(self) -> list[str]:
+        """The files that these options refer to; a matrix may be a file or a name."""
+        named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
+        return [path for path in named if path is not None]
+
+    def warm_up_gpus(self, database: PackedDatabase, query_residues: int) -> None:
+        """Start the GPUs of this search while the program imports its other modules; never raises an error.
+
+        ``query_residues`` is about the number of residues of all queries.
+        """
+        from swsearch.engine.registry import warm_up_gpus
+        from swsearch.errors import SwSearchError
+
+        # open_searcher raises the errors of the options again.
+        with contextlib.suppress(SwSearchError):
+            cells = database.n_residues * query_residues
+            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
+                sys.setswitchinterval(SWITCH_SECONDS)
+
+    @contextlib.contextmanager
+    def open_searcher(self, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
+        """Open an engine for these options and an open database; see :func:`swsearch.search.api.open_searcher`.
+
+        If subjects are translated, the progress of the translation is reported.
+        """
+        from swsearch.search.api import open_searcher
+
+        asked = self.asked
+        with contextlib.ExitStack() as stack:
+            with self._translation_report(database, asked) as report:
+                opened = stack.enter_context(
+                    open_searcher(
+                        database,
+                        asked,
+                        engine=self.engine,
+                        threads=self.threads,
+                        devices=options.device_list(self.devices),
+                        kernel=self.kernel,
+                        bound=not self.no_bound,
+                        partition_residues=self.partition_residues,
+                        query_residues=query_residues,
+                        translating=None if report is None else report.advance,
+                    )
+                )
+            yield opened
+
+    def _translation_report(
+        self, database: PackedDatabase, asked: SearchOptions
+    ) -> AbstractContextManager[ProgressReport | None]:
+        from swsearch.cli.progress import ProgressReport
+
+        if asked.translate not in ("subject", "both"):
+            return contextlib.nullcontext()
+        return ProgressReport("translating", database.n_residues, "M bases/s", 1e6, self.quiet)
+
+
 @dataclass(frozen=True)
-class SearchArguments:
+class SearchArguments(SearchChoice):
     """The options of a search and of the machine that runs it. Each field is an option of the same name."""
 
     alphabet: options.Alphabet = None
@@ -76,66 +164,49 @@ class SearchArguments:
     store: options.Store = options.DEFAULT_STORE
     quiet: options.Quiet = False
 
+
+@dataclass(frozen=True)
+class PairSearchArguments(SearchChoice):
+    """The options of a search of all against all: those of a search that have a meaning for pairs of sequences."""
+
+    evalue: options.Evalue = defaults.PAIR_EVALUE
+    strand: options.Strand = defaults.STRAND
+    matrix: options.Matrix = None
+    match: options.Match = None
+    mismatch: options.Mismatch = None
+    gap_open: options.GapOpen = None
+    gap_extend: options.GapExtend = None
+    dbsize: options.DbSize = None
+    mask: options.Mask = defaults.MASK
+    mask_mode: options.MaskMode = defaults.MASK_MODE
+    composition: options.Composition = defaults.COMPOSITION
+    min_score: options.MinScore = None
+    min_bits: options.MinBits = None
+    min_identity: options.MinIdentity = None
+    min_query_coverage: options.MinQueryCoverage = None
+    min_subject_coverage: options.MinSubjectCoverage = None
+    min_alignment_length: options.MinAlignmentLength = None
+    min_length: options.MinLength = None
+    max_length: options.MaxLength = None
+    id_pattern: options.IdPattern = None
+    include: options.Include = None
+    exclude: options.Exclude = None
+    taxid: options.Taxid = None
+    taxid_map: options.TaxidMap = None
+    taxonomy: options.Taxonomy = None
+    engine: options.Engine = "auto"
+    threads: options.Threads = None
+    devices: options.Devices = None
+    kernel: options.Kernel = "strip"
+    no_bound: options.NoBound = False
+    partition_residues: options.PartitionResidues = None
+    store: options.Store = options.DEFAULT_STORE
+    quiet: options.Quiet = False
+
     @property
-    def asked(self) -> SearchOptions:
-        """The fields of :class:`SearchOptions`, checked."""
-        from swsearch.search.options import SearchOptions
-
-        return SearchOptions(**{field.name: getattr(self, field.name) for field in fields(SearchOptions)})
-
-    @property
-    def files(self) -> list[str]:
-        """The files that these options refer to; a matrix may be a file or a name."""
-        named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
-        return [path for path in named if path is not None]
-
-    def warm_up_gpus(self, database: PackedDatabase, query_residues: int) -> None:
-        """Start the GPUs of this search while the program imports its other modules; never raises an error.
-
-        ``query_residues`` is about the number of residues of all queries.
-        """
-        from swsearch.engine.registry import warm_up_gpus
-        from swsearch.errors import SwSearchError
-
-        # open_searcher raises the errors of the options again.
-        with contextlib.suppress(SwSearchError):
-            cells = database.n_residues * query_residues
-            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
-                sys.setswitchinterval(SWITCH_SECONDS)
-
-    @contextlib.contextmanager
-    def open_searcher(self, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
-        """Open an engine for these options and an open database; see :func:`swsearch.search.api.open_searcher`.
-
-        If subjects are translated, the progress of the translation is reported.
-        """
-        from swsearch.search.api import open_searcher
-
-        asked = self.asked
-        with contextlib.ExitStack() as stack:
-            with self._translation_report(database) as report:
-                opened = stack.enter_context(
-                    open_searcher(
-                        database,
-                        asked,
-                        engine=self.engine,
-                        threads=self.threads,
-                        devices=options.device_list(self.devices),
-                        kernel=self.kernel,
-                        bound=not self.no_bound,
-                        partition_residues=self.partition_residues,
-                        query_residues=query_residues,
-                        translating=None if report is None else report.advance,
-                    )
-                )
-            yield opened
-
-    def _translation_report(self, database: PackedDatabase) -> AbstractContextManager[ProgressReport | None]:
-        from swsearch.cli.progress import ProgressReport
-
-        if self.translate not in ("subject", "both"):
-            return contextlib.nullcontext()
-        return ProgressReport("translating", database.n_residues, "M bases/s", 1e6, self.quiet)
+    def top(self) -> int:
+        """The number of subjects of a query: no pair is cut off."""
+        return defaults.EVERY_SUBJECT
 
 
 @dataclass(frozen=True)
@@ -172,25 +243,27 @@ class PartArguments:
         return subject_part(self.aligned, self.flank)
 
 
-@dataclass(frozen=True)
-class RunArguments(PartArguments, RowArguments):
-    """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
+class RunChoice:
+    """The options of a run that every command has: its store entry, its share and its report."""
 
-    query_format: options.QueryFormat = "auto"
-    in_pssm: options.InPssm = None
-    resume: options.Resume = None
-    shard: options.Shard = "1/1"
-    format_name: options.Format = "table"
-    fields: options.Fields = None
-    width: options.Width = None
-    out: options.Out = None
-    plot: options.Plot = None
-    save_pssm: options.SavePssm = None
-    unaligned: options.Unaligned = None
-    aligned_queries: options.AlignedQueries = None
-    events: options.Events = None
-    explain: options.Explain = False
-    stage_store: options.StageStore = "auto"
+    resume: str | None
+    shard: str
+    format_name: str
+    fields: str | None
+    width: int | None
+    out: Path | None
+    events: Path | None
+    stage_store: str
+
+    @property
+    def rows(self) -> RowFilter | None:
+        """The conditions on the rows of a multiple alignment, if the command has options for them."""
+        return None
+
+    @property
+    def part(self) -> SubjectPart | None:
+        """The part of each subject that is written, if the command has options for it."""
+        return None
 
     @property
     def place(self) -> str | None:
@@ -198,20 +271,18 @@ class RunArguments(PartArguments, RowArguments):
         return None
 
     def open_searcher(
-        self, search: SearchArguments, database: PackedDatabase, query_residues: int
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int
     ) -> AbstractContextManager[PlannedSearch]:
-        """Open an engine; see :meth:`SearchArguments.open_searcher`."""
+        """Open an engine for an open database; see :meth:`SearchChoice.open_searcher`."""
         return search.open_searcher(database, query_residues)
 
 
-@dataclass(frozen=True)
-class BatchArguments(RunArguments):
-    """The options of a run with the defaults of ``swsearch batch``, which prints a report only on request."""
+class ClusterRunChoice(RunChoice):
+    """The options of a run that the workers of a cluster may search."""
 
-    format_name: options.BatchFormat = "none"
-    cluster: options.Cluster = None
-    slices: options.Slices = "auto"
-    deadline: options.Deadline = defaults.DEADLINE_SECONDS
+    cluster: str | None
+    slices: str
+    deadline: float
 
     @property
     def place(self) -> str | None:
@@ -219,7 +290,7 @@ class BatchArguments(RunArguments):
         return self.cluster
 
     def open_searcher(
-        self, search: SearchArguments, database: PackedDatabase, query_residues: int
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int
     ) -> AbstractContextManager[PlannedSearch]:
         """Open a connection to the cluster if there is one, or else an engine."""
         if self.cluster is None:
@@ -241,6 +312,66 @@ class BatchArguments(RunArguments):
             deadline_seconds=self.deadline,
             notify=(lambda _: None) if search.quiet else say,
         )
+
+    def refuse_options_of_clusters(self) -> None:
+        """Refuse options for the workers of a cluster if there is none.
+
+        Raises
+        ------
+        InputError
+            Such an option is given without ``--cluster``.
+        """
+        for name in ("slices", "deadline"):
+            if self.cluster is None and getattr(self, name) != getattr(type(self), name):
+                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
+
+
+@dataclass(frozen=True)
+class RunArguments(PartArguments, RowArguments, RunChoice):
+    """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
+
+    query_format: options.QueryFormat = "auto"
+    in_pssm: options.InPssm = None
+    resume: options.Resume = None
+    shard: options.Shard = "1/1"
+    format_name: options.Format = "table"
+    fields: options.Fields = None
+    width: options.Width = None
+    out: options.Out = None
+    plot: options.Plot = None
+    save_pssm: options.SavePssm = None
+    unaligned: options.Unaligned = None
+    aligned_queries: options.AlignedQueries = None
+    events: options.Events = None
+    explain: options.Explain = False
+    stage_store: options.StageStore = "auto"
+
+
+@dataclass(frozen=True)
+class BatchArguments(ClusterRunChoice, RunArguments):
+    """The options of a run with the defaults of ``swsearch batch``, which prints a report only on request."""
+
+    format_name: options.BatchFormat = "none"
+    cluster: options.Cluster = None
+    slices: options.Slices = "auto"
+    deadline: options.Deadline = defaults.DEADLINE_SECONDS
+
+
+@dataclass(frozen=True)
+class PairRunArguments(ClusterRunChoice):
+    """The options of a run of all against all, which prints one line for each pair."""
+
+    resume: options.Resume = None
+    shard: options.Shard = "1/1"
+    format_name: options.Format = "blast6"
+    fields: options.Fields = None
+    width: options.Width = None
+    out: options.Out = None
+    events: options.Events = None
+    stage_store: options.StageStore = "auto"
+    cluster: options.Cluster = None
+    slices: options.Slices = "auto"
+    deadline: options.Deadline = defaults.DEADLINE_SECONDS
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:

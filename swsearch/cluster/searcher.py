@@ -24,7 +24,7 @@ from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ENGINES, KERNELS
 from swsearch.errors import InputError
 from swsearch.hits.result import CHOICE_FILES, QueryResult
-from swsearch.search.defaults import DEADLINE_SECONDS
+from swsearch.search.defaults import DEADLINE_SECONDS, EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
@@ -35,6 +35,8 @@ SLICES: Final = ("auto", "yes", "no")
 GROUP_QUERIES: Final = 256
 """Queries of an iterated search by slices that are in the same round."""
 GROUP_ROWS: Final = 200_000
+USUAL_LIST: Final = 1000
+"""Assumed length of a list that is not cut to the best subjects, for the size of tasks."""
 GROUPS: Final = 2
 """Such groups at a time: one is searched while the profiles of the other are estimated."""
 
@@ -91,7 +93,7 @@ class ClusterSearcher(PlannedSearch):
             connection,
             engine,
             cells_of=self._cells_of_part,
-            top=options.top,
+            top=USUAL_LIST if options.top == EVERY_SUBJECT else options.top,
             deadline_seconds=deadline_seconds,
             notify=notify,
         )

@@ -122,6 +122,11 @@ CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
 that passed."""
 
 
+ALL_AGAINST_ALL: Final = "all_against_all"
+"""Parameter of a run whose queries are the subjects, each compared only with those before it
+(:mod:`swsearch.query.subject_query`); other runs do not have it."""
+
+
 @dataclass(frozen=True)
 class DatabaseInfo:
     """The database that a run searched.
@@ -224,6 +229,8 @@ class RunInfo:
         if "--chosen-digest" in pairs:
             pairs["the choice of subjects"] = pairs.pop("--chosen-digest")
             del pairs["--chosen-subjects"]
+        if "--all-against-all" in pairs:
+            pairs["what queries are compared with"] = pairs.pop("--all-against-all")
         if "--query-digest" in pairs:
             pairs["what the profiles score"] = pairs.pop("--query-digest")
         return ", ".join(f"{name} differs" for name, (one, other) in pairs.items() if one != other)

@@ -32,7 +32,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -213,7 +213,7 @@ def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> Se
         codes[masked] = unknown_code(record.alphabet)
     else:
         codes[masked] |= SOFT_MASK_BIT
-    return SequenceRecord(record.header, codes, record.alphabet)
+    return replace(record, codes=codes)
 
 
 def screening_codes(codes: Codes, alphabet: Alphabet) -> Codes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Final
 
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo
 from swsearch.report.text import cut, one_line
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
@@ -99,6 +99,8 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -
     chosen = given.get("chosen_subjects")
     if isinstance(chosen, int):
         subjects = counted(chosen, "chosen subject")
+    if given.get(ALL_AGAINST_ALL):
+        subjects = "the subjects that are not longer"
     if query.n_passed == 0:
         return f"none of {subjects} has {ruled}{advice}"
     has = "has" if query.n_passed == 1 else "have"

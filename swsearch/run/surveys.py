@@ -15,7 +15,7 @@ from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.run.queries import add_to_count
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueryFiles, known_letters, located_refusal
+from swsearch.search.query_file import QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, RefusedRecord
 from swsearch.sequences.record import SequenceRecord
 
@@ -48,7 +48,7 @@ class Survey:
 
 
 def survey(
-    files: QueryFiles,
+    files: QueriesByFile,
     searcher: PlannedSearch,
     shard: Shard = WHOLE,
     *,
@@ -59,7 +59,7 @@ def survey(
 
     Parameters
     ----------
-    files : QueryFiles
+    files : QueriesByFile
     searcher : PlannedSearch
     shard : Shard
         The share of the queries that is searched.

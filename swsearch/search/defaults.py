@@ -6,6 +6,10 @@ from typing import Final
 
 TOP: Final = 25
 EVALUE: Final = 10.0
+PAIR_EVALUE: Final = 0.001
+"""Of all against all, whose queries have relatives in the database."""
+EVERY_SUBJECT: Final = 2**31 - 1
+"""The length of a list that is not cut; a database has fewer subjects."""
 TIES: Final = "cut"
 STRAND: Final = "both"
 MASK: Final = "none"

@@ -29,7 +29,7 @@ from swsearch.statistics.ungapped import matrix_lambda
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
-_LARGEST: Final = 2**31 - 1
+_LARGEST: Final = defaults.EVERY_SUBJECT
 """Largest accepted score, length and number of subjects."""
 _MOST_ITERATIONS: Final = 100
 _LARGEST_DBSIZE: Final = 10**17

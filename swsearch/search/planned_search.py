@@ -186,7 +186,7 @@ class PlannedSearch(ABC):
             raise InputError(f"{name} has scores of its own; leave --mask and --composition bias out")
 
     def cells(self, query: SequenceRecord) -> int:
-        """Number of cells of the alignment matrices of the query with all subjects.
+        """Number of cells of the alignment matrices of the query with the subjects that it is compared with.
 
         They are those of all strands or frames, and of all rounds if no search converges early.
         """
@@ -194,7 +194,8 @@ class PlannedSearch(ABC):
 
     def cells_of_round(self, query: SequenceRecord) -> int:
         """Number of cells of one round of an iterated search; those of :meth:`cells` if the search is not iterated."""
-        return sum(frame_lengths(len(query), self.options, self._strands)) * self.search_subjects.n_residues
+        n_rows = sum(frame_lengths(len(query), self.options, self._strands))
+        return n_rows * self.search_subjects.n_compared_residues(query)
 
     def run_info(self, command: str) -> RunInfo:
         """The record of this run; ``command`` is the command line or call that started it."""

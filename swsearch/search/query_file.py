@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -74,8 +74,18 @@ class Queries(Protocol):
         """All queries in order."""
         ...
 
-    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+    def parameters(self, scheme: ScoringScheme) -> Mapping[str, str | bool]:
         """The parameters that a run stores about the queries, in addition to their letters."""
+        ...
+
+
+class QueriesByFile(Queries, Protocol):
+    """Queries that are read from files, or from a database in place of a file."""
+
+    def by_file(
+        self, scheme: ScoringScheme, needs: QueryNeeds
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | RefusedRecord]]]:
+        """Path, format and records of each file."""
         ...
 
 

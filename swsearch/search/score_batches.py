@@ -34,6 +34,8 @@ class ScoreBatch:
 
     Attributes
     ----------
+    partitions : sequence of Partition
+        The subjects that they are scored against.
     profiles : list of QueryProfile
         The profiles of all queries, query by query.
     group_of : list of int
@@ -48,12 +50,18 @@ class ScoreBatch:
         One element per partition if the engine works in the background; otherwise empty.
     """
 
+    partitions: Sequence[Partition]
     profiles: list[QueryProfile]
     group_of: list[int]
     floors: list[int] | None
     floors_between: Callable[[LengthRange], list[int]] | None
     bounds: list[TopKBound | None]
     begun: list[Scoring] = field(default_factory=list)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of rows of all partitions."""
+        return sum(map(len, self.partitions))
 
     def requests(self, partition: Partition) -> list[ScoreRequest]:
         """What an engine that works in the background is asked; floors are needed."""
@@ -79,6 +87,7 @@ class ScoreBatch:
 
 
 def gather(
+    partitions: Sequence[Partition],
     groups: Sequence[Sequence[QueryProfile]],
     floors: Sequence[int] | None,
     bounds: Sequence[TopKBound | None],
@@ -88,6 +97,8 @@ def gather(
 
     Parameters
     ----------
+    partitions : sequence of Partition
+        The subjects.
     groups : sequence of sequences of QueryProfile
         The profiles of each query.
     floors : sequence of int or None
@@ -106,6 +117,7 @@ def gather(
         return [found[number] for number in group_of]
 
     return ScoreBatch(
+        partitions,
         [profile for group in groups for profile in group],
         group_of,
         None if floors is None else [floors[number] for number in group_of],
@@ -114,18 +126,14 @@ def gather(
     )
 
 
-def begin(engine: ScoreEngine, partitions: Sequence[Partition], batch: ScoreBatch) -> None:
+def begin(engine: ScoreEngine, batch: ScoreBatch) -> None:
     """Pass queries to an engine; an engine that works in the background starts to score them."""
     if batch.floors is not None and isinstance(engine, BackgroundEngine):
-        batch.begun.extend(engine.begin(batch.requests(partition), partition) for partition in partitions)
+        batch.begun.extend(engine.begin(batch.requests(partition), partition) for partition in batch.partitions)
 
 
 def results(
-    engine: ScoreEngine,
-    partitions: Sequence[Partition],
-    batch: ScoreBatch,
-    progress: Progress | None,
-    idle_since: float,
+    engine: ScoreEngine, batch: ScoreBatch, progress: Progress | None, idle_since: float
 ) -> Iterator[tuple[int, list[ScoreBlock], float]]:
     """The scores of each query, in the order of the queries.
 
@@ -147,7 +155,7 @@ def results(
     size = {number: batch.group_of.count(number) for number in waiting}
     order = iter(list(waiting))
     wanted = next(order, None)
-    for index, block, seconds in _score(engine, partitions, batch, progress, idle_since):
+    for index, block, seconds in _score(engine, batch, progress, idle_since):
         waiting[batch.group_of[index]][index] = block
         while wanted is not None and len(waiting[wanted]) == size[wanted]:
             found = waiting.pop(wanted)
@@ -156,11 +164,7 @@ def results(
 
 
 def _score(
-    engine: ScoreEngine,
-    partitions: Sequence[Partition],
-    batch: ScoreBatch,
-    progress: Progress | None,
-    idle_since: float,
+    engine: ScoreEngine, batch: ScoreBatch, progress: Progress | None, idle_since: float
 ) -> Iterator[tuple[int, ScoreBlock, float]]:
     """The index of each profile, its scores in all partitions as soon as they are complete, and the time per cell.
 
@@ -176,9 +180,9 @@ def _score(
             progress(cells)
 
     parts: list[list[ScoreBlock]] = [[] for _ in batch.profiles]
-    if not partitions:
+    if not batch.partitions:
         yield from ((index, ScoreBlock.concatenate([]), 0.0) for index in range(len(parts)))
-    for number, partition in enumerate(partitions):
+    for number, partition in enumerate(batch.partitions):
         if batch.begun:
             found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(count)
         else:
@@ -187,7 +191,7 @@ def _score(
         scored = time.perf_counter()
         for index, block in found:
             parts[index].append(block)
-            if number == len(partitions) - 1:
+            if number == len(batch.partitions) - 1:
                 seconds = (time.perf_counter() if batch.begun else scored) - began
                 whole = ScoreBlock.concatenate(parts[index])
                 parts[index].clear()

@@ -7,7 +7,8 @@ subject in residues is a third of its number of bases, as in blastx and tblastn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,11 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects, frame_lengths
 from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.options import SearchOptions
+from swsearch.search.subject_order import LeadingParts, SubjectOrder
 from swsearch.sequences.genetic_code import CODON, FRAMES
+from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 
@@ -129,6 +133,39 @@ class SearchSubjects:
     def subjects(self, rows: SubjectIndex) -> SubjectIndex:
         """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""
         return rows if self._translated is None else rows // np.uint32(len(FRAMES))
+
+    # --- the subjects that a query is compared with: all, or those before it (swsearch.query.subject_query) ---
+
+    @cached_property
+    def order(self) -> SubjectOrder:
+        """The searched subjects in ascending order of length."""
+        parts = [] if self.selection is None else [self.selection.subject_index]
+        subject_index = np.concatenate(parts or [whole.subject_index for whole in self.database.partitions()])
+        return SubjectOrder(self.database.lengths(subject_index), subject_index)
+
+    @cached_property
+    def _leading_parts(self) -> LeadingParts:
+        return LeadingParts(self.partitions)
+
+    def partitions_for(self, queries: Sequence[SequenceRecord]) -> list[Partition]:
+        """Partitions with all subjects that one of the queries is compared with, and perhaps some others."""
+        subject_queries = [query for query in queries if isinstance(query, SubjectQuery)]
+        if len(subject_queries) < len(queries):
+            return self.partitions
+        return self._leading_parts.before(subject_queries)
+
+    def n_compared_residues(self, query: SequenceRecord) -> int:
+        """Number of residues of the subjects that a query is compared with."""
+        return self.order.residues_before(query) if isinstance(query, SubjectQuery) else self.n_residues
+
+    def compared(self, block: ScoreBlock, query: SequenceRecord) -> ScoreBlock:
+        """The rows of a block whose subjects are compared with the query."""
+        if not isinstance(query, SubjectQuery):
+            return block
+        lengths = self.database.lengths(block.subject_index)
+        is_before = lengths < len(query)
+        is_before |= (lengths == len(query)) & (block.subject_index < query.subject_index)
+        return block.among(block.subject_index[is_before])
 
     # --- lengths for the statistics ---
 

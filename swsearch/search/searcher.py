@@ -31,6 +31,7 @@ from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile
+from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.alignments import SubjectAligner, SubjectAlignment
 from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
@@ -187,7 +188,7 @@ class Searcher(PlannedSearch):
             return [*lines, f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
         for batch in self._batches(queries):
             gathered = self._gathered(batch)
-            for partition in self.search_subjects.partitions:
+            for partition in gathered.partitions:
                 lines += self.engine.explain(gathered.requests(partition), partition)
         return lines
 
@@ -270,10 +271,12 @@ class Searcher(PlannedSearch):
 
     def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> _PreparedQuery:
         frames = self._query_frames.frames(query)
+        adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
+        if isinstance(query, SubjectQuery):  # the best of the scored subjects may be some that it is not compared with
+            return _PreparedQuery(number, query, frames, None, None, adjustment)
         # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
         # Further alignments of a subject may be those of a strand or a frame that scores less.
         is_simple = all(frame.screen is None for frame in frames)
-        adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
         is_simple &= not isinstance(query, PositionSpecificQuery) or adjustment is None
         is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
         evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
@@ -286,7 +289,7 @@ class Searcher(PlannedSearch):
 
     def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
         gathered = self._gathered(batch)
-        begin(self.engine, self.search_subjects.partitions, gathered)
+        begin(self.engine, gathered)
         return gathered
 
     def _gathered(self, batch: list[_PreparedQuery]) -> ScoreBatch:
@@ -300,7 +303,8 @@ class Searcher(PlannedSearch):
         def floors_between(lengths: LengthRange) -> list[int]:
             return [self._floor(prepared, lengths) for prepared in batch]
 
-        return gather(groups, floors, bounds, floors_between)
+        partitions = self.search_subjects.partitions_for([prepared.query for prepared in batch])
+        return gather(partitions, groups, floors, bounds, floors_between)
 
     def _floor(self, prepared: _PreparedQuery, lengths: LengthRange | None = None) -> int:
         return self.significance.floor(len(prepared.query), lengths, prepared.provisional_evalue)
@@ -308,13 +312,20 @@ class Searcher(PlannedSearch):
     def _results(
         self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
     ) -> Iterator[QueryResult]:
-        n_plain = sum(frame.profile.length for prepared in batch for frame in prepared.frames)
-        scaled = in_proportion(progress, n_plain, sum(prepared.rows for prepared in batch))
-        for index, blocks, seconds in results(self.engine, self.search_subjects.partitions, scores, scaled, idle_since):
-            yield self._result(batch[index], blocks, seconds)
+        n_wanted = sum(
+            frame.profile.length * self.search_subjects.n_compared_residues(prepared.query)
+            for prepared in batch
+            for frame in prepared.frames
+        )
+        n_residues = sum(partition.n_residues for partition in scores.partitions)
+        scaled = in_proportion(progress, n_wanted, sum(prepared.rows for prepared in batch) * n_residues)
+        for index, blocks, seconds in results(self.engine, scores, scaled, idle_since):
+            yield self._result(batch[index], blocks, seconds, scores.n_subjects)
 
-    def _result(self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float) -> QueryResult:
-        """The result of one query from its scores, which are one block per profile."""
+    def _result(
+        self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int
+    ) -> QueryResult:
+        """The result of one query from its scores with ``n_scored`` rows, which are one block per profile."""
         began = time.perf_counter()
         query = prepared.query
         compared = self._compared(prepared, blocks)
@@ -325,13 +336,13 @@ class Searcher(PlannedSearch):
         best = self._best(prepared, compared, candidates)
         if not best.is_certain:
             return self._result(*self._scored_without_cut(prepared))
-        cells = prepared.rows * self.search_subjects.n_residues
+        cells = prepared.rows * self.search_subjects.n_compared_residues(query)
         stats = SearchStats(
             cells=cells,
             score_seconds=cells * seconds_a_cell,
             total_seconds=cells * seconds_a_cell + time.perf_counter() - began,
             n_rescored=sum(block.n_rescored for block in blocks),
-            n_scores=len(prepared.profiles) * self.search_subjects.n_rows,
+            n_scores=len(prepared.profiles) * n_scored,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
         hits = self._hits(prepared, best)
@@ -350,16 +361,16 @@ class Searcher(PlannedSearch):
         assert prepared.provisional_evalue is not None
         return int(np.count_nonzero(evalues <= prepared.provisional_evalue)) >= self.options.top
 
-    def _scored_without_cut(self, prepared: _PreparedQuery) -> tuple[_PreparedQuery, list[ScoreBlock], float]:
-        """The query without its provisional cut, its scores, and the engine's time per cell."""
+    def _scored_without_cut(self, prepared: _PreparedQuery) -> tuple[_PreparedQuery, list[ScoreBlock], float, int]:
+        """The query without its provisional cut, its scores, the engine's time per cell, and the number of rows."""
         prepared = replace(prepared, bound=self.significance.top_k_bound(len(prepared.query)), provisional_evalue=None)
         scores = self._begin([prepared])
         try:
-            found = results(self.engine, self.search_subjects.partitions, scores, None, time.perf_counter())
+            found = results(self.engine, scores, None, time.perf_counter())
             ((_, blocks, seconds_a_cell),) = found
         finally:
             scores.cancel()
-        return prepared, blocks, seconds_a_cell
+        return prepared, blocks, seconds_a_cell, scores.n_subjects
 
     # --- from scores to candidates ---
 
@@ -370,7 +381,8 @@ class Searcher(PlannedSearch):
         scores are those of the frame's unmasked profile.
         """
         n_letters = len(prepared.query)
-        whole = [self.search_subjects.by_frame(block) for block in blocks]
+        given = [self.search_subjects.compared(block, prepared.query) for block in blocks]
+        whole = [self.search_subjects.by_frame(block) for block in given]
         screens = iter(whole[len(prepared.frames) :])
         pairs = [
             pair

@@ -78,7 +78,8 @@ class Significance:
         if options.min_bits is not None:
             raise InputError(f"--min-bits {options.min_bits}: there are no bit scores, {reason}")
         if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
-            raise InputError(f"--evalue {options.evalue:g}: there are no E-values, {reason}; --min-score cuts by score")
+            advice = "say --evalue inf and cut by score with --min-score"
+            raise InputError(f"--evalue {options.evalue:g}: there are no E-values, {reason}; {advice}")
         if options.iterations > 1:
             raise InputError(f"--iterations {options.iterations}: there are no E-values to include by, {reason}")
         if options.dbsize is not None:

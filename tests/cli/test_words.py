@@ -29,6 +29,8 @@ COMMANDS = [
     "query one.sto one.db",
     "query one.fa one.db --plot scores.png",
     "batch one.fa one.db --store batch.sqlite",
+    "allpairs one.db",
+    "allpairs three.db --evalue 1e9 --format table",
     "runs show latest --threads 1",
     "runs list",
     "runs merge {user_store} --store merged.sqlite",

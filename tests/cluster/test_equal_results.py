@@ -7,6 +7,7 @@ are added.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ import pytest
 
 import swsearch
 from swsearch.cluster import open_cluster_searcher
+from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.run import run_search
 from swsearch.search.api import open_searcher
+from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import QueryFiles
+from swsearch.search.subject_queries import SubjectQueries
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 
+NO_COST = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("queries.fasta", "proteins", {"evalue": 1000, "max_hsps": 3}),
@@ -76,6 +81,29 @@ def test_reports_are_those_of_one_process(
                 assert searcher.is_sliced == (slices == "yes")
                 found = reported(searcher, query_file(folder, name), tmp_path / "report")
                 assert found == digests, (name, chosen, slices)
+
+
+def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> None:
+    """Expected values: a search of all against all in this process, which is tested by itself."""
+    while len(cluster.workers) < 2:
+        cluster.add_worker()
+    cluster.wait_for_workers()
+    options = SearchOptions(top=EVERY_SUBJECT, max_length=250)
+
+    def pairs(searcher: PlannedSearch) -> list[QueryResult]:
+        found: list[QueryResult] = []
+        run_search(SubjectQueries.of(searcher), searcher, report=lambda _, results: found.extend(results))
+        return [replace(result, stats=NO_COST) for result in found]
+
+    with open_searcher(folder / "proteins.db", options, engine="cpu", threads=1) as searcher:
+        expected = pairs(searcher)
+    assert sum(len(result.hits) for result in expected) > len(expected)
+    for slices in ("no", "yes"):
+        with open_cluster_searcher(
+            folder / "proteins.db", options, cluster.place, engine="cpu", slices=slices
+        ) as searcher:
+            assert searcher.is_sliced == (slices == "yes")
+            assert pairs(searcher) == expected, slices
 
 
 def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_path: Path) -> None:

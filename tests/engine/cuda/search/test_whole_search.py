@@ -117,6 +117,18 @@ def test_slices_are_searched_as_the_whole_database(case, monkeypatch, devices):
     assert reports[0] == reports[1]
 
 
+@pytest.mark.parametrize("devices", ["0", "0,1"])
+def test_all_pairs_are_those_of_the_cpu_engine(case, monkeypatch, devices):
+    """Two queries per call, each call with fewer subjects than the one before it."""
+    monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
+    use(monkeypatch, opener())
+    for engine, machine in (("cuda", ["--devices", devices]), ("cpu", [])):
+        asked = ["allpairs", "subjects.db", "--engine", engine, *machine, "--store", "none", "--format", "json"]
+        assert main([*asked, "--evalue", "1", "--quiet", "--out", f"{engine}.json"]) == 0
+    assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()
+    assert sum(len(query["hits"]) for query in json.loads(Path("cpu.json").read_text())["queries"]) > 5
+
+
 @pytest.mark.parametrize("evalue", [1e-9, 30.0], ids=["too few pass", "enough pass"])
 @pytest.mark.parametrize("devices", ["0", "0,1"])
 def test_the_best_without_a_cut_are_found_with_a_provisional_one(case, monkeypatch, evalue, devices):

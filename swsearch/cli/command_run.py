@@ -1,0 +1,336 @@
+"""The run of a command line: its store, its report, its progress, and its messages on stderr.
+
+:func:`command_run` is used by all commands that search and store: ``query``, ``batch`` and those of all against all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import typer
+
+from swsearch.cli import options
+from swsearch.cli.command_line import command_line, resuming_line
+from swsearch.cli.search_arguments import RunChoice, SearchChoice
+from swsearch.errors import InputError, OutputClosed, StoreError
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from swsearch.hits.share import AskedQueries, Shard
+    from swsearch.hits.subjects import SubjectReader
+    from swsearch.report.protocol import ReportFormat
+    from swsearch.run import RunOutcome, Survey, WriteReport
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.query_file import Queries
+    from swsearch.store.repository import HitStore
+
+_Options = TypeVar("_Options", bound="DataclassInstance")
+
+
+def must_store(search: SearchChoice, run: RunChoice) -> bool:
+    """Whether the search ends with an error if its hits cannot be stored."""
+    return search.store != options.DEFAULT_STORE or run.resume is not None
+
+
+@dataclass
+class CommandRun:
+    """A search of a command, in progress.
+
+    Attributes
+    ----------
+    search, run
+        The options of the command line.
+    shard : Shard
+        The share of the queries that is searched.
+    paths : sequence of str
+        The query files, for the advice how to go on.
+    must_store : bool
+        Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
+    stack : ExitStack
+        Closes the store and the output files.
+    stores : list of HitStore
+        The store, once it is open.
+    """
+
+    search: SearchChoice
+    run: RunChoice
+    shard: Shard
+    paths: Sequence[str]
+    must_store: bool
+    stack: ExitStack
+    stores: list[HitStore] = field(default_factory=list)
+    _opened: tuple[RunOutcome, AskedQueries] | None = None
+
+    def report(self, searcher: PlannedSearch, report: ReportFormat | None) -> WriteReport | None:
+        """A function that writes the report of this search, if there is one, to the output.
+
+        Raises
+        ------
+        InputError
+            The format cannot represent the search, or the output cannot be created.
+        """
+        if report is None:
+            return None
+        from swsearch.report.registry import check_fits
+
+        check_fits(report, searcher.run_info(""))
+        return write_report(report, self.run.out, self.stack, searcher.database)
+
+    def execute(
+        self,
+        queries: Queries,
+        searcher: PlannedSearch,
+        found: Survey,
+        write: WriteReport | None,
+        *,
+        skip_refused: bool = False,
+        every_score: bool = False,
+        search_repeated: bool = False,
+    ) -> RunOutcome:
+        """Search the queries, with the plan, the progress and the numbers of the search on stderr.
+
+        Parameters
+        ----------
+        queries, searcher, skip_refused
+            As for :func:`swsearch.run.run_search`.
+        found : Survey
+            The survey of the queries.
+        write : callable or None
+            Writes the report.
+        every_score : bool
+            Whether the scores of all subjects are needed.
+        search_repeated : bool
+            Whether queries with the same letters have different hits.
+        """
+        from swsearch.cli.output import say
+        from swsearch.cli.progress import ProgressReport
+        from swsearch.run import run_search
+
+        search, run = self.search, self.run
+        if not search.quiet:
+            _say_plan(searcher, found)
+        events = None if run.events is None else _event_stream(run.events, self.stack)
+        # A bound may take the place of the scores of some cells.
+        every_cell = search.no_bound or every_score or searcher.engine_name == "reference"
+        unit = "GCUPS" if every_cell else "effective GCUPS"
+        progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, search.quiet))
+        total = found.asked.n_of_share
+        on_store_failure = None if self.must_store else self._do_without_store
+
+        def done_of(so_far: RunOutcome) -> str:
+            n_done = so_far.n_before + so_far.n_done
+            if total is None:
+                return f"{counted(n_done, 'query', 'queries')} done"
+            return f"{n_done:,} of {counted(total, 'query', 'queries')} done"
+
+        def note_open(outcome: RunOutcome) -> None:
+            self._opened = outcome, found.asked
+
+        outcome = run_search(
+            queries,
+            searcher,
+            command=command_line(),
+            store=_store_opener(search.store, run.stage_store, self.stack, self.stores, on_store_failure),
+            resume=run.resume,
+            shard=self.shard,
+            asked=found.asked,
+            report=write,
+            skip_refused=skip_refused,
+            search_repeated=every_score or search_repeated,
+            events=events,
+            progress=progress.advance,
+            notify=None if search.quiet else say,
+            on_query_done=lambda so_far: progress.note(done_of(so_far)),
+            on_run_open=note_open,
+            on_store_failure=on_store_failure,
+        )
+        if outcome.n_bounded and not search.quiet:
+            scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
+            say(f"{scores} were proved too low to report, the others were computed")
+        return outcome
+
+    def _do_without_store(self, error: StoreError) -> None:
+        outcome = None if self._opened is None else self._opened[0]
+        is_open = outcome is not None and outcome.run_id is not None  # only its last states are not published
+        _say_not_stored(error, outcome.n_done if outcome is not None and not is_open else 0)
+        if outcome is not None and is_open:
+            outcome.run_id = None
+
+    def say_what_is_kept(self, error: BaseException) -> None:
+        """Print what is stored of the search that ``error`` has ended, and how to go on."""
+        from swsearch.cli.output import say
+
+        if self._opened is not None and self._opened[0].run_id is not None:
+            outcome, asked = self._opened
+            _say_what_is_kept(outcome, self._opened[0].run_id, asked, error, self.paths)
+        elif isinstance(error, KeyboardInterrupt | SystemExit):
+            say("nothing was stored")
+
+
+@contextmanager
+def command_run(
+    search: SearchChoice, run: RunChoice, shard: Shard, paths: Sequence[str] = (), *, must_store: bool
+) -> Iterator[CommandRun]:
+    """A search of a command; after an error, what is stored of it is printed. The parameters are its attributes."""
+    opened: list[CommandRun] = []
+    try:
+        with ExitStack() as stack:
+            opened.append(CommandRun(search, run, shard, paths, must_store, stack))
+            yield opened[0]
+    except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
+        raise
+    except BaseException as error:
+        opened[0].say_what_is_kept(error)
+        raise
+
+
+def _say_plan(searcher: PlannedSearch, found: Survey) -> None:
+    from swsearch.cli.output import say
+    from swsearch.cli.progress import say_plan
+
+    for line in (searcher.engine_choice, *searcher.notes, *found.notes):
+        say(line)
+    say_plan(searcher.forecast(found.cells, found.sample))
+    statistics = searcher.run_info("")
+    if statistics.lam is None:
+        say(f"no E-values: {statistics.statistics}")
+
+
+def named_by_share(given: _Options, shard: Shard) -> _Options:
+    """The options with the share in place of ``{shard}`` in the names of all outputs."""
+    named: dict[str, Any] = {}
+    for one in fields(given):
+        value = getattr(given, one.name)
+        if isinstance(value, Path):
+            named[one.name] = Path(shard.named(str(value)))
+        elif one.name == "store":
+            named[one.name] = shard.named(value)
+    return replace(given, **named)
+
+
+def named_store(search: SearchChoice, *, must_store: bool) -> str:
+    """The store of a search: the one that is named, or the user's store, with a folder for it.
+
+    Where there can be no such folder, nothing is stored, unless ``must_store``.
+    """
+    if search.store != options.DEFAULT_STORE:
+        return search.store
+    from swsearch.store.user_store import make_user_folder
+
+    try:
+        store = str(make_user_folder())
+    except StoreError as error:
+        if must_store:
+            raise
+        _say_not_stored(error)
+        return "none"
+    if not search.quiet:
+        options.say_if_former_default_is_here()
+    return store
+
+
+def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
+    """Print why the user's store does not keep the hits, or those of more than ``n_stored`` queries."""
+    from swsearch.cli.output import say
+
+    verb = "is" if n_stored == 1 else "are"
+    kept = f"no more than {counted(n_stored, 'query', 'queries')} {verb} stored" if n_stored else "nothing is stored"
+    say(f"warning: {kept}: {error}")
+
+
+def report_format(run: RunChoice) -> ReportFormat | None:
+    """The format of the report, or None if no report is requested."""
+    from swsearch.cli.output import table_width
+    from swsearch.report.registry import get_format
+
+    name = run.format_name
+    if name == "none":
+        if run.fields is not None:
+            raise InputError("--fields chooses the columns of a report; name its --format")
+        if run.out is None:
+            if run.rows:
+                raise InputError("--msa-… chooses the rows of a report; name its --format")
+            if run.part is not None:
+                raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
+            if run.width is not None:
+                raise InputError(f"--width {run.width} is that of a report; say --format table")
+            return None
+        name = "table"
+    width = table_width(name, run.out, run.width)
+    return get_format(name, options.field_list(run.fields), run.rows, run.part, width)
+
+
+def write_report(
+    report: ReportFormat, out: Path | None, stack: ExitStack, subjects: SubjectReader | None
+) -> WriteReport:
+    """A function that writes the report to ``out``; a file is complete when ``stack`` is closed.
+
+    ``subjects`` is the database, for formats that read more of the subjects than the hits contain.
+    """
+    from swsearch.cli.output import result_stream
+    from swsearch.hits.result import with_subjects
+
+    stream = stack.enter_context(result_stream(out, binary=report.binary))
+    if subjects is None:
+        return lambda run, results: report.write(run, results, stream)
+    return lambda run, results: report.write(run, with_subjects(results, subjects), stream)
+
+
+def _event_stream(path: Path, stack: ExitStack) -> TextIO:
+    from swsearch.output_files import log_file
+
+    return stack.enter_context(log_file(Path("/dev/stdout") if str(path) == "-" else path, "--events"))
+
+
+def _store_opener(
+    store: str, stage: str, stack: ExitStack, opened: list[HitStore], on_failure: Callable[[StoreError], None] | None
+) -> Callable[[], HitStore] | None:
+    """A function that opens the store and adds it to ``opened``; None if nothing is stored.
+
+    The store is opened late because the import of SQLAlchemy takes a third of a second, during which a GPU can work.
+    ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
+    """
+    if store == "none":
+        return None
+
+    def close() -> None:
+        try:
+            opened[0].close()
+        except StoreError as error:  # of a staged store, whose last states cannot be published
+            if on_failure is None:
+                raise
+            on_failure(error)
+
+    def open_store() -> HitStore:
+        from swsearch.store.staging import open_store
+
+        opened.append(open_store(store, create=True, stage=stage))
+        stack.callback(close)
+        return opened[0]
+
+    return open_store
+
+
+def _say_what_is_kept(
+    outcome: RunOutcome, run_id: int, asked: AskedQueries, error: BaseException, paths: Sequence[str]
+) -> None:
+    """Print how many queries are stored and how to go on, if the search ended before all were searched."""
+    from swsearch.cli.output import say
+
+    n_kept = outcome.n_before + outcome.n_done
+    total = asked.n_of_share
+    if total is not None and n_kept >= total:
+        return
+    why = "nobody reads the results any more: " if isinstance(error, OutputClosed) else ""
+    of_total = (
+        counted(n_kept, "query", "queries") if total is None else f"{n_kept:,} of {counted(total, 'query', 'queries')}"
+    )
+    say(f"{why}run {run_id} in {outcome.store} keeps {of_total} and is marked interrupted")
+    again = "" if all(Path(path).is_file() for path in paths) else ", with the same queries as input"
+    say(f"to go on{again}: {resuming_line(run_id)}")

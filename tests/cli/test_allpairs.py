@@ -1,0 +1,112 @@
+"""``swsearch allpairs``: its report, resumption, shares, and what it refuses.
+
+Expected values: ``swsearch query`` with the same sequences, and runs that were not interrupted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from swsearch.store.repository import HitStore
+from tests.cli.conftest import DATA
+
+PAIRS = ["--evalue", "10", "--quiet"]
+
+
+@pytest.fixture
+def few_fasta(tmp_path: Path) -> Path:
+    """The FASTA file of ``few_proteins_db``."""
+    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
+        records = file.read().split(">")[1:61]
+    (tmp_path / "few.fasta").write_text("".join(f">{record}" for record in records))
+    return tmp_path / "few.fasta"
+
+
+def test_the_lines_are_those_of_the_longer_sequences_search(swsearch, few_proteins_db, few_fasta):
+    """Source: `swsearch query`; the length of a sequence is in its output."""
+    fields = ["--format", "blast6", "--fields", "std qlen slen score cigar"]
+    lines = swsearch("allpairs", few_proteins_db, *PAIRS, *fields).out.splitlines()
+    whole = swsearch("query", few_fasta, few_proteins_db, *PAIRS, *fields, "--store", "none", "--top", "60").out
+    rows = {line: line.split("\t") for line in whole.splitlines()}
+    expected = {line for line, row in rows.items() if (int(row[12]), row[0]) > (int(row[13]), row[1])}
+    equal = {line for line, row in rows.items() if row[12] == row[13]}
+    assert len(lines) == len(set(lines)) > 50
+    assert set(lines) - equal == expected - equal
+
+
+def test_a_killed_run_resumes_to_the_same_bytes_and_shares_merge_to_them(swsearch, spawn_paused, few_proteins_db):
+    """Source: the run without interruption. A cut to other lengths and other batches change nothing."""
+    asked = ["allpairs", few_proteins_db, *PAIRS, "--format", "json"]
+    whole = swsearch(*asked, "--store", "whole.sqlite").out
+    assert sum(len(query["hits"]) for query in json.loads(whole)["queries"]) > 50
+    resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
+    moment = 'HitStore, "add_query", 7'
+    process = spawn_paused(moment, *resumed, "--out", "never.json", "--partition-residues", "3000")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with HitStore("killed.sqlite") as store:
+        assert store.run("latest").n_queries == 7
+    assert swsearch(*resumed).out == whole
+    for shard in ("1/3", "2/3", "3/3"):
+        outcome = swsearch(
+            "allpairs", few_proteins_db, *PAIRS, "--shard", shard, "--store", "{shard}.sqlite", "--format", "none"
+        )
+        assert (outcome.code, outcome.out) == (0, "")
+    assert swsearch("runs", "merge", "{shard}.sqlite", "--store", "merged.sqlite").code == 0
+    assert swsearch("report", "latest", "--store", "merged.sqlite", "--format", "json").out == whole
+    assert swsearch("report", "latest", "--store", "whole.sqlite", "--format", "json").out == whole
+
+
+def test_another_search_is_not_resumed(swsearch, few_proteins_db, few_fasta):
+    """The same sequences in the same order as a batch are another search."""
+    assert swsearch("allpairs", few_proteins_db, "--store", "a.sqlite", "--format", "none").code == 0
+    shown = swsearch("runs", "show", "latest", "--store", "a.sqlite").out
+    assert "all against all True" in shown
+    asked = ["--evalue", "0.001", "--top", str(2**31 - 1), "--store", "a.sqlite", "--resume", "1"]
+    refused = swsearch("batch", few_fasta, few_proteins_db, *asked)
+    assert "is of another search: what queries are compared with differs" in refused.error
+
+
+def test_a_table_says_with_which_subjects_a_query_is_compared(swsearch, few_proteins_db):
+    printed = swsearch("allpairs", few_proteins_db, "--store", "none", "--format", "table").out
+    assert "of the subjects that are not longer ha" in printed
+    assert "of 60 subjects" not in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--gap-open", "1", "--gap-extend", "1"], "say --evalue inf and cut by score with --min-score"),
+        (
+            ["--gap-open", "1", "--gap-extend", "1", "--evalue", "inf"],
+            "so that every pair would be reported; cut by --min-score",
+        ),
+        (["--store", "none", "--resume", "latest"], "--resume goes on with a stored run"),
+        (["--slices", "yes"], "--slices is for the workers of a cluster"),
+        (["--max-length", "1"], "no subject"),
+        (["--out", "few.db"], "few.db"),
+        (["--format", "nonsense"], "there is no format 'nonsense'"),
+    ],
+)
+def test_bad_options_are_refused_and_nothing_is_stored(swsearch, tmp_path, few_proteins_db, options, problem):
+    (tmp_path / "few.db").symlink_to(few_proteins_db)
+    refused = swsearch("allpairs", "few.db", "--store", "s.sqlite", *options)
+    assert refused.code == 1
+    assert problem in refused.error
+    assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_without_evalues_scores_choose_the_pairs(swsearch, few_proteins_db):
+    printed = swsearch(
+        "allpairs", few_proteins_db, "--gap-open", "1", "--gap-extend", "1", "--evalue", "inf", "--min-score", "900",
+        "--store", "none", "--format", "tsv", "--fields", "qseqid sseqid score evalue",
+    )  # fmt: skip
+    rows = [line.split("\t") for line in printed.out.splitlines()[1:]]
+    assert printed.code == 0
+    assert rows
+    assert all(int(score) >= 900 and not evalue for _, _, score, evalue in rows)
