@@ -74,8 +74,8 @@ class Statistics:
         Covariance of the lengths in query and subject is ``sigma * S + tau``.
     score_step : int
         Scores are rounded down to a multiple of this number before their E-value is computed. It is 2 for
-        match/mismatch pairs whose odd scores are so rare that NCBI's parameters are valid only for even ones, and 1
-        otherwise. Bit scores are computed from the raw score.
+        match/mismatch pairs whose odd scores are so rare that NCBI's parameters are valid only for even ones, and for
+        multiples of these pairs, as in BLAST; and 1 otherwise. Bit scores are computed from the raw score.
     source : str
         The source of the parameters, as a sentence for reports.
     """

@@ -11,9 +11,9 @@ uses another, in half bits (A with A scores 5). The published parameters are tho
 
 The rules for DNA are those of BLAST. Match, mismatch and gap costs are divided by the greatest common divisor of match
 and mismatch. The rows of a match/mismatch pair have precedence. For gap costs at or above the thresholds of the pair,
-gaps have no effect and the ungapped values apply. For 2/-3, 2/-5 and 2/-7, scores are rounded down to even ones. NCBI's
-linear rows ("0/0") are stored with the costs that they denote, open 0 and extend match/2 - mismatch, and apply only to
-these costs.
+gaps have no effect and the ungapped values apply. For 2/-3, 2/-5, 2/-7, 3/-4 and their multiples, scores are rounded
+down to even ones before E-values are computed. NCBI's linear rows ("0/0") are stored with the costs that they denote,
+open 0 and extend match/2 - mismatch, and apply only to these costs.
 
 Variances of the aligned length are published for protein only. For DNA, the ungapped variances are exact,
 α_u = s²/μ³, where μ and s² are the mean and variance of the score of a column in a true alignment. With gaps, they are
@@ -47,7 +47,7 @@ _DECIMAL: Final = Context(prec=40)
 _N_AMINO_ACIDS: Final = 20
 _N_BASES: Final = 4
 _UNGAPPED: Final = "none"
-_EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7"})
+_EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7", "3/-4"})
 
 _MATRIX_DIGESTS: Final = {
     "afe1980c0323001d": "BLOSUM45",
@@ -231,7 +231,7 @@ def _dna(scheme: ScoringScheme, system: _System, factor: int) -> Statistics | No
         )
     if factor > 1:
         source += f", scaled by {factor}"
-    return _statistics(row, system.ungapped, scheme, factor, 2 * factor if name in _EVEN_SCORES else 1, source)
+    return _statistics(row, system.ungapped, scheme, factor, 2 if name in _EVEN_SCORES else 1, source)
 
 
 def estimated_statistics(
