@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from swsearch.errors import InputError
@@ -32,10 +32,14 @@ MAX_DEPTH: Final = 100
 MAX_CHARACTERS: Final = 1 << 27
 """Length of the longest value, in characters; 50,000 positions of PSI-BLAST fit. A value is in memory as a whole."""
 _TOKEN: Final = re.compile(
-    r"""\s+|([{},])|(-?[0-9]{1,18})(?![0-9A-Za-z_.])|([A-Za-z][A-Za-z0-9-]*)|"([^"]*(?:""[^"]*)*)"|'([^']*)'H|(::=)|(.)""",
+    r"""\s+|((?:-?[0-9]{1,18},\s*){2,})|((?:{\s*-?[0-9]{1,18},\s*-?[0-9]{1,18},\s*-?[0-9]{1,18}\s*},\s*)+)|([{},])|"""
+    r"""(-?[0-9]{1,18})(?![0-9A-Za-z_.])|([A-Za-z][A-Za-z0-9-]*)|"([^"]*(?:""[^"]*)*)"|'([^']*)'H|(::=)|(.)""",
     re.ASCII,
 )
-_MARK, _NUMBER, _WORD, _STRING, _BYTES, _ASSIGNED, _OTHER = range(1, 8)
+_NUMBERS, _REALS, _MARK, _NUMBER, _WORD, _STRING, _BYTES, _ASSIGNED, _OTHER = range(1, 10)
+"""Two or more numbers with their commas, and real numbers (blocks of three numbers) with theirs, are one token each:
+almost all of a file consists of them."""
+_WITHOUT_MARKS: Final = str.maketrans("{},", "   ")
 
 
 def read_values(
@@ -89,10 +93,10 @@ def _values(
     def fault(position: int, problem: str) -> InputError:
         return InputError(f"{name}, line {line_at(position)}: {problem}; the file is damaged, write it again")
 
-    def keep(value: Value, names: list[str]) -> None:
+    def keep(values: Sequence[Value], names: list[str]) -> None:
         place = _joined(blocks[-1], names)
-        if place in paths:
-            found.setdefault(place, []).append(value)
+        if values and place in paths:
+            found.setdefault(place, []).extend(values)
 
     for match in _TOKEN.finditer(text):
         kind = match.lastindex
@@ -112,7 +116,7 @@ def _values(
                 words.append(token)
         elif token in ("}", ",") and kind == _MARK:
             if words and not complete:
-                keep(words[-1], words[:-1])
+                keep(words[-1:], words[:-1])
             words, complete = [], token == "}"
             if complete:
                 blocks.pop()
@@ -120,17 +124,23 @@ def _values(
                     yield line_at(begun), found
         elif complete:
             raise fault(position, "expected ',' or '}' behind a value")
+        elif kind in (_MARK, _REALS) and len(blocks) == MAX_DEPTH:
+            raise fault(position, f"more than {MAX_DEPTH} blocks inside each other")
         elif kind == _MARK:
-            if len(blocks) == MAX_DEPTH:
-                raise fault(position, f"more than {MAX_DEPTH} blocks inside each other")
             blocks.append(_joined(blocks[-1], words))
+            words = []
+        elif kind in (_NUMBERS, _REALS):
+            numbers = list(map(int, token.translate(_WITHOUT_MARKS).split()))
+            n_named = 1 if kind == _NUMBERS else 3  # a name belongs to the first number, or block, alone
+            keep(numbers[:n_named], words)
+            keep(numbers[n_named:], [])
             words = []
         elif kind == _WORD:
             words.append(token)
         elif kind == _ASSIGNED:
             raise fault(position, "'::=' inside a value")
         else:
-            keep(int(token) if kind == _NUMBER else _unquoted(token), words)
+            keep([int(token) if kind == _NUMBER else _unquoted(token)], words)
             words, complete = [], True
     if blocks or words:
         raise InputError(f"{name}: the last value has no end; the file may be cut short")

@@ -14,6 +14,7 @@ import pytest
 import swsearch
 from swsearch.errors import InputError
 from swsearch.pssm.asn1 import LETTERS, write_checkpoint
+from swsearch.pssm.asn1_text import read_values
 from swsearch.pssm.read import detect_query_format, read_profiles
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT
@@ -128,6 +129,23 @@ def test_a_checkpoint_that_is_cut_short_anywhere_is_refused(tmp_path):
     for length in range(20, len(text), 3):
         with pytest.raises(InputError, match=r"bad\.asn"):
             read(tmp_path / "bad.asn", text[:length])
+
+
+def test_runs_of_numbers_are_read_as_the_same_numbers_one_by_one(tmp_path):
+    """By hand, and: a space before each comma separates the tokens that are otherwise read together."""
+    block = "a { b 1, 2, -3, c { 4, 10, -5 }, { 6, 10, 7 }, {8,10,9},\n{ 1, 2 }, { 3, 4, 5 }, 6, d 7 }, e 8, 9, 10"
+    wanted = {"a/b": [1], "a": [2, -3, 6, 10, 7, 8, 10, 9, 1, 2, 3, 4, 5, 6], "a/c": [4, 10, -5], "a/d": [7], "e": [8]}
+    wanted[""] = [9, 10]
+    for text in (block, block.replace(",", " ,"), block.replace(" ", "\n")):
+        (tmp_path / "values.asn").write_text(f"T ::= {{ {text} }}")
+        assert list(read_values(tmp_path / "values.asn", "T", wanted)) == [(1, wanted)]
+    for text, words in (("5 6, 7, 8", "behind a value"), ("{ 1, 2, 3 } 4, 5, 6", "behind a value")):
+        (tmp_path / "values.asn").write_text(f"T ::= {{ {text} }}")
+        with pytest.raises(InputError, match=words):
+            list(read_values(tmp_path / "values.asn", "T", {""}))
+    (tmp_path / "values.asn").write_text("T ::= " + "{ " * 100 + "{ 1, 2, 3 }, { 4, 5, 6 }, 7" + " }" * 100)
+    with pytest.raises(InputError, match="more than 100 blocks"):
+        list(read_values(tmp_path / "values.asn", "T", {""}))
 
 
 def test_binary_files_are_refused_with_the_program_that_converts_them(tmp_path):
