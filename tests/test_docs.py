@@ -78,6 +78,14 @@ def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     assert capfd.readouterr().out
 
 
+def test_the_commands_of_the_page_on_json_run(workplace, capfd):
+    """Source: the page; tests/cli/test_documents.py compares the keys."""
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+    assert main(["query", "data/queries.fasta", "proteins.db", "--top", "3", "--quiet"]) == 0
+    assert run_commands(page, capfd) == 7
+
+
 def test_the_page_on_clusters_runs(workplace, capfd):
     """Source: the page; the report of the run is that of one without a cluster."""
     pytest.importorskip("distributed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -13,6 +13,7 @@ from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
     from swsearch.bench.kernels import KernelRow, KernelTable
+    from swsearch.bench.workloads import Workload
 
 app = CommandGroup(invoke_without_command=True)
 
@@ -30,6 +31,7 @@ def bench(
     peer: Annotated[
         list[str] | None, typer.Option(help="Measure this program beside: pyopal or swipe; may be given twice.")
     ] = None,
+    format_name: options.TableFormat = "table",
 ) -> None:
     """Measure cells a second (GCUPS) by query length, instruction set and thread count.
 
@@ -57,6 +59,7 @@ def bench(
         measure,
         workload_of_file,
     )
+    from swsearch.cli.documents import describe_measurement
     from swsearch.cli.output import say
     from swsearch.cores import check_threads
     from swsearch.engine.cpu.engine import usable_instruction_sets
@@ -79,7 +82,12 @@ def bench(
     size = f"{counted(len(subjects), 'subject')}, {counted(subjects.n_residues, 'residue')}"
     say(f"{workload.name}: {size}; {workload.scheme}")
 
+    measured = []
+
     def show(found: Measurement, peers: dict[str, float]) -> None:
+        if format_name == "json":
+            measured.append(describe_measurement(found, peers))
+            return
         ratios = "".join(f"{found.core_gcups / rate:8.1f} x {name}" for name, rate in peers.items())
         print(
             f"{found.query_length:>6} {found.program:<9} {found.instruction_set:<11} {found.threads:>7} "
@@ -87,7 +95,8 @@ def bench(
             flush=True,
         )
 
-    print(f"{'query':>6} {'program':<9} {'instructions':<11} threads scores       wall  CPU second")
+    if format_name == "table":
+        print(f"{'query':>6} {'program':<9} {'instructions':<11} threads scores       wall  CPU second")
     opened = {name: Peer(name, workload) for name in peer or []}
     try:
         for length in query_lengths:
@@ -107,6 +116,21 @@ def bench(
     finally:
         for program in opened.values():
             program.close()
+    if format_name == "json":
+        _write_measured(workload, measured)
+
+
+def _write_measured(workload: Workload, measured: list[dict[str, Any]]) -> None:
+    from swsearch import __version__
+    from swsearch.cli.documents import write_document
+
+    subjects = {
+        "name": workload.name,
+        "n_subjects": len(workload.partition),
+        "n_residues": workload.partition.n_residues,
+        "scoring": str(workload.scheme),
+    }
+    write_document({"program": f"swsearch {__version__}", "subjects": subjects, "rows": measured})
 
 
 def _given(context: typer.Context) -> list[str]:
@@ -125,7 +149,7 @@ def kernels(
     batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Letters of each side of a short pair.")] = 512,
     tasks: Annotated[str, typer.Option(help="Tasks, separated by commas.")] = "search,pair,batch",
     threads: options.Threads = None,
-    format_name: Annotated[str, typer.Option(*options.names("format"), help="table or json.")] = "table",
+    format_name: options.TableFormat = "table",
     out: options.Out = None,
 ) -> None:
     """Measure every kernel of CPU and GPU on the same data, each checked against the reference.
@@ -142,8 +166,6 @@ def kernels(
     from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
 
-    if format_name not in ("table", "json"):
-        raise InputError(f"--format {format_name!r}: choose table or json")
     refuse_collisions({"--out": out or "-"}, inputs=[fasta])
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
@@ -209,14 +231,13 @@ def _show(row: KernelRow, table: KernelTable, stream: TextIO) -> None:
 
 
 def _write_json(table: KernelTable, stream: TextIO) -> None:
-    import json
-
     from swsearch import __version__
+    from swsearch.cli.documents import write_document
     from swsearch.engine.registry import engine_infos
 
     devices = {info.name: info.detail if info.usable else f"not usable: {info.reason}" for info in engine_infos()}
-    document = {"schema": 1, "program": f"swsearch {__version__}", "devices": devices, "rows": table.document()}
-    stream.write(json.dumps(document, indent=1) + "\n")
+    document = {"program": f"swsearch {__version__}", "devices": devices, "rows": table.document()}
+    write_document(document, stream)
 
 
 def _numbers(option: str, text: str) -> list[int]:

@@ -28,14 +28,21 @@ Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by
 
 
 @app.command()
-def info(database: AnyDatabase) -> None:
+def info(database: AnyDatabase, format_name: options.TableFormat = "table") -> None:
     """Show what a database holds.
 
     Example: swsearch db info proteins.db
+
+    Example: swsearch db info proteins.db --format json
     """
     from swsearch.cli.databases import opened
 
     with opened(database) as subjects:
+        if format_name == "json":
+            from swsearch.cli.documents import describe_database, write_document
+
+            write_document(describe_database(database, subjects))
+            return
         catalogue = subjects.catalogue
         lengths = subjects.distinct_lengths()
         mean = catalogue.n_residues / catalogue.n_subjects

@@ -10,7 +10,7 @@ import typer
 
 from swsearch.errors import InputError
 from swsearch.file_systems import check_staging
-from swsearch.search.option_meanings import MEANINGS
+from swsearch.search.option_meanings import CHOICE, MEANINGS
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ def _option(name: str) -> Any:
 
 Top = Annotated[int, _option("top")]
 Evalue = Annotated[float, _option("evalue")]
+FewerTop = Annotated[int | None, _option("top")]
+SmallerEvalue = Annotated[float | None, _option("evalue")]
+FewerHsps = Annotated[int | None, _option("max_hsps")]
+OfQuery = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--query",
+        metavar="ID",
+        help="Report this query alone, by identifier or accession; may be given several times.",
+        rich_help_panel=CHOICE,
+    ),
+]
 Ties = Annotated[str, _option("ties")]
 Strand = Annotated[str, _option("strand")]
 Matrix = Annotated[str | None, _option("matrix")]
@@ -126,6 +138,24 @@ Format = Annotated[
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
         "a3m, sto, afasta, or fasta (the sequences of the hits).",
         rich_help_panel=OUTPUT,
+    ),
+]
+
+
+def _table_or_json(name: str) -> str:
+    """The value of :data:`TableFormat`, checked."""
+    if name not in ("table", "json"):
+        raise InputError(f"--format {quoted(name)}: choose table or json")
+    return name
+
+
+TableFormat = Annotated[
+    str,
+    typer.Option(
+        *names("format"),
+        help="table, for readers, or json, for programs.",
+        rich_help_panel=OUTPUT,
+        callback=_table_or_json,
     ),
 ]
 MsaCoverage = Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swsearch.cli import options
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def plan(
     price: Annotated[float | None, typer.Option(help="Price of a GPU for an hour.")] = None,
     disk_rate: Annotated[float, typer.Option(help="Speed of the disk, in GB/s.")] = 2.0,
     network_rate: Annotated[float, typer.Option(help="Speed of the network, in GB/s.")] = 1.25,
-    json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
+    format_name: options.TableFormat = "table",
 ) -> None:
     """Plan a large search: memory, placement on the GPUs, time and cost, and what these numbers rest on.
 
@@ -90,7 +91,7 @@ def plan(
         )
         for machine in machines
     ]  # fmt: skip
-    if json:
+    if format_name == "json":
         _print_json(size, plans, n_queries, query_length)
         return
     _row("database", f"{counted(size.n_residues, 'residue')}, {counted(size.n_sequences, 'sequence')}")
@@ -143,12 +144,13 @@ def _totals(blocks: Iterable[Lengths]) -> tuple[int, int, int]:
 
 
 def _print_json(size: DatabaseSize, plans: list[Plan], n_queries: int, query_length: int) -> None:
-    import json
     from dataclasses import asdict
+
+    from swsearch.cli.documents import write_document
 
     counts = {"residues": size.n_residues, "sequences": size.n_sequences}
     asked = {"queries": n_queries, "query_length": query_length}
-    print(json.dumps({"database": counts, **asked, "plans": [asdict(one) for one in plans]}, indent=1))
+    write_document({"database": counts, **asked, "plans": [asdict(one) for one in plans]})
 
 
 def _print(machine: Machine, one: Plan) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import PartArguments, RowArguments, takes_arguments
+from swsearch.cli.search_arguments import NarrowingArguments, PartArguments, RowArguments, takes_arguments
 from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from swsearch.hits.result import QueryResult
 
 
 @takes_arguments
@@ -18,6 +23,8 @@ def report(
     *,
     rows: RowArguments,
     part: PartArguments,
+    narrow: NarrowingArguments,
+    query: options.OfQuery = None,
     format_name: options.Format = "table",
     fields: options.Fields = None,
     width: options.Width = None,
@@ -33,11 +40,14 @@ def report(
     ] = None,
     store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
-    """Print the stored hits of a run, exactly as the search printed them.
+    """Print the stored hits of a run, exactly as the search printed them, or fewer of them.
 
-    Whole sequences of subjects (--format fasta, the column full_sseq) come from the database of the run.
+    --top, --evalue and the filters narrow the stored lists; wider limits need another search. Whole sequences of
+    subjects (--format fasta, the column full_sseq) come from the database of the run.
 
     Example: swsearch report latest --format blast6
+
+    Example: swsearch report latest --evalue 1e-10 --top 5 --query Q600K7
 
     Example: swsearch report latest --format fasta --flank 50
     """
@@ -56,12 +66,17 @@ def report(
     chosen = get_format(
         format_name, options.field_list(fields), rows.rows, part.part, table_width(format_name, out, width)
     )
+    narrowing = narrow.narrowing
     with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
             so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
             missing = what_is_missing(stored)
             say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
+        info = narrowing.of_run(stored.info)
+        results: Iterable[QueryResult] = opened.queries(stored.id)
+        if query:
+            results = (opened.query(stored.id, number) for number in opened.find_queries(stored.id, query))
         with ExitStack() as stack:
             write = write_report(chosen, out, stack, open_subjects(chosen, stored, database, stack))
             if save_pssm is not None:
@@ -69,4 +84,8 @@ def report(
 
                 refuse_run_without_checkpoints(stored.info)
                 write = with_checkpoints(write, save_pssm, stack)
-            write(stored.info, opened.queries(stored.id))
+            write(info, narrowing.results(stored.info, results))
+    if narrowing.n_incomplete:
+        lists = counted(narrowing.n_incomplete, "list was", "lists were")
+        cut = f"{lists} cut at --top {stored.info.parameters['top']} by the search"
+        say(f"warning: {cut}, so further subjects may pass the filters; search with these filters to find all")

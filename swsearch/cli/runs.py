@@ -66,12 +66,14 @@ def what_is_missing(run: StoredRun) -> str:
 
 
 @app.command("list")
-def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
+def list_runs(store: options.KeptStore = options.DEFAULT_STORE, format_name: options.TableFormat = "table") -> None:
     """List the runs of a store, oldest first; its size is printed to stderr.
 
     Example: swsearch runs list
 
     Example: swsearch runs list --store hits.sqlite
+
+    Example: swsearch runs list --format json
     """
     from swsearch.cli.output import say
     from swsearch.store.repository import HitStore
@@ -79,6 +81,13 @@ def list_runs(store: options.KeptStore = options.DEFAULT_STORE) -> None:
     with HitStore(store, only_read=True) as opened:
         stored = opened.runs()
         size = _size_of(opened, len(stored))
+        if format_name == "json":
+            from swsearch.cli.documents import describe_stored_run, write_document
+
+            n_bytes, n_free = opened.size()
+            runs = [describe_stored_run(run) for run in stored]
+            write_document({"store": opened.name, "n_bytes": n_bytes, "n_free_bytes": n_free, "runs": runs})
+            return
     print(f"{'run':>5}  {'started (UTC)':<19}  {'state':<11}  {'queries':>8}  {'hits':>10}  database")
     for run in stored:
         started = run.started.strftime("%Y-%m-%d %H:%M:%S")
@@ -95,10 +104,14 @@ def _size_of(store: HitStore, n_runs: int) -> str:
 
 
 @app.command(short_help="Show what decided a run's hits.")
-def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
+def show(
+    run: Run, store: options.KeptStore = options.DEFAULT_STORE, format_name: options.TableFormat = "table"
+) -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
     Example: swsearch runs show latest
+
+    Example: swsearch runs show 3 --format json
     """
     from swsearch.hits.result import ALL_AGAINST_ALL
     from swsearch.store.repository import HitStore
@@ -106,6 +119,12 @@ def show(run: Run, store: options.KeptStore = options.DEFAULT_STORE) -> None:
     with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         failures = opened.failures(stored.id)
+        if format_name == "json":
+            from swsearch.cli.documents import describe_stored_run, write_document
+
+            failed = [{"number": one.number, "reason": one.reason} for one in failures]
+            write_document({"store": opened.name, "run": {**describe_stored_run(stored), "failures": failed}})
+            return
     info = stored.info
     seconds = "" if stored.finished is None else f", {(stored.finished - stored.started).total_seconds():.1f} s"
     rows = [

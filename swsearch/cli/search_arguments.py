@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.subjects import SubjectPart
     from swsearch.msa.row_filter import RowFilter
+    from swsearch.report.narrowing import Narrowing
     from swsearch.search.options import SearchOptions
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.searcher import Searcher
@@ -226,6 +227,31 @@ class RowArguments:
 
         names = [field.name for field in fields(RowArguments)]
         return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names})
+
+
+@dataclass(frozen=True)
+class NarrowingArguments:
+    """The limits by which a stored result is narrowed. Each field is an option of the same name."""
+
+    top: options.FewerTop = None
+    evalue: options.SmallerEvalue = None
+    max_hsps: options.FewerHsps = None
+    min_score: options.MinScore = None
+    min_bits: options.MinBits = None
+    min_identity: options.MinIdentity = None
+    min_query_coverage: options.MinQueryCoverage = None
+    min_subject_coverage: options.MinSubjectCoverage = None
+    min_alignment_length: options.MinAlignmentLength = None
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """The limits, checked."""
+        from swsearch.report.narrowing import Narrowing
+        from swsearch.search.options import SearchOptions
+
+        limits = Narrowing(**{field.name: getattr(self, field.name) for field in fields(self)})
+        SearchOptions(**limits.given)  # type: ignore[arg-type]
+        return limits
 
 
 @dataclass(frozen=True)

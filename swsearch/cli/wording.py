@@ -145,6 +145,9 @@ def reworded(arguments: Sequence[str], options: CommandOptions, program: Sequenc
                 found.add(word)  # Typer refuses it
             else:
                 found.add(own, *given)
+        elif _is_of_searches(name, options):
+            reason = f"it belongs to a search, and `swsearch {options.command}` computes nothing"
+            found.refused.append(Refusal(shortened(name), reason, "search again with it"))
         elif word.startswith("--") or _is_cluster(word, options):
             found.add(word)  # Typer refuses what it does not know, and names similar options
         else:
@@ -232,6 +235,13 @@ def _own_name(name: str, options: CommandOptions) -> str | None:
         return name
     spelled = f"--{name.lstrip('-').replace('_', '-')}"
     return spelled if len(spelled) > 3 and spelled in options.takes_value else None
+
+
+def _is_of_searches(name: str, options: CommandOptions) -> bool:
+    """Whether a command that shows stored hits is given an option that decides which hits a search finds."""
+    from swsearch.search.option_meanings import MEANINGS
+
+    return options.command == "report" and name.lstrip("-").replace("-", "_") in MEANINGS
 
 
 def _is_cluster(word: str, options: CommandOptions) -> bool:

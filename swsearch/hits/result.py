@@ -74,6 +74,9 @@ class QueryResult:
         Whether the last round found no subject to include that was not included before.
     pssm : Pssm or None
         The profile that the last round searched with; None if that was the query itself.
+    n_stored : int or None
+        Number of subjects of the stored result of which this is a part (:mod:`swsearch.report.narrowing`); ``n_passed``
+        then counts those of them that passed. None if this is the result of the search.
     subjects : SubjectReader or None
         Reads more of the subjects than the records of the hits contain, for reports that need it
         (:func:`with_subjects`); otherwise None. It is not part of the result and is ignored in comparisons.
@@ -88,6 +91,7 @@ class QueryResult:
     n_rounds: int = 1
     converged: bool = False
     pssm: Pssm | None = None
+    n_stored: int | None = None
     subjects: SubjectReader | None = field(default=None, compare=False, repr=False)
 
     @property

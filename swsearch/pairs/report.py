@@ -72,7 +72,7 @@ def write(format_name: str, pairs: Iterable[PairAlignment], stream: TextIO) -> N
         for pair in pairs:
             stream.write(json.dumps(_document(pair), ensure_ascii=False) + "\n")
     elif format_name == "json":
-        document = {"schema": 1, "pairs": [_document(pair) for pair in pairs]}
+        document = {"schema_version": 1, "pairs": [_document(pair) for pair in pairs]}
         stream.write(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
     else:
         for number, pair in enumerate(pairs):

@@ -47,14 +47,16 @@ def describe_run(run: RunInfo) -> dict[str, Any]:
 
 
 def describe_query(query: QueryResult) -> dict[str, Any]:
-    """A query without its hits; with its rounds, if the search was iterated."""
+    """A query without its hits; with its rounds if the search was iterated, and its stored subjects if narrowed."""
     rounds = {"rounds": query.n_rounds, "converged": query.converged} if query.is_iterated else {}
+    stored = {} if query.n_stored is None else {"n_stored": query.n_stored}
     return {
         "number": query.number,
         "id": identifier(query.header),
         "header": query.header,
         "length": query.length,
         "n_passed": query.n_passed,
+        **stored,
         **rounds,
     }
 

@@ -101,6 +101,8 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -
         subjects = counted(chosen, "chosen subject")
     if given.get(ALL_AGAINST_ALL):
         subjects = "the subjects that are not longer"
+    if query.n_stored is not None:
+        subjects = counted(query.n_stored, "stored subject")
     if query.n_passed == 0:
         return f"none of {subjects} has {ruled}{advice}"
     has = "has" if query.n_passed == 1 else "have"
@@ -121,7 +123,7 @@ def adjusts_evalues(run: RunInfo) -> bool:
 
 
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
-    if adjusts_evalues(run) and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
+    if query.n_stored is None and adjusts_evalues(run) and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
         verb = "pass" if shown > 1 else "passes"
         kept = "it, adjusted for composition" + (f", and {verb} the filters" if filters_alignments(run) else "")
         if not shown:

@@ -28,6 +28,7 @@ import numpy as np
 
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
+from swsearch.hits.ranks import first_subjects
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
@@ -207,7 +208,7 @@ class IteratedSearch:
             return
         hits = tuple(
             replace(hit, round=query.entered.get(hit.subject_index, 0))
-            for hit in reported(result.hits, self.options.top, self.options.ties)
+            for hit in first_subjects(result.hits, self.options.top, self.options.ties)
         )
         query.result = replace(
             result,
@@ -225,16 +226,3 @@ class IteratedSearch:
         rows = np.concatenate((codes[None, :], anchored_rows(len(codes), included)))
         scores = estimate_scores(rows, codes, self.matrix, self.threads)
         return PositionSpecificQuery(given.header, masked, PROTEIN, with_other_letters(scores, codes, self.matrix))
-
-
-def reported(hits: Sequence[Hit], top: int, ties: str) -> Sequence[Hit]:
-    """The hits of the first ``top`` subjects; with ``ties`` ``all``, also those that equal the last of them."""
-    firsts = [hit for hit in hits if hit.hsp == 1]
-    if len(firsts) <= top:
-        return hits
-    last = top
-    if ties == "all":
-        limit = firsts[top - 1]
-        while last < len(firsts) and (firsts[last].evalue, firsts[last].score) == (limit.evalue, limit.score):
-            last += 1
-    return [hit for hit in hits if hit.rank <= last]

@@ -22,9 +22,10 @@ from operator import attrgetter
 from typing import Final
 
 from swsearch.hits.hit import Hit
+from swsearch.hits.ranks import first_subjects, ranked
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
-from swsearch.search.rounds import MOST_INCLUDED, reported
+from swsearch.search.rounds import MOST_INCLUDED
 from swsearch.search.search_subjects import SearchSubjects
 
 SMALL_SEGMENT: Final = 0.1
@@ -103,9 +104,7 @@ def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> Query
         Its hits are ranked anew; in an iterated search, they include all subjects that the round includes. Its cost is
         the sum of the costs of the slices.
     """
-    subjects = [list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank"))]
-    subjects.sort(key=lambda hits: _key(hits[0]))
-    hits = [replace(hit, rank=rank) for rank, several in enumerate(subjects, 1) for hit in several]
+    hits = ranked(list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank")))
     top = options.top
     if options.iterations > 1:
         top = max(top, min(_n_included(hits, options.inclusion_evalue), MOST_INCLUDED))
@@ -113,12 +112,7 @@ def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> Query
     for part in parts[1:]:
         stats += part.stats
     n_passed = sum(part.n_passed for part in parts)
-    return replace(parts[0], hits=tuple(reported(hits, top, options.ties)), n_passed=n_passed, stats=stats)
-
-
-def _key(hit: Hit) -> tuple[float, int, int]:
-    """The sort key of a subject by its first alignment; without statistics, no hit has an E-value."""
-    return 0.0 if hit.evalue is None else hit.evalue, -hit.score, hit.subject_index
+    return replace(parts[0], hits=tuple(first_subjects(hits, top, options.ties)), n_passed=n_passed, stats=stats)
 
 
 def _n_included(hits: Iterable[Hit], inclusion_evalue: float) -> int:

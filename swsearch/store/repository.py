@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, Final, Self
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -21,8 +22,10 @@ from sqlalchemy.exc import IntegrityError
 
 from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
+from swsearch.filters.identifiers import names_of
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, FINISHED, HITS, INTERRUPTED, QUERIES, RUNS
 from swsearch.store.records import (
     StoredRun,
@@ -50,6 +53,7 @@ from swsearch.store.session import (
     writing,
 )
 from swsearch.store.workers import Worker
+from swsearch.words import quoted
 
 _DELETE_FAILURES: Final = delete(FAILURES).where(
     FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
@@ -354,6 +358,28 @@ class HitStore(Closeable):
                 raise StoreError(f"{self.name}: run {run_id} has no query {number}")
             hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
             return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
+
+    def find_queries(self, run_id: int, identifiers: Collection[str]) -> list[int]:
+        """Numbers of a run's committed queries that have one of these identifiers or accessions.
+
+        The names of a query are those of a subject with its header (:func:`swsearch.filters.identifiers.names_of`).
+
+        Raises
+        ------
+        StoreError
+            No query has one of the identifiers.
+        """
+        wanted = set(identifiers)
+        with reading(self._engine) as connection:
+            headers = select(QUERIES.c.number, QUERIES.c.header).where(QUERIES.c.run_id == run_id)
+            rows = connection.execute(headers.order_by(QUERIES.c.number)).all()
+        names = {row.number: set(names_of(split_header(row.header)[0])) for row in rows}
+        known = set[str]().union(*names.values())
+        for name in sorted(wanted - known):
+            near = get_close_matches(name, sorted(known), n=1)
+            similar = f"; {quoted(near[0])} is similar" if near else ""
+            raise StoreError(f"{self.name}: run {run_id} has no query {quoted(name)}{similar}")
+        return [number for number, names_of_query in names.items() if names_of_query & wanted]
 
     def committed(self, run_id: int) -> dict[int, str]:
         """Numbers of a run's committed queries, each with its :func:`query_digest`."""

@@ -52,7 +52,7 @@ def test_every_kernel_is_measured_or_says_why_not(swsearch, monkeypatch):
 def test_kernels_are_measured_as_json(swsearch):
     outcome = swsearch("bench", "kernels", *SMALL[4:], "--tasks", "pair,batch", "--format", "json", "--threads", 1)
     document = json.loads(outcome.out)
-    assert document["schema"] == 1
+    assert document["schema_version"] == 1
     rows = {(row["task"], row["kernel"]): row for row in document["rows"]}
     assert rows["pair", "cpu diamond"]["cells"] == 3600
     assert rows["pair", "cpu diamond"]["times_default"] == 1

@@ -21,7 +21,7 @@ def test_a_plan_is_readable_at_80_columns(swsearch):
 
 
 def test_json_has_the_same_numbers(swsearch):
-    outcome = swsearch("plan", *SIZE, "--gpus", "h100", "--gcups", "1000", "--json")
+    outcome = swsearch("plan", *SIZE, "--gpus", "h100", "--gcups", "1000", "--format", "json")
     told = json.loads(outcome.out)
     (one,) = told["plans"]
     assert told["database"] == {"residues": 70_000_000_000, "sequences": 200_000_000}
@@ -34,7 +34,7 @@ def test_json_has_the_same_numbers(swsearch):
 def test_a_file_and_its_packed_database_have_the_same_plan(swsearch, protein_db):
     """Source: both count the same sequences; one pads what it reads, the other what is stored."""
     plans = [
-        json.loads(swsearch("plan", str(path), "--cores", "2", "--json").out)
+        json.loads(swsearch("plan", str(path), "--cores", "2", "--format", "json").out)
         for path in (DATA / "proteins.fasta.gz", protein_db)
     ]
     for one in plans:
@@ -71,7 +71,9 @@ def test_what_cannot_be_planned_is_refused_in_one_line(swsearch, line, message):
 
 def test_more_gpus_take_less_time(swsearch):
     times = [
-        json.loads(swsearch("plan", *SIZE, "--gpus", f"{count}xH200", "--json").out)["plans"][0]["query_seconds"]
+        json.loads(swsearch("plan", *SIZE, "--gpus", f"{count}xH200", "--format", "json").out)["plans"][0][
+            "query_seconds"
+        ]
         for count in (1, 2, 8, 64)
     ]
     assert all(later < earlier for earlier, later in pairwise(times))

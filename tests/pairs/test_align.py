@@ -170,7 +170,7 @@ def test_formats_tell_the_same(run, dna_files):
     """Expected values: json and tsv of the same pairs agree."""
     document = json.loads(run(*dna_files, "--format", "json")[1])
     lines = [json.loads(line) for line in run(*dna_files, "--format", "jsonl")[1].splitlines()]
-    assert document == {"schema": 1, "pairs": lines}
+    assert document == {"schema_version": 1, "pairs": lines}
     header, *rows = (line.split("\t") for line in run(*dna_files, "--format", "tsv")[1].splitlines())
     assert [dict(zip(header, row, strict=True))["cigar"] for row in rows] == [pair["cigar"] for pair in lines]
 

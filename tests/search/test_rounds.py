@@ -23,6 +23,7 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
+from swsearch.hits.ranks import first_subjects
 from swsearch.hits.result import QueryResult
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
@@ -32,7 +33,6 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import QueryFiles, QueryRecords
-from swsearch.search.rounds import reported
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -175,7 +175,7 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
     long = search(folder, top=1000, iterations=3)
     short = search(folder, top=3, iterations=3, ties=ties)
     for whole, part in zip(long, short, strict=True):
-        assert list(part.hits) == list(reported(whole.hits, 3, ties))
+        assert list(part.hits) == list(first_subjects(whole.hits, 3, ties))
         assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
             whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
         )  # fmt: skip

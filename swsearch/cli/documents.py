@@ -1,0 +1,116 @@
+"""JSON of the commands that describe runs, databases, engines and speeds, in place of their text (``--format json``).
+
+Each command prints one object, whose ``schema_version`` is :data:`SCHEMA_VERSION`; ``docs/reference/json.md`` lists
+the keys. Unknown values are null, times are UTC in ISO 8601, and sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from swsearch.bench.workloads import Measurement
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.engine.protocol import EngineInfo
+    from swsearch.store.records import StoredRun
+
+SCHEMA_VERSION: Final = 1
+"""Version of the keys. It is increased when a name or a meaning changes, but not when names are added."""
+
+
+def write_document(document: dict[str, Any], stream: TextIO | None = None) -> None:
+    """Write an object with its schema version to ``stream``, by default to stdout."""
+    print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, allow_nan=False), file=stream)
+
+
+def describe_stored_run(run: StoredRun) -> dict[str, Any]:
+    """Everything that is stored of a run, apart from its queries, hits and failures, and the scores of its matrix."""
+    from swsearch.report.jsons import describe_run
+
+    seconds = None if run.finished is None else (run.finished - run.started).total_seconds()
+    shard = None if run.asked is None else run.asked.shard
+    search = describe_run(run.info)
+    del search["schema_version"]
+    search["database"] = {"path": run.info.database.path, **search["database"]}
+    return {
+        "id": run.id,
+        "state": run.state,
+        "started": _time(run.started),
+        "finished": _time(run.finished),
+        "seconds": seconds,
+        "n_queries": run.n_queries,
+        "n_hits": run.n_hits,
+        "n_failed": run.n_failed,
+        "n_missing": run.n_missing,
+        "share": None if shard is None else {"index": shard.index, "count": shard.count},
+        "remark": run.remark,
+        "worker": {"host": run.worker.host, "process": run.worker.process},
+        "command": run.info.command,
+        "engine": run.info.engine,
+        "threads": run.info.threads,
+        "parameters": run.info.parameters,
+        **search,
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds")
+
+
+def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
+    """What a database holds; ``name`` is the name by which it was asked for."""
+    catalogue = database.catalogue
+    lengths = database.distinct_lengths()
+    return {
+        "database": name,
+        "alphabet": catalogue.alphabet,
+        "n_subjects": catalogue.n_subjects,
+        "n_residues": catalogue.n_residues,
+        "shortest": int(lengths[0]),
+        "longest": int(lengths[-1]),
+        "mean_length": catalogue.n_residues / catalogue.n_subjects,
+        "n_bytes": catalogue.n_bytes,
+        "sources": list(catalogue.sources),
+        "digest": catalogue.digest,
+        "generation": catalogue.generation,
+        "n_segments": len(catalogue.segments),
+        "slice_residues": [segment.n_residues for segment in catalogue.segments[: catalogue.n_slices]],
+        "n_removed_subjects": catalogue.n_removed,
+        "n_removed_residues": sum(segment.n_removed_residues for segment in catalogue.segments),
+        "program": catalogue.program,
+        "created": catalogue.created,
+    }
+
+
+def describe_engines(infos: Iterable[EngineInfo]) -> dict[str, Any]:
+    """The engines in the order in which ``auto`` tries them, and the one that it takes."""
+    engines = [
+        {
+            "name": info.name,
+            "built": info.built,
+            "usable": info.usable,
+            "detail": info.detail or None,
+            "reason": info.reason or None,
+        }
+        for info in infos
+    ]
+    return {"auto": next(engine["name"] for engine in engines if engine["usable"]), "engines": engines}
+
+
+def describe_measurement(found: Measurement, peers: dict[str, float]) -> dict[str, Any]:
+    """A measured rate; ``peers`` has the rate of one core of each peer for the same query, in GCUPS."""
+    return {
+        "query_length": found.query_length,
+        "program": found.program,
+        "instruction_set": found.instruction_set or None,
+        "threads": found.threads,
+        "scores": "reported" if found.floored else "all",
+        "cells": found.cells,
+        "gcups": found.gcups,
+        "core_gcups": found.core_gcups,
+        "times_peer": {name: found.core_gcups / rate for name, rate in peers.items()},
+    }

@@ -1,0 +1,149 @@
+"""A stored result with fewer hits, as a search with narrower limits would report it; nothing is computed.
+
+:class:`Narrowing` has the limits. A limit that is wider than that of the search is refused, because the store has no
+hits beyond it. With narrower ``top``, ``evalue`` and ``max_hsps``, the hits are those of a search with these limits.
+
+This holds for the other limits only if the list of the query was complete. If the search cut it at its ``top``, a
+subject behind the cut may pass them as well, and take the place of one that does not. Such queries are counted, unless
+as many subjects pass as are asked for. With limits on alignments alone, the list then has the best ones; with limits on
+scores, a subject behind the cut may still have a higher score than one in the list, since lists are in the order of
+E-values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
+
+from swsearch.errors import InputError
+from swsearch.filters.alignment_filter import AlignmentFilter
+from swsearch.hits.hit import Hit
+from swsearch.hits.ranks import first_subjects, ranked
+from swsearch.hits.result import QueryResult, RunInfo
+
+_LARGEST: Final = {
+    "top": "the best {:,g} subjects of each query",
+    "evalue": "hits with E-values up to {:g}",
+    "max_hsps": "alignments of each subject up to number {:,g}",
+}
+"""The limits above which the store has nothing, and what it has with a limit."""
+_LOWEST: Final = {
+    "min_score": "hits with scores from {:,g}",
+    "min_bits": "hits with bit scores from {:,g}",
+    "min_identity": "alignments with {:g}% identity and more",
+    "min_query_coverage": "alignments of {:g}% of the query and more",
+    "min_subject_coverage": "alignments of {:g}% of the subject and more",
+    "min_alignment_length": "alignments of {:,g} columns and more",
+}
+"""The limits below which the store has nothing, and what it has with a limit."""
+
+
+@dataclass
+class Narrowing:
+    """Limits for the hits of a stored run, by the names of the search options; None leaves a limit as it is.
+
+    Attributes
+    ----------
+    top, evalue, max_hsps, min_score, min_bits, min_identity, min_query_coverage, min_subject_coverage, \
+min_alignment_length : int or float, optional
+        As in :class:`swsearch.search.options.SearchOptions`, which checks their ranges.
+    n_incomplete : int
+        Number of narrowed queries whose list was cut by the search, so that further subjects may pass the limits.
+    """
+
+    top: int | None = None
+    evalue: float | None = None
+    max_hsps: int | None = None
+    min_score: int | None = None
+    min_bits: float | None = None
+    min_identity: float | None = None
+    min_query_coverage: float | None = None
+    min_subject_coverage: float | None = None
+    min_alignment_length: int | None = None
+    n_incomplete: int = field(default=0, init=False)
+
+    @property
+    def given(self) -> dict[str, int | float]:
+        """The limits that are not None."""
+        return {name: value for name in (*_LARGEST, *_LOWEST) if (value := getattr(self, name)) is not None}
+
+    def of_run(self, run: RunInfo) -> RunInfo:
+        """The record of the run with these limits among its parameters.
+
+        Raises
+        ------
+        InputError
+            A limit is wider than that of the search, or limits E-values or bit scores that the run does not have.
+        """
+        for name, value in self.given.items():
+            option = f"--{name.replace('_', '-')}"
+            if name in ("evalue", "min_bits") and run.lam is None:
+                values = "E-values" if name == "evalue" else "bit scores"
+                raise InputError(f"{option} {value:g}: the run has no {values}; say --min-score")
+            limit = _number(run.parameters.get(name))
+            if limit is not None and (value > limit if name in _LARGEST else value < limit):
+                kept = {**_LARGEST, **_LOWEST}[name].format(limit)
+                raise InputError(f"{option} {value:g}: the run keeps {kept}; for others, search again with {option}")
+        return replace(run, parameters={**run.parameters, **self.given})
+
+    def results(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterator[QueryResult]:
+        """The results of a run's queries, as far as these limits allow.
+
+        Parameters
+        ----------
+        run : RunInfo
+            The stored record of the run.
+        queries : iterable of QueryResult
+            Its complete results.
+        """
+        for query in queries:
+            yield self._narrowed(run.parameters, query) if self.given else query
+
+    def _narrowed(self, parameters: dict[str, Any], query: QueryResult) -> QueryResult:
+        subjects = [list(several) for _, several in groupby(query.hits, key=attrgetter("rank"))]
+        if self.max_hsps is not None:
+            subjects = [[hit for hit in several if hit.hsp <= self.max_hsps] for several in subjects]
+        alignments = AlignmentFilter(
+            self.min_identity or 0.0,
+            self.min_query_coverage or 0.0,
+            self.min_subject_coverage or 0.0,
+            self.min_alignment_length or 0,
+        )
+
+        def accepted(several: list[Hit]) -> list[Hit]:
+            """The alignments of a subject that pass, numbered anew."""
+            if alignments:
+                passing = (hit for hit in several if alignments.passes(hit.alignment, query.length, hit.subject_length))
+                several = [replace(hit, hsp=hsp) for hsp, hit in enumerate(passing, 1)]
+            if not several or not self._passes_scores(several[0]):
+                return []
+            return [hit for hit in several if self._passes_scores(hit)]
+
+        left = [kept for several in subjects if (kept := accepted(several))]
+        stored_top = int(parameters.get("top") or len(subjects))
+        top = stored_top if self.top is None else self.top
+        ties = str(parameters.get("ties") or "cut")
+        hits = tuple(first_subjects(ranked(left), top, ties))
+        if self.given.keys() <= {"top", "max_hsps"}:
+            return replace(query, hits=hits)
+        was_cut = len(subjects) >= stored_top and query.n_passed > len(subjects)
+        by_scores = self.min_score is not None or self.min_bits is not None
+        if was_cut and (by_scores or bool(alignments)) and (by_scores or len(left) < top):
+            self.n_incomplete += 1
+        n_passed = sum(self._passes_scores(several[0]) for several in subjects)
+        return replace(query, hits=hits, n_passed=n_passed, n_stored=len(subjects))
+
+    def _passes_scores(self, hit: Hit) -> bool:
+        return (
+            (self.evalue is None or (hit.evalue is not None and hit.evalue <= self.evalue))
+            and (self.min_score is None or hit.score >= self.min_score)
+            and (self.min_bits is None or (hit.bits is not None and hit.bits >= self.min_bits))
+        )
+
+
+def _number(value: Any) -> float | None:
+    """The value of a stored parameter; an infinite E-value is stored as text."""
+    return None if value is None else float(value)

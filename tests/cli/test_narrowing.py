@@ -1,0 +1,141 @@
+"""``swsearch report`` with limits: the stored hits within them, and an answer where the store does not have enough.
+
+Expected values: searches with the same limits, and hand counts in their results.
+"""
+
+import json
+import random
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+QUERIES = DATA / "queries.fasta"
+LIMITS = [
+    "--top 3",
+    "--evalue 1e-10",
+    "--evalue 1e-5 --top 7",
+    "--max-hsps 1",
+    "--max-hsps 2 --evalue 0.001 --top 9",
+]
+FILTERS = [
+    "--min-identity 45",
+    "--min-query-coverage 60 --top 4",
+    "--min-subject-coverage 80 --evalue 1e-3",
+    "--min-alignment-length 120 --max-hsps 1",
+    "--min-score 150",
+    "--min-bits 60.5 --min-identity 30",
+]
+
+
+def report_and_search(swsearch, database, stored, limits, *searched, form="blast6"):
+    """The report of a run that was searched with the options ``stored``, and the search with ``limits``."""
+    assert swsearch("query", QUERIES, database, *stored.split(), *searched, "--quiet").code == 0
+    narrowed = swsearch("report", "latest", "--format", form, *limits.split())
+    assert narrowed.code == 0, narrowed.err
+    again = ["query", QUERIES, database, *stored.split(), *limits.split(), *searched, "--format", form]
+    return narrowed, swsearch(*again, "--store", "none", "--quiet").out
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, limits):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 12 --max-hsps 3", limits)
+    assert narrowed.out == searched
+    assert searched.count("\n") > 3
+    assert "warning" not in narrowed.err
+
+
+@pytest.mark.parametrize("limits", FILTERS)
+def test_filters_of_complete_lists_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, limits):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 60 --max-hsps 3", limits)
+    assert narrowed.out == searched
+    assert searched
+    assert "warning" not in narrowed.err
+
+
+@pytest.mark.parametrize("form", ["table", "json", "html", "tsv"])
+def test_a_shorter_list_is_reported_as_a_search_for_it_would_be(swsearch, few_proteins_db, form):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 12", "--top 2", form=form)
+    assert narrowed.out == searched
+
+
+def test_ties_are_those_of_the_run(swsearch, tmp_path):
+    """Three subjects are equal: a search with --ties all lists all of them for --top 1, and so does its report."""
+    letters = "".join(random.Random(7).choices("ACDEFGHIKLMNPQRSTVWY", k=80))
+    (tmp_path / "three.fa").write_text("".join(f">s{number}\n{letters}\n" for number in range(3)))
+    (tmp_path / "one.fa").write_text(f">q\n{letters}\n")
+    assert swsearch("index", "three.fa", "-o", "three.db").code == 0
+    for ties, expected in (("all", 3), ("cut", 1)):
+        assert swsearch("query", "one.fa", "three.db", "--ties", ties, "-q").code == 0
+        assert swsearch("report", "latest", "--top", 1, "--format", "blast6").out.count("\n") == expected
+
+
+def test_lists_that_the_search_cut_are_counted_where_more_may_pass(swsearch, few_proteins_db):
+    """By hand: every query has more than two subjects with E <= 1000, and lists are cut at two."""
+    assert swsearch("query", QUERIES, few_proteins_db, "--top", 2, "--evalue", 1000, "-q").code == 0
+    warning = "lists were cut at --top 2 by the search, so further subjects may pass the filters"
+    assert f"warning: 7 {warning}" in swsearch("report", "latest", "--min-identity", 99).err
+    assert warning not in swsearch("report", "latest", "--min-identity", 1).err
+    assert warning not in swsearch("report", "latest", "--min-identity", 1, "--top", 1).err
+    assert warning not in swsearch("report", "latest", "--evalue", 1e-5).err
+    found = swsearch("report", "latest", "--min-score", 1, "--format", "json").out
+    assert {query["n_stored"] for query in json.loads(found)["queries"]} == {2}
+
+
+def test_a_narrowed_report_states_its_limits_and_what_it_is_a_part_of(swsearch, few_proteins_db):
+    """By hand, from the E-values of the complete report."""
+    assert swsearch("query", QUERIES, few_proteins_db, "--top", 5, "--evalue", 1000, "-q").code == 0
+    whole = json.loads(swsearch("report", "latest", "--format", "json").out)
+    limit = whole["queries"][0]["hits"][2]["evalue"]
+    narrowed = json.loads(swsearch("report", "latest", "--evalue", limit, "--format", "json").out)
+    assert narrowed["parameters"] == {**whole["parameters"], "evalue": limit}
+    for query, part in zip(whole["queries"], narrowed["queries"], strict=True):
+        expected = [hit for hit in query["hits"] if hit["evalue"] <= limit]
+        assert part["hits"] == expected
+        assert (part["n_stored"], part["n_passed"]) == (5, len(expected))
+    assert len(narrowed["queries"][0]["hits"]) == 3
+    table = swsearch("report", "latest", "--evalue", limit).out
+    assert f"Hits:     3 of 5 stored subjects have an E-value of at most {limit:g}; all are shown\n" in table
+
+
+@pytest.mark.parametrize(
+    ("limits", "answer"),
+    [
+        ("--top 6", "--top 6: the run keeps the best 5 subjects of each query; for others, search again with --top"),
+        ("--evalue 11", "--evalue 11: the run keeps hits with E-values up to 10; for others"),
+        ("--evalue inf", "--evalue inf: the run keeps hits with E-values up to 10; for others"),
+        ("--max-hsps 2", "--max-hsps 2: the run keeps alignments of each subject up to number 1"),
+        ("--min-identity 20", "--min-identity 20: the run keeps alignments with 25% identity and more"),
+        ("--min-identity 120", "choose a percentage, 0 to 100"),
+        ("--evalue 0", "choose a number above 0"),
+        ("--matrix BLOSUM45", "--matrix: it belongs to a search, and `swsearch report` computes nothing"),
+        ("--query ENGB_MYCH", "run 1 has no query 'ENGB_MYCH'; 'ENGB_MYCH2' is similar"),
+    ],
+)
+def test_what_the_store_does_not_have_is_refused_with_the_reason(
+    swsearch, tmp_path, few_proteins_db, user_store, limits, answer
+):
+    searched = ["query", QUERIES, few_proteins_db, "--top", 5, "--min-identity", 25, "-q"]
+    assert swsearch(*searched).code == 0
+    outcome = swsearch("report", "latest", *limits.split(), "--out", "hits.txt")
+    assert answer in outcome.error
+    assert outcome.code in (1, 2)
+    assert outcome.out == ""
+    assert not (tmp_path / "hits.txt").exists()
+
+
+def test_a_run_without_evalues_is_not_narrowed_by_them(swsearch, few_proteins_db):
+    """Gap costs of 0 have no statistics."""
+    assert swsearch("query", QUERIES, few_proteins_db, "--gap-open", 0, "--gap-extend", 1, "-q").code == 0
+    assert "--evalue 1: the run has no E-values; say --min-score" in swsearch("report", "latest", "--evalue", 1).error
+
+
+def test_queries_are_chosen_by_identifier_or_accession_in_the_order_of_the_run(swsearch, few_proteins_db):
+    """The identifiers are those of data/queries.fasta, read here."""
+    names = [line.split()[0][1:] for line in QUERIES.read_text().splitlines() if line.startswith(">")]
+    assert swsearch("query", QUERIES, few_proteins_db, "-q").code == 0
+    whole = swsearch("report", "latest", "--format", "tsv").out.splitlines()
+    chosen = ["--query", names[2], "--query", names[0].split("|")[1]]
+    found = swsearch("report", "latest", "--format", "tsv", *chosen).out.splitlines()
+    assert found == [whole[0], *(line for line in whole if line.split("\t")[0] in (names[0], names[2]))]
+    assert len(found) > 2
