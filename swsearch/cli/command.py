@@ -55,7 +55,7 @@ class Group(TyperGroup):
 
     def _known(self, ctx: Any) -> set[str]:
         """The words with which a command line may begin."""
-        return {*self.commands, *(name for one in self.get_params(ctx) for name in one.opts)}
+        return {"--", *self.commands, *(name for one in self.get_params(ctx) for name in one.opts)}
 
 
 class CommandGroup(typer.Typer):
