@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import sqlite3
+import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,23 @@ def run_commands(page: str, capfd) -> int:
 def test_commands_run_and_print_what_is_shown(workplace, capfd, page, n_commands):
     """Source: the page."""
     assert run_commands((ROOT / page).read_text(), capfd) >= n_commands
+
+
+GUIDES = [ROOT / "docs" / "tutorial.md", *sorted(ROOT.glob("docs/how-to/*.md"))]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_every_command_of_a_guide_runs_and_prints_what_is_shown(workplace, capfd, page):
+    """Source: the page. A file that it shows with ``cat`` is written first."""
+    text = page.read_text()
+    files = re.findall(r"^    \$ cat (\S+)\n((?:    (?!\$).+\n)+)", text, re.MULTILINE)
+    for name, content in files:
+        (workplace / name).write_text(textwrap.dedent(content))
+    n_shown = len(re.findall(r"^ *\$ ", text, re.MULTILINE))
+    assert run_commands(text, capfd) == n_shown - len(files) >= 2
+    for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        if all(find_spec(name) for name in re.findall(r"^import (\w+)", code, re.MULTILINE)):
+            exec(compile(code, page.name, "exec"), {})
 
 
 def test_the_page_on_names_shows_what_is_printed(workplace, capfd):
