@@ -22,7 +22,10 @@ def align(
     pairs_of_one: Annotated[
         bool, typer.Option("--pairs", help="QUERY holds the pairs: its records one and two, three and four, and so on.")
     ] = False,
-    mode: Annotated[str, typer.Option(help="local, global, semiglobal, edit or lcs.")] = "local",
+    mode: Annotated[
+        str,
+        options.one_of("local", "global", "semiglobal", "edit", "lcs", help="What is aligned, and how."),
+    ] = "local",
     free_ends: Annotated[
         str | None,
         typer.Option(
@@ -33,7 +36,7 @@ def align(
     text: Annotated[
         bool, typer.Option("--text", help="QUERY and SUBJECT are the texts themselves; for edit and lcs.")
     ] = False,
-    alphabet: Annotated[str | None, typer.Option(help="protein or dna. [detected]")] = None,
+    alphabet: Annotated[str | None, options.one_of("protein", "dna", help="What the sequences are. [detected]")] = None,
     matrix: options.Matrix = None,
     match: options.Match = None,
     mismatch: options.Mismatch = None,
@@ -52,10 +55,24 @@ def align(
         ),
     ] = None,
     engine: Annotated[
-        str, typer.Option(help="auto, cuda, cpu or reference (whole matrices). auto takes a GPU for billions of cells.")
+        str,
+        options.one_of(
+            "auto",
+            "cuda",
+            "cpu",
+            "reference",
+            group=options.MACHINE,
+            help="What computes; reference has whole matrices, auto takes a GPU for billions of cells.",
+        ),
     ] = "auto",
     kernel: Annotated[
-        str, typer.Option(help="diamond, or wavefront: scores of global problems with linear gaps, on a GPU.")
+        str,
+        options.one_of(
+            "diamond",
+            "wavefront",
+            group=options.MACHINE,
+            help="wavefront: scores of global problems with linear gaps, on a GPU.",
+        ),
     ] = "diamond",
     serial: Annotated[bool, typer.Option("--serial", help="The reference implementation: --engine reference.")] = False,
     matrix_out: Annotated[
@@ -63,7 +80,13 @@ def align(
     ] = None,
     threads: options.Threads = None,
     format_name: Annotated[
-        str, typer.Option(*options.names("format"), help="table, tsv, json, jsonl or pairwise.")
+        str,
+        options.one_of(
+            *("table", "tsv", "json", "jsonl", "pairwise"),
+            names=options.names("format"),
+            group=options.OUTPUT,
+            help="Format of the results.",
+        ),
     ] = "table",
     out: options.Out = None,
     plot: Annotated[Path | None, typer.Option(help="Draw a dot-plot of the pair into this .png, .svg or .pdf.")] = None,

@@ -26,6 +26,7 @@ from swsearch.cli import (
     allpairs,
     batch,
     bench,
+    completion,
     db,
     engines,
     index,
@@ -38,7 +39,7 @@ from swsearch.cli import (
     serve,
     tokens,
 )
-from swsearch.cli.command import CommandGroup
+from swsearch.cli.command import MAX_WIDTH, CommandGroup
 from swsearch.cli.command_line import begin
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
@@ -77,6 +78,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "matrices": (matrices.matrices, "List the substitution matrices by name."),
     "engines": (engines.engines, "Show which engines can be used here, and why not."),
     "plan": (plan.plan, "Plan a large search: memory, time and cost."),
+    "completion": (completion.completion, "Print the script that completes commands in a shell."),
     "bench": (bench.app, "Measure how fast this machine searches."),
 }
 
@@ -107,7 +109,7 @@ def commands(name: str | None = None) -> Callable[..., Any]:
         help=_HELP,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
     )
     app.callback()(_options)
     for known, (command, line) in _COMMANDS.items():
@@ -128,6 +130,8 @@ def main(arguments: list[str] | None = None) -> int:
     begin(arguments)
     debug = "--debug" in arguments[:1]
     open_closed_streams()
+    if completion.VARIABLE in os.environ:
+        completion.begin_completion()
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:

@@ -7,13 +7,20 @@ answers their command words (:mod:`swsearch.cli.other_programs`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from swsearch.cli.wording import CommandOptions, in_own_words
+
+_VALUES: Final = {
+    "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X", "<str>": "TEXT", "<path>": "FILE",
+}  # fmt: skip
+"""The words for values in the help, in place of Typer's names of types."""
+MAX_WIDTH: Final = 120
+"""Largest number of columns of the help."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -34,9 +41,29 @@ class Command(TyperCommand):
             args = in_own_words(args, CommandOptions.of(name, self.get_params(ctx)))
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options in groups: each under its panel, in the order of the groups."""
+        from swsearch.cli.options import GROUPS
+
+        groups: dict[str, list[Any]] = {name: [] for name in ("Arguments", *GROUPS, "Options")}
+        for one in self.get_params(ctx):
+            is_option = one.param_type_name == "option"
+            groups[getattr(one, "rich_help_panel", None) or "Options" if is_option else "Arguments"].append(one)
+        for name, members in groups.items():
+            records = [record for one in members if (record := one.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(list(_with_words_for_values(records)))
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The parts of the usage line; a required argument has no braces."""
         return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+
+
+def _with_words_for_values(records: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    for option, text in records:
+        names, blank, value = option.rpartition(" <")
+        yield (f"{names} {_VALUES.get(f'<{value}', f'<{value}')}" if blank else option), text
 
 
 class Group(TyperGroup):

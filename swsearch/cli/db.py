@@ -175,7 +175,8 @@ def add(
         typer.Argument(metavar="FASTA...", help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
     ],
     alphabet: Annotated[
-        str | None, typer.Option(help="protein or dna: what the files hold, where they could be taken for the other.")
+        str | None,
+        options.one_of("protein", "dna", help="What the files hold, where they could be taken for the other."),
     ] = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,

@@ -17,7 +17,8 @@ def index(
     ],
     out: Annotated[Path, typer.Option(*options.names("out"), help="Database to build, a folder that does not exist.")],
     alphabet: Annotated[
-        str | None, typer.Option(help="protein or dna; detected and shown where it is not given.")
+        str | None,
+        options.one_of("protein", "dna", help="What the files hold; detected and shown where it is not given."),
     ] = None,
     slices: Annotated[
         int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")

@@ -6,9 +6,14 @@ from typing import Annotated
 
 import typer
 
+from swsearch.cli import completion
+
 
 def matrices(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print the scores of this matrix.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", autocompletion=completion.matrices, help="Print the scores of this matrix."),
+    ] = None,
 ) -> None:
     """List the matrices that --matrix takes by name.
 

@@ -96,7 +96,10 @@ def msa(
         ),
     ] = PAIRINGS[0],
     format_name: Annotated[
-        str, typer.Option(*options.names("format"), help="a3m, sto or afasta.", rich_help_panel=options.OUTPUT)
+        str,
+        options.one_of(
+            "a3m", "sto", "afasta", names=options.names("format"), group=options.OUTPUT, help="Format of alignments."
+        ),
     ] = "a3m",
     out: Annotated[
         str | None,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from swsearch.cli import completion
 from swsearch.errors import InputError
 from swsearch.file_systems import check_staging
-from swsearch.search.option_meanings import CHOICE, MEANINGS
+from swsearch.search.option_meanings import CHOICE, FILTERS, MEANINGS, ROUNDS, SCORING
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -22,10 +24,14 @@ _FORMER_DEFAULT: Final = Path("hits.sqlite")
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
 """Environment variable that specifies the store if ``--store`` is not used."""
 
+INPUT = "Queries"
+RUN = "Run"
 OUTPUT = "Output"
 MACHINE = "Machine"
 ROWS = "Rows of a3m, sto and afasta"
 SEQUENCES = "Sequences"
+GROUPS: Final = (INPUT, SCORING, CHOICE, FILTERS, ROUNDS, OUTPUT, SEQUENCES, ROWS, MACHINE, RUN)
+"""The groups of options in the help, in this order; those without a group come last."""
 
 
 SHORT: Final = {"out": "-o", "format": "-f", "evalue": "-e", "top": "-k", "threads": "-p", "quiet": "-q"}
@@ -46,7 +52,23 @@ def _option(name: str) -> Any:
     """The option of a search with this name, with its meaning from :mod:`swsearch.search.option_meanings`."""
     meaning = MEANINGS[name]
     return typer.Option(
-        *names(name), help=meaning.help, rich_help_panel=meaning.group, min=meaning.minimum, metavar=meaning.metavar
+        *names(name),
+        help=meaning.help,
+        rich_help_panel=meaning.group,
+        min=meaning.minimum,
+        metavar=f"[{'|'.join(meaning.choices)}]" if meaning.choices else meaning.metavar,
+        autocompletion=completion.matrices if name == "matrix" else completion.one_of(meaning.choices),
+    )
+
+
+def one_of(*choices: str, names: Sequence[str] = (), group: str | None = None, help: str) -> Any:
+    """An option with few values, which the help and the shell name."""
+    return typer.Option(
+        *names,
+        metavar=f"[{'|'.join(choices)}]",
+        autocompletion=completion.one_of(choices),
+        rich_help_panel=group,
+        help=help,
     )
 
 
@@ -78,6 +100,9 @@ Alphabet = Annotated[str | None, _option("alphabet")]
 QueryFormat = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
+        autocompletion=completion.one_of(("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm")),
+        rich_help_panel=INPUT,
         help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), hmm (HMMER3), "
         "aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with scores of their own at each "
         "position; auto knows pssm, asn1, hmm and stockholm.",
@@ -103,7 +128,9 @@ InclusionEvalue = Annotated[float, _option("inclusion_evalue")]
 Mask = Annotated[str, _option("mask")]
 MaskMode = Annotated[str, _option("mask_mode")]
 Composition = Annotated[str, _option("composition")]
-Engine = Annotated[str, typer.Option(help="auto, cuda, cpu or reference.", rich_help_panel=MACHINE)]
+Engine = Annotated[
+    str, one_of("auto", "cuda", "cpu", "reference", group=MACHINE, help="What computes; never changes the hits.")
+]
 Threads = Annotated[
     int | None,
     typer.Option(*names("threads"), help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE),
@@ -114,9 +141,13 @@ Devices = Annotated[
 ]
 Kernel = Annotated[
     str,
-    typer.Option(
-        help="strip, or CUDASW++ 2.0's simt, striped or partitioned; of the cuda engine, never changes the hits.",
-        rich_help_panel=MACHINE,
+    one_of(
+        "strip",
+        "simt",
+        "striped",
+        "partitioned",
+        group=MACHINE,
+        help="Kernel of the cuda engine: strip, or one of CUDASW++ 2.0; never changes the hits.",
     ),
 ]
 NoBound = Annotated[
@@ -135,6 +166,8 @@ Format = Annotated[
     str,
     typer.Option(
         *names("format"),
+        metavar="NAME",
+        autocompletion=completion.formats,
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
         "a3m, sto, afasta, or fasta (the sequences of the hits).",
         rich_help_panel=OUTPUT,
@@ -153,7 +186,9 @@ TableFormat = Annotated[
     str,
     typer.Option(
         *names("format"),
-        help="table, for readers, or json, for programs.",
+        metavar="[table|json]",
+        autocompletion=completion.one_of(("table", "json")),
+        help="A table for readers, or JSON for programs.",
         rich_help_panel=OUTPUT,
         callback=_table_or_json,
     ),
@@ -192,7 +227,12 @@ MsaFilterAbove = Annotated[
 ]
 Fields = Annotated[
     str | None,
-    typer.Option(help="Columns by BLAST's names, separated by blanks or commas.", rich_help_panel=OUTPUT),
+    typer.Option(
+        metavar="NAMES",
+        autocompletion=completion.fields,
+        help="Columns by BLAST's names, separated by blanks or commas.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Width = Annotated[
     int | None,
@@ -229,6 +269,8 @@ BatchFormat = Annotated[
     str,
     typer.Option(
         *names("format"),
+        metavar="NAME",
+        autocompletion=completion.formats,
         help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
         rich_help_panel=OUTPUT,
     ),
@@ -246,17 +288,25 @@ InPssm = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
+        rich_help_panel=INPUT,
         help="File of profiles to search with, beside the query files or instead of them: checkpoints of --save-pssm "
         "or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
     ),
 ]
 Resume = Annotated[
     str | None,
-    typer.Option(help="Go on with a run: its number, or latest. A new run starts where none fits."),
+    typer.Option(
+        metavar="RUN",
+        autocompletion=completion.runs,
+        help="Go on with a run: its number, or latest. A new run starts where none fits.",
+        rich_help_panel=RUN,
+    ),
 ]
 Shard = Annotated[
     str,
     typer.Option(
+        metavar="I/N",
+        rich_help_panel=RUN,
         help="Search one share of the queries: i/n, i from 1 to n; auto in a job array, or auto/n where tasks are "
         "numbered from 1 to n. {shard} in the name of an output becomes 3-of-8 or so.",
     ),
@@ -272,10 +322,12 @@ Cluster = Annotated[
 ]
 Slices = Annotated[
     str,
-    typer.Option(
-        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it: auto, "
-        "yes or no.",
-        rich_help_panel=MACHINE,
+    one_of(
+        "auto",
+        "yes",
+        "no",
+        group=MACHINE,
+        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it.",
     ),
 ]
 Deadline = Annotated[
@@ -401,6 +453,7 @@ StageStore = Annotated[
     typer.Option(
         "--stage-store",
         metavar="[auto|always|never]",
+        autocompletion=completion.one_of(("auto", "always", "never")),
         callback=check_staging,
         help="Write the store on this machine and publish it as whole files: auto where it is on a network file "
         "system.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import completion, options
 from swsearch.cli.search_arguments import NarrowingArguments, PartArguments, RowArguments, takes_arguments
 from swsearch.words import counted
 
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 @takes_arguments
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Number of a run, or latest finished one: latest.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", autocompletion=completion.runs, help="Number of a run, or latest finished one: latest."
+        ),
+    ],
     *,
     rows: RowArguments,
     part: PartArguments,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import completion, options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
@@ -29,7 +29,12 @@ app = CommandGroup(
 )
 
 Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="Number of a run, or latest: the newest finished one, if there is one.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        autocompletion=completion.runs,
+        help="Number of a run, or latest: the newest finished one, if there is one.",
+    ),
 ]
 
 

@@ -45,13 +45,13 @@ class Meaning:
 
 
 MEANINGS: Final[dict[str, Meaning]] = {
-    "alphabet": Meaning(
-        "Queries are", "protein or dna: what the queries are. [detected]", CHOICE, choices=("protein", "dna")
-    ),
+    "alphabet": Meaning("Queries are", "What the queries are. [detected]", CHOICE, choices=("protein", "dna")),
     "top": Meaning("Hits to report", "Subjects reported for each query.", CHOICE, minimum=1),
     "evalue": Meaning("Largest E-value", "Largest E-value reported.", CHOICE),
     "ties": Meaning("Ties", "cut: exactly --top; all: also those equal to the last.", CHOICE, choices=("cut", "all")),
-    "strand": Meaning("Strand", "both, plus or minus; for DNA.", CHOICE, choices=("both", "plus", "minus")),
+    "strand": Meaning(
+        "Strand", "Strands of the query that are searched; for DNA.", CHOICE, choices=("both", "plus", "minus")
+    ),
     "translate": Meaning(
         "Translate",
         "query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
@@ -61,7 +61,10 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "genetic_code": Meaning("Genetic code", "NCBI's number of the code for --translate. [1]", CHOICE),
     "max_hsps": Meaning("Alignments of a subject", "Alignments of one subject that are reported.", CHOICE, minimum=1),
     "matrix": Meaning(
-        "Matrix", "A matrix by name (swsearch matrices lists them), or a file. [protein: BLOSUM62]", SCORING
+        "Matrix",
+        "A matrix by name (swsearch matrices lists them), or a file. [protein: BLOSUM62]",
+        SCORING,
+        metavar="NAME",
     ),
     "match": Meaning("Match", "Score of equal bases. [DNA: 2]", SCORING),
     "mismatch": Meaning("Mismatch", "Score of different bases. [DNA: -3]", SCORING),
@@ -76,6 +79,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Mask queries",
         "Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
         SCORING,
+        metavar="NAME[,NAME…]",
     ),
     "mask_mode": Meaning(
         "Masking mode",

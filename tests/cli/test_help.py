@@ -11,6 +11,7 @@ from swsearch.cli.app import commands
 
 COMMANDS = [
     ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["msa"], ["report"], ["matrices"], ["engines"], ["plan"],
+    ["completion"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
     ["db", "compact"],
@@ -45,6 +46,22 @@ def test_short_names_are_the_same_in_all_commands():
             assert letters == [short[name] for name in longs if name in short], (command.name, option.opts)
             n_found += len(letters)
     assert n_found > 40
+
+
+def test_the_help_of_a_search_is_in_groups_and_names_the_choices(swsearch, monkeypatch):
+    """By hand: the groups in the order of their use, and no line that is wider than the terminal."""
+    groups = ["Arguments", "Queries", "Scoring", "Which hits", "Filters, before the list is cut at --top"]
+    groups += ["Iterated searches with profiles", "Output", "Sequences", "Rows of a3m, sto and afasta", "Machine"]
+    groups += ["Run", "Options"]
+    for width, most in ((80, 210), (120, 150), (300, 150)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = swsearch("query", "--help").out.splitlines()
+        assert [line[:-1] for line in lines if line.endswith(":") and not line.startswith(" ")] == groups
+        assert max(map(len, lines)) <= min(width, 120)
+        assert len(lines) <= most
+        assert any(line.split()[:2] == ["--ties", "[cut|all]"] for line in lines)
+        assert any(line.split()[:3] == ["-k,", "--top", "N"] for line in lines)
+    assert lines[lines.index("Options:") + 1 :] == ["  -h, --help  Show this message and exit."]
 
 
 def test_help_names_every_command(swsearch):

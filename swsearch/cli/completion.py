@@ -1,0 +1,101 @@
+"""``swsearch completion``: the script by which a shell completes command lines, and the words that it completes.
+
+Typer has the scripts, and calls the functions of this module with what precedes the cursor. File names are completed
+by the shell itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+
+VARIABLE: Final = "_SWSEARCH_COMPLETE"
+"""Environment variable by which the script asks the program for words; the name follows from that of the program."""
+
+Words = Callable[[str], list[str]]
+"""A function of the beginning of a word, whose result are the words with this beginning."""
+
+
+class Shell(StrEnum):
+    """The shells that have a script."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+
+
+def begin_completion() -> None:
+    """Let the program answer the script of a shell; messages would stand in the line that is being typed."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]
+
+    completion_init()
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def completion(shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")]) -> None:
+    """Print the script that completes commands, options and values in a shell.
+
+    Choices, formats, fields, matrices and numbers of runs are completed. In ~/.bashrc, this line starts it:
+    eval "$(swsearch completion bash)"; in ~/.zshrc, the same with zsh; for fish: swsearch completion fish | source.
+
+    Example: swsearch completion bash
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    print(get_completion_script(prog_name="swsearch", complete_var=VARIABLE, shell=shell.value))
+
+
+def one_of(choices: Iterable[str]) -> Words:
+    """Completes one of some words."""
+    words = tuple(choices)
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
+
+
+def formats(incomplete: str) -> list[str]:
+    """Report formats."""
+    from swsearch.report.registry import formats as known
+
+    return [name for name in known() if name.startswith(incomplete)]
+
+
+def fields(incomplete: str) -> list[str]:
+    """Names of fields; of a list with commas, the last one."""
+    from swsearch.report.fields import FIELDS
+
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    return [f"{before}{comma}{name}" for name in ("std", *FIELDS) if name.startswith(last) and name not in chosen]
+
+
+def matrices(incomplete: str) -> list[str]:
+    """Names of matrices."""
+    from swsearch.scoring.matrix import matrix_names
+
+    return [name for name in matrix_names() if name.startswith(incomplete)]
+
+
+def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
+    """Numbers of the runs of the store that the command line names, the newest first, and ``latest``."""
+    from swsearch.errors import SwSearchError
+    from swsearch.store.repository import HitStore
+    from swsearch.store.user_store import user_store
+
+    found = [("latest", "the newest finished run")]
+    try:
+        with HitStore(ctx.params.get("store") or user_store(), only_read=True) as store:
+            found += [
+                (str(run.id), f"{run.info.database.name}, {run.started:%Y-%m-%d %H:%M} UTC, {run.state}")
+                for run in reversed(store.runs())
+            ]
+    except SwSearchError:
+        pass  # without a store there are no numbers
+    return [(name, about) for name, about in found if name.startswith(incomplete)]
