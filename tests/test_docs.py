@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-import sqlite3
 import textwrap
 from importlib.util import find_spec
 from pathlib import Path
@@ -134,22 +133,6 @@ def test_the_page_on_scale_shows_what_plan_prints_and_the_simulation_found(workp
     assert rows == [(gpus, found, curves[1].get(gpus, "")) for gpus, found in curves[0].items()]
     assert f"{result['compared']['simulated']:.3f}" in page
     assert f"{result['compared']['measured_searching']:.3f}" in page
-
-
-def test_the_stores_sql_gives_what_a_report_gives(workplace, capfd):
-    """Source: the page, and the same run in blast6."""
-    page = (ROOT / "docs" / "reference" / "store.md").read_text()
-    (statement,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
-    fields = ["--format", "tsv", "--fields", "rank stitle score", "--top", "3", "--quiet"]
-    assert main(["query", "data/queries.fasta", "proteins.db", "--store", "hits.sqlite", *fields]) == 0
-    with sqlite3.connect("hits.sqlite") as store:
-        found = store.execute(statement).fetchall()
-    store.close()
-    # A backslash in a header is doubled in SQL, as the page says.
-    rows = [(str(rank), title.replace(2 * "\\", "\\"), str(score)) for _, rank, title, score, _ in found]
-    assert len(rows) == 21
-    assert rows == [tuple(line.split("\t")) for line in capfd.readouterr().out.splitlines()[1:]]
 
 
 def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):

@@ -18,10 +18,10 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.hits.result import QueryResult
 from swsearch.msa.row_filter import RowFilter
-from swsearch.report.fields import identifier
 from swsearch.report.rows import shown
 from swsearch.report.text import one_line
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN, Alphabet
+from swsearch.sequences.record import identifier
 from swsearch.typing import Codes
 
 N_BASES: Final = 4

@@ -20,11 +20,10 @@ from swsearch.hits.cigar import gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.blast_xml import NO_HEADER, UNKNOWN, effective_space, masking, places, program_name, xml_text
-from swsearch.report.fields import identifier
 from swsearch.report.rows import matrix_of, shown
 from swsearch.report.text import one_line
 from swsearch.sequences.organism import header_organism, header_taxid
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import identifier, split_header
 
 _Number = int | float | None
 _SCHEMA: Final = (

@@ -17,11 +17,11 @@ from xml.sax.saxutils import escape
 from swsearch.hits.cigar import gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import FIELDS, identifier
+from swsearch.report.fields import FIELDS
 from swsearch.report.rows import matrix_of, shown
 from swsearch.report.text import one_line
 from swsearch.sequences.genetic_code import CODON
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import identifier, split_header
 
 UNKNOWN: Final = "NaN"
 NO_HEADER: Final = "No definition line"

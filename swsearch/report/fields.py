@@ -18,7 +18,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import percent, whole_percent
 from swsearch.report.rows import shown
 from swsearch.sequences.organism import header_organism, header_taxid
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import identifier
 
 Value = str | int | float | None
 
@@ -49,11 +49,6 @@ class Field:
     decimals: int | None = None
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
-
-
-def identifier(header: str) -> str:
-    """First word of a header; ``unnamed`` if it is empty, so that no column is empty."""
-    return split_header(header)[0] or "unnamed"
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:

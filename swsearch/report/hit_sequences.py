@@ -24,9 +24,9 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.subjects import WHOLE, SubjectPart, SubjectReader, letters_in_pieces
-from swsearch.report.fields import identifier
 from swsearch.report.numbers import blast_evalue
 from swsearch.sequences.fasta_text import part_header, reverse_complement, write_pieces
+from swsearch.sequences.record import identifier
 
 
 class FastaReport:

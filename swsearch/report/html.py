@@ -16,13 +16,12 @@ from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import identifier
 from swsearch.report.overview import key, overview
 from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.text import one_line
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import identifier, split_header
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 ROWS_SHOWN: Final = 500

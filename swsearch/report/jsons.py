@@ -13,8 +13,8 @@ from typing import Any, Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import identifier
 from swsearch.report.numbers import percent
+from swsearch.sequences.record import identifier
 
 SCHEMA_VERSION: Final = 2
 """Version of the schema. It is increased when a name or a meaning changes, but not when names are added."""

@@ -14,9 +14,9 @@ from html import escape
 from typing import Final
 
 from swsearch.hits.hit import Hit
-from swsearch.report.fields import identifier
 from swsearch.report.numbers import blast_bits, blast_evalue
 from swsearch.report.text import one_line
+from swsearch.sequences.record import identifier
 
 MAX_BARS: Final = 50
 

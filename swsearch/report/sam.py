@@ -25,11 +25,10 @@ from typing import Final, TextIO
 from swsearch.errors import InputError, writing_to
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import identifier
 from swsearch.report.summary import database_line, scoring_line
 from swsearch.report.text import one_line
 from swsearch.sequences.fasta_text import reverse_complement
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import identifier, split_header
 
 UNMAPPED: Final = 4
 REVERSE: Final = 16

@@ -53,3 +53,12 @@ def split_header(header: str) -> tuple[str, str]:
     """
     parts = header.split(None, 1)
     return (parts[0] if parts else "", parts[1] if len(parts) > 1 else "")
+
+
+def identifier(header: str) -> str:
+    """First word of a header; ``unnamed`` if it is empty, so that no column of a report or a store is empty.
+
+    >>> identifier("sp|P02232|LGB1_VICFA Leghemoglobin-1"), identifier("")
+    ('sp|P02232|LGB1_VICFA', 'unnamed')
+    """
+    return split_header(header)[0] or "unnamed"

@@ -17,6 +17,7 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.pssm import Pssm
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, Shard, query_digest
+from swsearch.sequences.record import identifier
 from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
 from swsearch.store.rows import checked
 from swsearch.store.session import without_passwords
@@ -202,6 +203,7 @@ def query_values(result: QueryResult) -> dict[str, Any]:
         "n_rounds": result.n_rounds,
         "converged": int(result.converged),
         "pssm": None if result.pssm is None else result.pssm.as_text(),
+        "identifier": identifier(result.header),
     }
 
 
@@ -253,6 +255,7 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         hit.query_frame,
         hit.subject_frame,
         hit.round,
+        storable(identifier(hit.subject_header)),
     )
 
 

@@ -29,7 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.file_systems import is_shared
 from swsearch.resources import resource_folder
-from swsearch.store.models import SCHEMA, Base, SchemaRow
+from swsearch.store.models import BLAST6_VIEW, SCHEMA, Base, SchemaRow
 from swsearch.store.user_store import is_user_store
 
 BUSY_SECONDS: Final = 60.0
@@ -381,6 +381,7 @@ def _create(engine: Engine) -> str:
         if found is not None:
             return found
         Base.metadata.create_all(connection)
+        connection.exec_driver_sql(BLAST6_VIEW)
         connection.execute(SchemaRow.__table__.insert().values(version_num=SCHEMA))  # type: ignore[attr-defined]
     return SCHEMA
 

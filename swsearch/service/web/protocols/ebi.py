@@ -20,10 +20,10 @@ from starlette.concurrency import run_in_threadpool
 from swsearch.errors import InputError, Refused, SearchNotFound, SwSearchError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.blast_xml import xml_text
-from swsearch.report.fields import identifier
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
 from swsearch.report.text import one_line
+from swsearch.sequences.record import identifier
 from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.protocols.common import (
     PROGRAMS,

@@ -31,7 +31,7 @@ from starlette.datastructures import Headers, MutableHeaders, UploadFile
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import InputError, Refused
-from swsearch.report.fields import identifier
+from swsearch.sequences.record import identifier
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import plain_text
 from swsearch.service.web import models

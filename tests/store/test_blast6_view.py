@@ -1,0 +1,194 @@
+"""The view ``blast6``, identifiers beside headers, and their indexes. Expected values: the reports, and the headers."""
+
+import gzip
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from alembic import command
+from sqlalchemy import insert
+
+from swsearch.cli.app import main
+from swsearch.report.numbers import UNKNOWN, blast_bits, blast_evalue
+from swsearch.sequences.record import identifier
+from swsearch.store import session
+from swsearch.store.models import HITS, QUERIES, RUNS
+from swsearch.store.records import claim_values, hit_values, query_values, run_values, utc_now
+from swsearch.store.repository import HitStore
+from tests.store.conftest import RUN, make_query
+
+DATA = Path(__file__).parents[2] / "data"
+STANDARD = "qaccver, saccver, pident, length, mismatch, gapopen, qstart, qend, sstart, send, evalue, bitscore"
+HEADERS = (
+    "plain text",
+    "",
+    "tab\there",
+    "\u2003wide\u3000spaces",
+    "caf\u00e9 \u00fc",
+    "back\\slash \udcff",
+    "nul\0byte x",
+    "a" * 9000,
+)
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A store with a search for proteins, one of DNA on both strands, and translated ones; and the reports' lines."""
+    folder = tmp_path_factory.mktemp("searched")
+    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
+        (folder / "proteins.fasta").write_text(">" + ">".join(file.read().split(">")[1:61]))
+    reads = (DATA / "lambda_reads.fastq").read_text().splitlines()[:48]
+    (folder / "reads.fastq").write_text("\n".join(reads) + "\n")
+    genome = "".join((DATA / "lambda_phage.fasta").read_text().splitlines()[1:])
+    (folder / "genome.fasta").write_text(f">part of_a_genome\n{genome[:9000]}\n")
+    store = folder / "hits.sqlite"
+    searches = (
+        (DATA / "queries.fasta", "proteins.fasta"),
+        (DATA / "lambda_reads.fastq", DATA / "lambda_phage.fasta"),
+        (folder / "genome.fasta", "proteins.fasta", "--translate", "query", "--evalue", "1000"),
+        (DATA / "queries.fasta", "genome.fasta", "--translate", "subject", "--evalue", "100", "--max-hsps", "3"),
+        (folder / "reads.fastq", "genome.fasta", "--translate", "both"),
+        (folder / "reads.fastq", "genome.fasta", "--match", "3", "--mismatch", "-1", "--gap-open", "1"),  # no E-values
+    )
+    reports = []
+    for queries, subjects, *options in searches:
+        report = folder / "report"
+        files = [str(queries), str(folder / subjects)]
+        wanted = ["--format", "blast6", "--out", str(report), "--store", str(store), "--quiet"]
+        assert main(["query", *files, *options, *wanted]) == 0
+        reports.append(report.read_text().splitlines())
+        report.unlink()
+    return store, reports
+
+
+def as_printed(row):
+    """Return the twelve values of a row with the number formats of BLAST."""
+    *values, evalue, bits = row
+    values[2] = f"{values[2]:.3f}"
+    return "\t".join([*map(str, values), blast_evalue(evalue, digits=2), blast_bits(bits)])
+
+
+def test_the_view_has_the_values_of_the_report(searched):
+    """Source: ``--format blast6`` of the same searches."""
+    path, reports = searched
+    with sqlite3.connect(path) as store:
+        statement = f"SELECT {STANDARD} FROM blast6 WHERE run_id = ? ORDER BY query_number, rank, hsp"
+        found = [[as_printed(row) for row in store.execute(statement, (run,))] for run in range(1, len(reports) + 1)]
+    store.close()
+    assert found == reports
+    assert all(len(lines) > 5 for lines in reports)
+    # Both strands of DNA, and both directions of translated queries and subjects, occur.
+    for run, column, ascends in ((1, 8, {True}), (2, 8, {True, False}), (3, 6, {True, False}), (4, 8, {True, False})):
+        cells = [line.split("\t") for line in reports[run - 1]]
+        assert {int(row[column]) < int(row[column + 1]) for row in cells} == ascends
+    assert all(line.endswith(f"\t{UNKNOWN}") for line in reports[5])
+
+
+def test_the_view_is_the_same_in_postgresql(searched, postgres_url):
+    """Source: the view of SQLite."""
+    path, reports = searched
+    statement = "SELECT * FROM blast6 ORDER BY run_id, query_number, rank, hsp"
+    with sqlite3.connect(path) as store:
+        cursor = store.execute(statement)
+        names = [column[0] for column in cursor.description]
+        expected = [dict(zip(names, row, strict=True)) for row in cursor]
+    store.close()
+    with HitStore(path) as source, HitStore(postgres_url, create=True) as copy:
+        for run in source.runs():
+            copied = copy.start_run(run.info)
+            for result in source.queries(run.id):
+                copy.add_query(copied, result)
+    engine = session.make_engine(session.store_url(postgres_url))
+    with session.reading(engine) as connection:
+        found = [dict(row) for row in connection.exec_driver_sql(statement).mappings()]
+    engine.dispose()
+    assert found == expected
+    assert len(found) == sum(map(len, reports))
+
+
+def odd_results():
+    """Queries and hits whose headers are those of :data:`HEADERS`."""
+    hits = [replace(hit, subject_header=header) for hit, header in zip(make_query(0, 8).hits, HEADERS, strict=True)]
+    return [
+        replace(make_query(number), header=header, hits=tuple(hits) if number == 0 else ())
+        for number, header in enumerate(HEADERS)
+    ]
+
+
+def identifiers(target):
+    """Return all identifiers in a store, of queries and of subjects, in the order of :func:`odd_results`."""
+    engine = session.make_engine(session.store_url(target))
+    with session.reading(engine) as connection:
+        queries = connection.execute(QUERIES.select().order_by(QUERIES.c.number)).all()
+        hits = connection.execute(HITS.select().order_by(HITS.c.rank)).all()
+    engine.dispose()
+    return [row.identifier for row in queries], [row.subject_identifier for row in hits]
+
+
+def test_identifiers_are_the_first_words_of_any_headers(target):
+    """Source: ``identifier``, which reports use. A B-tree of PostgreSQL has no place for 9,000 letters."""
+    with HitStore(target, create=True) as store:
+        run = store.start_run(RUN)
+        for result in odd_results():
+            store.add_query(run, result)
+        assert list(store.queries(run)) == odd_results()
+    expected = [identifier(header) for header in HEADERS]
+    assert expected[1:4] == ["unnamed", "tab", "wide"]
+    assert identifiers(target) == (expected, expected)
+
+
+def test_an_upgrade_finds_the_identifiers_that_a_search_stores(target):
+    """Source: ``identifier``; the store is made by the migrations of the older version, in its columns."""
+    url = session.store_url(target)
+    engine = session.make_engine(url)
+    with session.writing(engine) as connection:
+        config = session._alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0.1.0_g")
+        row = {**run_values(RUN), **claim_values(), "started_at": utc_now()}
+        run = connection.execute(insert(RUNS).returning(RUNS.c.id), row).scalar_one()
+        for result in odd_results():
+            values = query_values(result)
+            del values["identifier"]
+            row = {"run_id": run, **values}
+            query = connection.execute(insert(QUERIES).returning(QUERIES.c.id), row).scalar_one()
+            for hit in result.hits:
+                columns = dict(zip(HITS.columns.keys(), hit_values(query, hit), strict=True))
+                header = hit.subject_header  # the values are those of the driver; `insert` converts text itself
+                row = {**columns, "subject_header": header, "subject_letters": hit.alignment.subject_letters}
+                del row["subject_identifier"]
+                connection.execute(insert(HITS), row)
+    engine.dispose()
+    assert session.upgrade(target)[0] == "0.1.0_g"
+    expected = [identifier(header) for header in HEADERS]
+    assert identifiers(target) == (expected, expected)
+    with HitStore(target) as store:
+        assert list(store.queries(run)) == odd_results()
+
+
+@pytest.mark.parametrize("further", ["", " AND run_id = 1", " AND evalue < 1e-5 ORDER BY evalue"])
+def test_the_hits_of_a_subject_are_found_by_an_index(searched, further):
+    """Source: SQLite's plan, also in a store that was never analysed."""
+    with sqlite3.connect(searched[0]) as store:
+        statement = f"EXPLAIN QUERY PLAN SELECT qaccver, evalue FROM blast6 WHERE saccver = 'x'{further}"
+        plan = [row[3] for row in store.execute(statement)]
+    store.close()
+    assert plan[0] == "SEARCH h USING INDEX ix_hits_subject (subject_identifier=?)"
+    assert plan[1] == "SEARCH q USING INTEGER PRIMARY KEY (rowid=?)"
+
+
+def test_the_hits_of_a_subject_are_found_by_an_index_in_postgresql(postgres_url):
+    """Source: PostgreSQL's plan, with statistics of 20,000 hits."""
+    with HitStore(postgres_url, create=True) as store:
+        run = store.start_run(RUN)
+        for number in range(10):
+            store.add_query(run, make_query(number, 2000))
+    engine = session.make_engine(session.store_url(postgres_url))
+    with session.writing(engine) as connection:
+        connection.exec_driver_sql("ANALYZE")
+        statement = "EXPLAIN SELECT qaccver, evalue FROM blast6 WHERE saccver = 'sp|P00007|NAME_ORGANISM'"
+        plan = "\n".join(connection.exec_driver_sql(statement).scalars())
+    engine.dispose()
+    assert "ix_hits_subject" in plan
+    assert "Seq Scan on hits" not in plan
