@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from swsearch.cli.search_arguments import PairRunArguments, PairSearchArguments, takes_arguments
-from swsearch.errors import InputError
 from swsearch.words import counted
-
-if TYPE_CHECKING:
-    from swsearch.search.planned_search import PlannedSearch
 
 
 @takes_arguments
@@ -42,54 +36,19 @@ def allpairs(
 
     Example: swsearch allpairs proteins.db --store 'pairs-{shard}.sqlite' --shard 3/8 --format none
     """
-    from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
+    from swsearch.cli.comparison import compared, prepared
     from swsearch.cli.databases import opened
     from swsearch.cli.output import say
-    from swsearch.hits.job_arrays import asked_shard
+    from swsearch.search.subject_queries import SubjectQueries
 
-    shard = asked_shard(run.shard, os.environ)
-    search, run = named_by_share(search, shard), named_by_share(run, shard)
-    _refuse_contradictions(database, search, run)
-    needs_store = must_store(search, run)
-    search = replace(search, store=named_store(search, must_store=needs_store))
-    report = report_format(run)
-    _ = search.asked  # packing or fetching a database may take long, so wrong options are refused before
-    with opened(database, threads=search.threads, quiet=search.quiet) as subjects:
-        query_residues = subjects.n_residues // 2  # a query is compared with half of the subjects
-        if run.place is None:
-            search.warm_up_gpus(subjects, query_residues)
-
-        from swsearch.run import survey
-        from swsearch.search.subject_queries import SubjectQueries
-
-        with command_run(search, run, shard, must_store=needs_store) as running:
-            searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
-            _refuse_everything(searcher)
-            queries = SubjectQueries.of(searcher)
-            found = survey(queries, searcher, shard, force_alphabet=True, skip_refused=False)
-            outcome = running.execute(queries, searcher, found, running.report(searcher, report), search_repeated=True)
+    asked = prepared(search, run, [database])
+    with (
+        opened(database, threads=search.threads, quiet=search.quiet) as subjects,
+        # A query is compared with half of the subjects.
+        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
+    ):
+        outcome = comparison.execute(comparison.running.report(comparison.searcher, asked.report))
     if outcome.run_id is not None and not search.quiet:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
         say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}")
-
-
-def _refuse_contradictions(database: str, search: PairSearchArguments, run: PairRunArguments) -> None:
-    """Refuse options that exclude each other, and outputs that must not be written."""
-    from swsearch.cli.collisions import refuse_collisions
-    from swsearch.output_files import refuse_compressed
-
-    if search.store == "none" and run.resume is not None:
-        raise InputError("--resume goes on with a stored run; name its store with --store")
-    run.refuse_options_of_clusters()
-    printed = run.format_name != "none" or run.out is not None
-    outputs = {"--out": (run.out or "-") if printed else None, "--events": run.events}
-    refuse_collisions(outputs, inputs=search.files, databases=[database], store=search.store)
-    refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
-
-
-def _refuse_everything(searcher: PlannedSearch) -> None:
-    """Refuse a search that would report every pair, because there are no E-values by which to choose."""
-    if searcher.run_info("").lam is None and searcher.options.min_score is None:
-        reason = searcher.run_info("").statistics
-        raise InputError(f"there are no E-values, so that every pair would be reported; cut by --min-score ({reason})")

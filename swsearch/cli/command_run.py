@@ -92,6 +92,7 @@ class CommandRun:
         skip_refused: bool = False,
         every_score: bool = False,
         search_repeated: bool = False,
+        resume_finished: bool = False,
     ) -> RunOutcome:
         """Search the queries, with the plan, the progress and the numbers of the search on stderr.
 
@@ -107,6 +108,8 @@ class CommandRun:
             Whether the scores of all subjects are needed.
         search_repeated : bool
             Whether queries with the same letters have different hits.
+        resume_finished : bool
+            Whether ``--resume latest`` also takes up a finished run.
         """
         from swsearch.cli.output import say
         from swsearch.cli.progress import ProgressReport
@@ -138,6 +141,7 @@ class CommandRun:
             command=command_line(),
             store=_store_opener(search.store, run.stage_store, self.stack, self.stores, on_store_failure),
             resume=run.resume,
+            resume_finished=resume_finished,
             shard=self.shard,
             asked=found.asked,
             report=write,

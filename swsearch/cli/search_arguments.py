@@ -384,6 +384,53 @@ class BatchArguments(ClusterRunChoice, RunArguments):
 
 
 @dataclass(frozen=True)
+class BestHitSearchArguments(PairSearchArguments):
+    """The options of a search for the best hit of each query."""
+
+    @property
+    def top(self) -> int:
+        """The number of subjects of a query."""
+        return 1
+
+
+@dataclass(frozen=True)
+class ClusteringRunArguments(ClusterRunChoice):
+    """The options of a run of all against all whose pairs become clusters; a report has a format of its own."""
+
+    resume: options.Resume = None
+    out: options.Out = None
+    events: options.Events = None
+    stage_store: options.StageStore = "auto"
+    cluster: options.Cluster = None
+    slices: options.Slices = "auto"
+    deadline: options.Deadline = defaults.DEADLINE_SECONDS
+
+    # Clusters are those of all pairs, and are written by the command itself.
+    shard = "1/1"
+    format_name = "none"
+    fields = None
+    width = None
+
+
+@dataclass(frozen=True)
+class ReciprocalRunArguments(ClusterRunChoice):
+    """The options of the two runs whose best hits are compared, and of the report of the reciprocal ones."""
+
+    resume: options.Resume = None
+    format_name: options.Format = "blast6"
+    fields: options.Fields = None
+    width: options.Width = None
+    out: options.Out = None
+    events: options.Events = None
+    stage_store: options.StageStore = "auto"
+    cluster: options.Cluster = None
+    slices: options.Slices = "auto"
+    deadline: options.Deadline = defaults.DEADLINE_SECONDS
+
+    shard = "1/1"  # best hits are compared with those of all sequences
+
+
+@dataclass(frozen=True)
 class PairRunArguments(ClusterRunChoice):
     """The options of a run of all against all, which prints one line for each pair."""
 

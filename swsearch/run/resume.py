@@ -36,10 +36,13 @@ def open_run(
     former_digests: Sequence[str],
     notify: Callable[[str], None],
     check: Callable[[StoredRun], None],
+    *,
+    or_finished: bool = False,
 ) -> tuple[int, bool]:
     """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
-    With ``latest``, a share that has a finished run continues this run, in which nothing is missing. A run of another
+    With ``latest``, a share that has a finished run continues this run, in which nothing is missing; with
+    ``or_finished``, so does a search of all queries. A run of another
     machine is continued if a scheduler has queued this job again and the run has the same command line.
 
     ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
@@ -74,7 +77,7 @@ def open_run(
             return False
         return True
 
-    if resume == "latest" and shard.count > 1 and asked.digest is not None:
+    if resume == "latest" and (shard.count > 1 or or_finished) and asked.digest is not None:
         # A job array that is submitted again, or a task that is queued again after its end, has nothing left to do.
         # Without this, it would store its share a second time, and `runs merge` would refuse both.
         done = [run.id for run in store.runs() if run.state == "finished" and run.asked == asked and not obstacle(run)]

@@ -78,6 +78,7 @@ def run_search(
     command: str = "python",
     store: HitStore | Callable[[], HitStore] | None = None,
     resume: str | None = None,
+    resume_finished: bool = False,
     shard: Shard = WHOLE,
     asked: AskedQueries | None = None,
     report: WriteReport | None = None,
@@ -105,6 +106,8 @@ def run_search(
     resume : str, optional
         The id of a run of the same search; or ``latest`` for the newest unfinished run of the same search, or a new run
         if there is none. Requires a store.
+    resume_finished : bool
+        Whether ``latest`` may also be a finished run of the same search, in which nothing is missing.
     shard : Shard
         The share of the queries to search.
     asked : AskedQueries, optional
@@ -139,7 +142,7 @@ def run_search(
     return Run(
         queries, searcher, command, store, shard,
         skip_refused=skip_refused, search_repeated=search_repeated, events=events, progress=progress,
-        on_query_done=on_query_done, on_store_failure=on_store_failure,
+        on_query_done=on_query_done, on_store_failure=on_store_failure, resume_finished=resume_finished,
     ).execute(resume, asked, report, notify or (lambda _: None), on_run_open)  # fmt: skip
 
 
@@ -178,6 +181,7 @@ class Run:
         progress: Progress | None = None,
         on_query_done: Callable[[RunOutcome], None] | None = None,
         on_store_failure: Callable[[StoreError], None] | None = None,
+        resume_finished: bool = False,
     ) -> None:
         info = searcher.run_info(command)
         self.info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
@@ -191,6 +195,7 @@ class Run:
         self._progress = progress
         self._on_query_done = on_query_done
         self._on_store_failure = on_store_failure
+        self._resume_finished = resume_finished
         self._log = EventLog(events)
         self.outcome = RunOutcome()
         self._is_open = False
@@ -277,7 +282,7 @@ class Run:
                 check_queries(self._queries, self._searcher, store, run.id)
 
         self.outcome.run_id, self.outcome.resumed = open_run(
-            store, self.info, resume, asked, former_digests, notify, check
+            store, self.info, resume, asked, former_digests, notify, check, or_finished=self._resume_finished
         )
         self._committed = store.committed(self.outcome.run_id)
         self.outcome.n_before = len(self._committed)

@@ -46,19 +46,19 @@ class SubjectOrder:
 
     Attributes
     ----------
-    subject_index : uint32 array, shape (n_subjects,)
+    subject_index, lengths : uint32 arrays, shape (n_subjects,)
         In the order of this module.
     """
 
     def __init__(self, lengths: Lengths, subject_index: SubjectIndex) -> None:
         rows = np.lexsort((subject_index, lengths))
         self.subject_index = subject_index[rows]
-        self._lengths = lengths[rows]
-        self._residues_before = np.concatenate(([0], np.cumsum(self._lengths, dtype=np.int64)))
+        self.lengths = lengths[rows]
+        self._residues_before = np.concatenate(([0], np.cumsum(self.lengths, dtype=np.int64)))
 
     def residues_before(self, query: SubjectQuery) -> int:
         """Number of residues of the subjects before a query."""
-        return int(self._residues_before[n_before(self._lengths, self.subject_index, query)])
+        return int(self._residues_before[n_before(self.lengths, self.subject_index, query)])
 
 
 class LeadingParts:

@@ -10,7 +10,8 @@ import swsearch as package
 from swsearch.cli.app import commands
 
 COMMANDS = [
-    ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["msa"], ["report"], ["matrices"], ["engines"], ["plan"],
+    ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["cluster"], ["rbh"], ["msa"],
+    ["report"], ["matrices"], ["engines"], ["plan"],
     ["completion"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],

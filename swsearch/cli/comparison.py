@@ -1,0 +1,160 @@
+"""What the commands share whose queries are the sequences of a database: ``allpairs``, ``cluster`` and ``rbh``.
+
+:func:`prepared` checks the options of such a command, and :func:`compared` performs one search of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from swsearch.cli.search_arguments import ClusterRunChoice, PairSearchArguments
+from swsearch.errors import InputError
+
+if TYPE_CHECKING:
+    from swsearch.cli.command_run import CommandRun
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.hits.share import Shard
+    from swsearch.report.protocol import ReportFormat
+    from swsearch.run import RunOutcome, Survey, WriteReport
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.query_file import QueriesByFile
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The options of a command, checked and with the share in the names of its outputs.
+
+    Attributes
+    ----------
+    search, run
+        The options.
+    shard : Shard
+        The share of the queries that is searched.
+    must_store : bool
+        Whether it is an error if the hits cannot be stored.
+    report : ReportFormat or None
+        The format of the report, if there is one.
+    """
+
+    search: PairSearchArguments
+    run: ClusterRunChoice
+    shard: Shard
+    must_store: bool
+    report: ReportFormat | None
+
+
+def prepared(
+    search: PairSearchArguments,
+    run: ClusterRunChoice,
+    databases: Sequence[str],
+    outputs: Mapping[str, Path | None] | None = None,
+) -> Prepared:
+    """Check the options of a command before its databases are opened.
+
+    Parameters
+    ----------
+    search, run
+        The options.
+    databases : sequence of str
+        Databases or sequence files.
+    outputs : mapping of str to path, optional
+        Outputs besides those of ``run``, by their options.
+
+    Raises
+    ------
+    InputError
+        Options exclude each other, an option is out of its range, or an output would replace an input.
+    """
+    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.command_run import must_store, named_by_share, named_store, report_format
+    from swsearch.hits.job_arrays import asked_shard
+    from swsearch.output_files import refuse_compressed
+
+    shard = asked_shard(run.shard, os.environ)
+    search, run = named_by_share(search, shard), named_by_share(cast(Any, run), shard)
+    if search.store == "none" and run.resume is not None:
+        raise InputError("--resume goes on with a stored run; name its store with --store")
+    run.refuse_options_of_clusters()
+    is_printed = run.format_name != "none" or run.out is not None
+    written = {"--out": (run.out or "-") if is_printed else None, "--events": run.events, **(outputs or {})}
+    refuse_collisions(written, inputs=search.files, databases=list(databases), store=search.store)
+    refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
+    needs_store = must_store(search, run)
+    search = replace(search, store=named_store(search, must_store=needs_store))
+    report = report_format(run)
+    _ = search.asked  # packing or fetching a database may take long, so wrong options are refused before
+    return Prepared(search, run, shard, needs_store, report)
+
+
+@dataclass
+class Comparison:
+    """A search in progress whose queries are sequences of a database.
+
+    Attributes
+    ----------
+    searcher : PlannedSearch
+    queries : QueriesByFile
+    running : CommandRun
+    """
+
+    searcher: PlannedSearch
+    queries: QueriesByFile
+    running: CommandRun
+    _found: Survey
+
+    def execute(self, write: WriteReport | None, *, resume_finished: bool = False) -> RunOutcome:
+        """Search all queries, and write the results with ``write``."""
+        return self.running.execute(
+            self.queries, self.searcher, self._found, write, search_repeated=True, resume_finished=resume_finished
+        )
+
+
+@contextmanager
+def compared(
+    asked: Prepared,
+    subjects: PackedDatabase,
+    query_residues: int,
+    queries_of: Callable[[PlannedSearch], QueriesByFile],
+) -> Iterator[Comparison]:
+    """Open the engine for a search, and survey its queries.
+
+    Parameters
+    ----------
+    asked : Prepared
+    subjects : PackedDatabase
+        The database that is searched.
+    query_residues : int
+        About the number of residues of all queries.
+    queries_of : callable
+        The queries of an open search.
+
+    Raises
+    ------
+    InputError
+        There are no E-values, and nothing else that chooses the hits.
+    """
+    search, run = asked.search, asked.run
+    if run.place is None:
+        search.warm_up_gpus(subjects, query_residues)
+
+    from swsearch.cli.command_run import command_run
+    from swsearch.run import survey
+
+    with command_run(search, run, asked.shard, must_store=asked.must_store) as running:
+        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
+        _refuse_everything(searcher)
+        queries = queries_of(searcher)
+        found = survey(queries, searcher, asked.shard, force_alphabet=True, skip_refused=False)
+        yield Comparison(searcher, queries, running, found)
+
+
+def _refuse_everything(searcher: PlannedSearch) -> None:
+    """Refuse a search that would report every pair, because there are no E-values by which to choose."""
+    if searcher.run_info("").lam is None and searcher.options.min_score is None:
+        reason = searcher.run_info("").statistics
+        raise InputError(f"there are no E-values, so that every pair would be reported; cut by --min-score ({reason})")

@@ -1,0 +1,89 @@
+"""``swsearch rbh``: reciprocal best hits of two sets of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from swsearch.cli.search_arguments import BestHitSearchArguments, ReciprocalRunArguments, takes_arguments
+from swsearch.errors import InputError
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.cli.comparison import Comparison, Prepared
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.hits.result import QueryResult, RunInfo
+    from swsearch.run import RunOutcome, WriteReport
+
+_HELP = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
+
+
+@takes_arguments
+def rbh(
+    first: Annotated[str, typer.Argument(metavar="A", help=_HELP)],
+    second: Annotated[str, typer.Argument(metavar="B", help="As A, with sequences of the same alphabet.")],
+    *,
+    search: BestHitSearchArguments,
+    run: ReciprocalRunArguments,
+) -> None:
+    """Report the reciprocal best hits of two sets of sequences, such as the proteins of two species.
+
+    A sequence of A and one of B are reciprocal best hits if each is the best hit of the other: the first one by
+    E-value, score and order in the file. A line is that of the sequence of A in a search of B. All sequences are
+    compared with all, so no best hit is missed. Both searches are stored; --resume latest computes what is missing.
+
+    Example: swsearch rbh human.fasta mouse.fasta --out orthologues.tsv
+
+    Example: swsearch rbh a.db b.db --evalue 1e-5 --min-query-coverage 50 --fields "qseqid sseqid pident evalue"
+    """
+    from swsearch.cli.comparison import prepared
+    from swsearch.cli.databases import opened
+    from swsearch.cli.output import say
+    from swsearch.run.reciprocal import BestHits
+
+    if run.resume not in (None, "latest"):
+        raise InputError(f"--resume {run.resume}: the best hits of A and those of B are two runs; say --resume latest")
+    asked = prepared(search, run, [first, second])
+    with (
+        opened(first, threads=search.threads, quiet=search.quiet) as a,
+        opened(second, threads=search.threads, quiet=search.quiet) as b,
+    ):
+        if a.alphabet is not b.alphabet:
+            raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
+        best = BestHits()
+
+        def collect(_run: RunInfo, results: Iterator[QueryResult]) -> None:
+            best.add(results)
+
+        def reciprocal(comparison: Comparison) -> WriteReport:
+            write = comparison.running.report(comparison.searcher, asked.report)
+
+            def write_reciprocal(info: RunInfo, results: Iterator[QueryResult]) -> None:
+                chosen = best.reciprocal(results)
+                if write is not None:
+                    write(info, chosen)
+                for _ in chosen:  # those that are not written are counted
+                    pass
+
+            return write_reciprocal
+
+        backward = _searched(asked, b, a, lambda _: collect)
+        forward = _searched(asked, a, b, reciprocal)
+        if not search.quiet:
+            sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
+            say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}")
+    if forward.run_id is not None and not search.quiet:
+        say(f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}")
+
+
+def _searched(
+    asked: Prepared, queries: PackedDatabase, subjects: PackedDatabase, writing: Callable[[Comparison], WriteReport]
+) -> RunOutcome:
+    """Search the best hits of all sequences of one database in another."""
+    from swsearch.cli.comparison import compared
+    from swsearch.search.subject_queries import DatabaseQueries
+
+    with compared(asked, subjects, queries.n_residues, lambda _: DatabaseQueries(queries)) as comparison:
+        return comparison.execute(writing(comparison), resume_finished=True)
