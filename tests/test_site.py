@@ -164,7 +164,10 @@ class TestInABrowser:
     """The built site; a request to another address or a message on the console fails a test."""
 
     pytestmark = NEEDS
-    PAGES = ("index.html", "commands/swsearch-query.html", "python/SearchOptions.html", "reference/formats.html")
+    PAGES = (
+        "index.html", "commands/swsearch-query.html", "python/SearchOptions.html", "reference/formats.html",
+        "concepts/statistics.html", "comparison.html",
+    )  # fmt: skip
 
     @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=["phone", "desktop"])
     def test_pages_fit_the_window_and_are_accessible(self, browser, address, axe, size, scheme):
