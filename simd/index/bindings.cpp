@@ -37,17 +37,22 @@ auto vector_of(std::vector<Value>&& values) {
     return array_of<Value, 1>(std::move(values), {n});
 }
 
-nb::object read_records(const OutputArray& text_array, const Array& encode_array, bool is_fastq) {
+nb::object read_records(const OutputArray& text_array, const Array& encode_array, bool is_fastq, bool skips) {
     const auto text = view_of<std::uint8_t>(text_array, "text");
     const auto encode = view_of<const std::uint8_t>(encode_array, "encode");
     check_that(encode.length == 256, "encode must have 256 elements");
     auto records = without_lock([&] {
-        return is_fastq ? index::read_fastq(text.data, text.length, encode.data)
-                        : index::read_fasta(text.data, text.length, encode.data);
+        return is_fastq ? index::read_fastq(text.data, text.length, encode.data, skips)
+                        : index::read_fasta(text.data, text.length, encode.data, skips);
     });
     if (!records.is_regular) return nb::none();
-    return nb::make_tuple(records.n_residues, vector_of(std::move(records.lengths)), vector_of(std::move(records.headers)),
-                          vector_of(std::move(records.header_ends)));
+    index::RefusedRecords& refused = records.refused;
+    return nb::make_tuple(
+        records.n_residues, vector_of(std::move(records.lengths)), vector_of(std::move(records.headers)),
+        vector_of(std::move(records.header_ends)),
+        nb::make_tuple(vector_of(std::move(refused.numbers)), vector_of(std::move(refused.problems)),
+                       vector_of(std::move(refused.residues)), vector_of(std::move(refused.bytes)),
+                       vector_of(std::move(refused.headers)), vector_of(std::move(refused.header_ends))));
 }
 
 std::size_t whole_records(const Array& text_array, bool is_fastq) {
@@ -244,7 +249,7 @@ nb::tuple find_repeats(int fd, const Array& offsets_array, const Array& counts_a
 }  // namespace
 
 void bind_index(nb::module_& module) {
-    module.def("read_records", &read_records, "text"_a, "encode"_a, "is_fastq"_a);
+    module.def("read_records", &read_records, "text"_a, "encode"_a, "is_fastq"_a, "skips"_a);
     module.def("whole_records", &whole_records, "text"_a, "is_fastq"_a);
     module.def("write_run", &write_run, "codes"_a, "lengths"_a, "first"_a, "residues_fd"_a, "offset"_a, "order_fd"_a);
     module.def("run_positions", &run_positions, "lengths"_a, "counts"_a, "order"_a, "first"_a, "distinct"_a, "next"_a);

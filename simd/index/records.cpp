@@ -45,22 +45,64 @@ const std::uint8_t* line_end(const std::uint8_t* line, const std::uint8_t* end) 
     return end;
 }
 
-// Appends one record's length and header.
-void add(Records& records, std::size_t length, const std::uint8_t* header, const std::uint8_t* header_end) {
+// The index of the first byte without a code; n if there is none.
+std::size_t first_invalid(const std::uint8_t* letters, std::size_t n, const std::uint8_t* encode) {
+    const auto is_invalid = [encode](std::uint8_t byte) { return encode[byte] >= 128; };
+    return static_cast<std::size_t>(std::find_if(letters, letters + n, is_invalid) - letters);
+}
+
+// Why a record is refused.
+struct Refusal {
+    Problem problem = Problem::none;
+    std::uint64_t residue = 0;
+    std::uint8_t byte = 0;
+};
+
+// Ends the record whose header is behind those of the other records.
+void add(Records& records, std::size_t length) {
     records.lengths.push_back(static_cast<std::uint32_t>(length));
-    records.headers.insert(records.headers.end(), header, header_end);
     records.header_ends.push_back(records.headers.size());
     records.n_residues += length;
 }
 
+// Moves the header that is behind those of the other records to the refused records.
+void refuse(Records& records, const Refusal& refusal) {
+    RefusedRecords& refused = records.refused;
+    const std::size_t n_headers = records.header_ends.empty() ? 0 : records.header_ends.back();
+    refused.numbers.push_back(static_cast<std::uint32_t>(records.lengths.size() + refused.numbers.size()));
+    refused.problems.push_back(static_cast<std::uint8_t>(refusal.problem));
+    refused.residues.push_back(refusal.residue);
+    refused.bytes.push_back(refusal.byte);
+    refused.headers.insert(refused.headers.end(), records.headers.begin() + static_cast<std::ptrdiff_t>(n_headers),
+                           records.headers.end());
+    refused.header_ends.push_back(refused.headers.size());
+    records.headers.resize(n_headers);
+}
+
 }  // namespace
 
-Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode) {
+Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips) {
     Records records;
     const Records irregular;
     const std::uint8_t* const end = text + size;
     std::uint8_t* out = text;
-    std::uint8_t* record = text;  // where the codes of the current record begin
+    std::uint8_t* record = nullptr;  // where the codes of the current record begin; null before the first record
+    Refusal refusal;                 // of the current record
+    // Ends the current record. Returns whether the text is regular so far.
+    const auto end_record = [&] {
+        if (record == nullptr) return true;
+        const auto length = static_cast<std::size_t>(out - record);
+        if (refusal.problem == Problem::none && length == 0) refusal.problem = Problem::no_residues;
+        if (refusal.problem == Problem::none && length > UINT32_MAX) refusal.problem = Problem::too_long;
+        if (refusal.problem == Problem::none) {
+            add(records, length);
+            return true;
+        }
+        refuse(records, refusal);
+        refusal = {};
+        out = record;
+        return skips;
+    };
     for (const std::uint8_t* line = text; line < end;) {
         const std::uint8_t* stop = line_end(line, end);
         const std::uint8_t* const next = stop + 1;
@@ -71,34 +113,34 @@ Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
             continue;
         }
         if (*line == '>') {
-            if (!records.lengths.empty()) {
-                if (out == record || static_cast<std::uint64_t>(out - record) > UINT32_MAX) return irregular;
-                records.lengths.back() = static_cast<std::uint32_t>(out - record);
-            }
-            for (const std::uint8_t* byte = line + 1; byte < stop; ++byte) {
-                if (is_forbidden(*byte)) return irregular;
-            }
-            add(records, 0, line + 1, stop);
+            if (!end_record()) return irregular;
             record = out;
+            const std::uint8_t* const forbidden = std::find_if(line + 1, stop, is_forbidden);
+            if (forbidden < stop) {
+                if (!skips) return irregular;
+                refusal = {Problem::header_byte, 0, *forbidden};
+            }
+            records.headers.insert(records.headers.end(), line + 1, stop);
         } else {
             // '#' and ';' begin a comment; as letters, they are none of any alphabet.
-            if (records.lengths.empty()) return irregular;
+            if (record == nullptr) return irregular;
             const auto n = static_cast<std::size_t>(stop - line);
-            if (!encode_letters(line, n, encode, out)) return irregular;
-            out += n;
+            // The codes overwrite the letters, so a letter that must be known is looked for first.
+            const std::size_t invalid = skips && refusal.problem == Problem::none ? first_invalid(line, n, encode) : n;
+            if (invalid < n) refusal = {Problem::letter, static_cast<std::uint64_t>(out - record) + invalid, line[invalid]};
+            if (refusal.problem == Problem::none) {
+                if (!encode_letters(line, n, encode, out)) return irregular;
+                out += n;
+            }
         }
         line = next;
     }
-    if (!records.lengths.empty()) {
-        if (out == record || static_cast<std::uint64_t>(out - record) > UINT32_MAX) return irregular;
-        records.lengths.back() = static_cast<std::uint32_t>(out - record);
-    }
-    records.n_residues = static_cast<std::size_t>(out - text);
+    if (!end_record()) return irregular;
     records.is_regular = true;
     return records;
 }
 
-Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode) {
+Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips) {
     struct Line {
         const std::uint8_t* begin;
         const std::uint8_t* end;
@@ -125,12 +167,14 @@ Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
         return true;
     };
     bool has_cr = false;
-    while (at < end) {
+    for (bool is_first = true; at < end; is_first = false) {
         const Line header = next_line(), letters = next_line(), plus = next_line(), qualities = next_line();
-        if (records.lengths.empty()) has_cr = header.has_cr;
+        if (is_first) has_cr = header.has_cr;
+        const bool is_empty = skips && letters.size() == 0 && qualities.size() == 0;
+        if (header.size() == 0 || plus.size() == 0) return irregular;
+        if (!is_empty && (letters.size() == 0 || qualities.size() == 0)) return irregular;
         for (const Line& line : {header, letters, plus, qualities}) {
-            // The last line of the file may have no end.
-            if (line.size() == 0 || (line.has_cr != has_cr && at < end)) return irregular;
+            if (line.has_cr != has_cr && at < end) return irregular;  // the last line of the file may have no end
         }
         const bool repeats_header =
             plus.size() == header.size() && std::equal(plus.begin + 1, plus.end, header.begin + 1);
@@ -139,9 +183,17 @@ Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
             letters.size() != qualities.size() || letters.size() > UINT32_MAX) {
             return irregular;
         }
-        add(records, letters.size(), header.begin + 1, header.end);  // before the codes overwrite it
-        if (!encode_letters(letters.begin, letters.size(), encode, out)) return irregular;
-        out += letters.size();
+        records.headers.insert(records.headers.end(), header.begin + 1, header.end);  // before the codes overwrite it
+        const std::size_t invalid = skips ? first_invalid(letters.begin, letters.size(), encode) : letters.size();
+        if (is_empty) {
+            refuse(records, {Problem::no_residues, 0, 0});
+        } else if (invalid < letters.size()) {
+            refuse(records, {Problem::letter, invalid, letters.begin[invalid]});
+        } else {
+            if (!encode_letters(letters.begin, letters.size(), encode, out)) return irregular;
+            out += letters.size();
+            add(records, letters.size());
+        }
     }
     records.is_regular = true;
     return records;

@@ -10,6 +10,18 @@
 
 namespace swsearch::index {
 
+enum class Problem : std::uint8_t { none, no_residues, letter, header_byte, too_long };
+
+// The records of a block that are not sequences of the alphabet.
+struct RefusedRecords {
+    std::vector<std::uint32_t> numbers;      // number of each record among all records of the block, from 0
+    std::vector<std::uint8_t> problems;      // a Problem each
+    std::vector<std::uint64_t> residues;     // for Problem::letter, number of residues before the letter
+    std::vector<std::uint8_t> bytes;         // for Problem::letter and Problem::header_byte, the byte
+    std::vector<std::uint8_t> headers;       // as in Records
+    std::vector<std::uint64_t> header_ends;  // as in Records
+};
+
 // The records of a block. Their residue codes have replaced the beginning of the block's text.
 struct Records {
     bool is_regular = false;                 // if false, the other members have no meaning
@@ -17,17 +29,20 @@ struct Records {
     std::vector<std::uint32_t> lengths;      // number of residues of each record, at least 1
     std::vector<std::uint8_t> headers;       // headers without '>' or '@', concatenated
     std::vector<std::uint64_t> header_ends;  // offset of the end of each header in `headers`
+    RefusedRecords refused;                  // records that are not among the others
 };
 
 // Reads FASTA and writes each letter's code, encode[letter], over the text. Lines end in LF, CRLF or CR; blanks at either
 // end of a line and blank lines have no meaning. Irregular are text before the first '>', a record without residues, a
-// comment line, a letter whose code is 128 or more, and a byte that no header may contain.
-Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode);
+// comment line, a letter whose code is 128 or more, and a byte that no header may contain. If `skips`, each record with one
+// of these is refused and the text stays regular, except for text before the first '>'.
+Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
 // Reads FASTQ in the same way: four lines per record, which end in LF or CRLF throughout. Irregular is also what
 // FASTQ permits but sequencers do not write: blanks, control characters and bytes above 126 in any line but the headers'
-// blanks between words, and a third line other than '+', alone or with the header.
-Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode);
+// blanks between words, and a third line other than '+', alone or with the header. If `skips`, records with such letters,
+// or with neither letters nor qualities, are refused.
+Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
 // The size of the longest beginning of the text that ends before a record of FASTA; 0 if no record but the first begins
 // in the text.

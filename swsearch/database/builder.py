@@ -20,6 +20,7 @@ from swsearch.database.segment_writer import Progress, sequence_chunks, source_n
 from swsearch.database.staging import staged_folder, write_catalogue_file
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import Alphabet
+from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
 
 
@@ -52,6 +53,7 @@ def build_database(
     slices: int = 1,
     threads: int | None = None,
     progress: Progress | None = None,
+    skip: Skip | None = None,
 ) -> BuildReport:
     r"""Pack FASTA or FASTQ files into a new database.
 
@@ -71,6 +73,9 @@ def build_database(
     threads : int, optional
         Number of threads, at least 1; by default, one per usable core, and at most 16. The files do not depend on it.
     progress : callable, optional
+    skip : callable, optional
+        Called, in order, with each record that has no residues or a byte that has no place in it; the record is left
+        out of the database. By default, such a record is an error.
 
     Raises
     ------
@@ -91,7 +96,7 @@ def build_database(
     target = Path(target)
     check_slices(slices)
     with staged_folder(target, overwrite=overwrite) as folder:
-        built = write_database(folder, paths, alphabet, slices=slices, threads=threads, progress=progress)
+        built = write_database(folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip)
     return replace(built, path=target)
 
 
@@ -103,13 +108,14 @@ def write_database(
     slices: int = 1,
     threads: int | None = None,
     progress: Progress | None = None,
+    skip: Skip | None = None,
 ) -> BuildReport:
     """Pack FASTA or FASTQ files into an empty folder, which the caller publishes, or removes after an exception.
 
     Parameters and errors are those of :func:`build_database`.
     """
     with Threads(threads) as used:
-        chunks = sequence_chunks(paths, alphabet, used)
+        chunks = sequence_chunks(paths, alphabet, used, skip)
         written = write_segment(
             folder / segment_name(1),
             chunks,

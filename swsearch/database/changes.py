@@ -52,7 +52,8 @@ from swsearch.database.staging import disk_error, sync_folder, termination_as_ex
 from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
-from swsearch.sequences.fasta import SAMPLE_RESIDUES, SequenceChunk
+from swsearch.sequences.chunk import SequenceChunk
+from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import split_header
 from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex

@@ -10,7 +10,7 @@ import numpy as np
 from swsearch import _native
 from swsearch.database.in_order import of_each_chunk
 from swsearch.database.reader import PackedDatabase
-from swsearch.sequences.fasta import SequenceChunk
+from swsearch.sequences.chunk import SequenceChunk
 from swsearch.threads import Threads
 from swsearch.typing import Codes
 

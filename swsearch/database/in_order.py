@@ -17,7 +17,7 @@ from swsearch import _native
 from swsearch.database.items import Items
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
-from swsearch.sequences.fasta import SequenceChunk
+from swsearch.sequences.chunk import SequenceChunk
 from swsearch.threads import Threads
 from swsearch.typing import Lengths, Offsets
 

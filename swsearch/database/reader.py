@@ -460,6 +460,8 @@ def load_catalogue(folder: Path) -> Catalogue:
     if is_staging(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
     try:
+        if not folder.is_dir():
+            _refuse_blast(folder)
         if not folder.exists():
             raise DatabaseError(f"{folder} does not exist; `swsearch index FASTA -o {folder}` makes a database")
         if not folder.is_dir():
@@ -478,3 +480,11 @@ def load_catalogue(folder: Path) -> Catalogue:
         raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
+
+
+def _refuse_blast(path: Path) -> None:
+    """Refuse a BLAST database, with the line that imports it."""
+    from swsearch.database.blast import blast_name
+
+    if (name := blast_name(path)) is not None:
+        raise DatabaseError(f"{path} is a BLAST database; import it: `swsearch index --blastdb {name} -o {name}.swdb`")

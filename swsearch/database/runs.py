@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.sequences.alphabet import PAD_CODE
-from swsearch.sequences.fasta import SequenceChunk
+from swsearch.sequences.chunk import SequenceChunk
 from swsearch.threads import Threads
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 

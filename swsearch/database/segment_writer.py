@@ -37,7 +37,8 @@ from swsearch.database.slices import WholeHeaders, write_slices
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
-from swsearch.sequences.fasta import SequenceChunk, read_chunks
+from swsearch.sequences.chunk import SequenceChunk
+from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
@@ -99,27 +100,35 @@ def sequence_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     alphabet: Alphabet | None,
     threads: Threads | None = None,
+    skip: Skip | None = None,
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The records of sequence files in chunks, each with the name of its file for messages.
+
+    Parameters are those of :func:`swsearch.sequences.fasta.read_chunks`.
 
     Raises
     ------
     FastaFormatError
         There is no file, or a file cannot be read as sequences of the alphabet, or the text of a pipe ends within a
-        line.
+        line, or all records of all files were skipped.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not several:
         raise FastaFormatError("no sequence file was given", "nothing to index")
     refuse_repeated_pipes(several)
+    is_empty = True
     for path in several:
         source = seekable(path)
-        for chunk in read_chunks(source, alphabet, threads=threads):
+        for chunk in read_chunks(source, alphabet, threads=threads, skip=skip):
             alphabet = chunk.alphabet
+            is_empty = False
             yield shown_name(path), chunk
         if isinstance(source, Spooled) and source.is_cut:
             problem = "the last line has no end, so the program that writes the pipe may have failed"
             raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
+    if is_empty:
+        problem = "no record is a sequence of the alphabet; without --skip-bad, the first problem is told"
+        raise FastaFormatError(problem, ", ".join(map(shown_name, several)))
 
 
 def source_names(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from swsearch.hits.share import AskedQueries, QueryCount, Shard
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
-from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.refused import RefusedRecord
 
 
 def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:

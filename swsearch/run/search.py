@@ -21,8 +21,8 @@ from swsearch.run.resume import check_number, check_queries, check_query, open_r
 from swsearch.run.surveys import WHOLE
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
-from swsearch.sequences.fasta import RefusedRecord
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.refused import RefusedRecord
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
     from swsearch.store.records import StoredRun

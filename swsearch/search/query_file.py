@@ -19,8 +19,9 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import PROTEIN, Alphabet, refuse_dna
-from swsearch.sequences.fasta import RefusedRecord, read_chunks, read_each, read_sequences
+from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.refused import RefusedRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 
 

@@ -27,27 +27,27 @@ from __future__ import annotations
 
 import io
 import os
-import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, BinaryIO, Final, NoReturn, cast
+from typing import BinaryIO, Final, NoReturn, cast
 
 import dnaio
 import numpy as np
-from dnaio.readers import FastaReader, FastqReader
+from dnaio.readers import FastqReader
 
 from swsearch import _native
 from swsearch.errors import FastaFormatError, InputError
+from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
-from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, Readable, archive_format, decompressed
+from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed
+from swsearch.sequences.checked_text import CheckedStream, EscapingFastaReader, ForeignBytes, first_problem
+from swsearch.sequences.chunk import SequenceChunk
 from swsearch.sequences.parallel_archives import decompressing
 from swsearch.sequences.record import SequenceRecord, split_header
+from swsearch.sequences.refused import NO_RESIDUES, RefusedRecord, of_arrays
 from swsearch.sequences.source import seekable, shown_name
 from swsearch.threads import Threads, read_ahead
-from swsearch.typing import Codes, Lengths, Offsets
+from swsearch.typing import Codes
 from swsearch.words import shortened
 
 CHUNK_RESIDUES: Final = 4 << 20
@@ -57,53 +57,10 @@ SAMPLE_RESIDUES: Final = 1 << 20
 BLOCKS_BYTES: Final = 96 << 20
 """Approximate size of the text of all blocks that are in memory at the same time."""
 
+Skip = Callable[[RefusedRecord], None]
+"""Called with each record that is left out because it is not a sequence of the alphabet."""
+
 _BLOCK_BYTES: Final = 1 << 20
-MAX_RECORD_BYTES: Final = 1 << 32
-"""Length of the longest record, in bytes; bounded because records are in memory. Databases accept only shorter ones."""
-_UTF8_MARK: Final = b"\xef\xbb\xbf"
-_FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
-"""Bytes that no line may contain: NUL, and those that ``str.strip`` would silently remove from the end of a line."""
-_COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
-
-
-@dataclass(frozen=True, eq=False)
-class SequenceChunk:
-    """Consecutive records of an input.
-
-    Attributes
-    ----------
-    alphabet : Alphabet
-    codes : uint8 array, shape (n_residues,)
-        Residue codes of all records, concatenated.
-    lengths : uint32 array, shape (n_records,)
-        Number of residues of each record, at least 1.
-    header_bytes : uint8 array
-        Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space, concatenated.
-    header_ends : uint64 array, shape (n_records,)
-        Offset in ``header_bytes`` of the end of each header, exclusive.
-    """
-
-    alphabet: Alphabet
-    codes: Codes
-    lengths: Lengths
-    header_bytes: Codes
-    header_ends: Offsets
-
-    @classmethod
-    def of_headers(cls, alphabet: Alphabet, codes: Codes, lengths: Lengths, headers: Sequence[bytes]) -> SequenceChunk:
-        """A chunk whose headers are single objects."""
-        sizes = np.fromiter(map(len, headers), dtype=np.uint64, count=len(headers))
-        header_bytes = np.frombuffer(b"".join(headers), dtype=np.uint8)
-        return cls(alphabet, codes, lengths, header_bytes, np.cumsum(sizes, dtype=np.uint64))
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    @cached_property
-    def headers(self) -> list[bytes]:
-        """The headers as single objects."""
-        raw = self.header_bytes.tobytes()
-        return [raw[start:end] for start, end in pairwise([0, *self.header_ends.tolist()])]
 
 
 def read_sequences(
@@ -137,29 +94,6 @@ def read_sequences(
             yield SequenceRecord(header.decode("utf-8", "surrogateescape"), chunk.codes[start:stop], chunk.alphabet)
 
 
-@dataclass(frozen=True)
-class RefusedRecord:
-    """A record that is not a sequence of the alphabet, in a file whose further records can be read.
-
-    Attributes
-    ----------
-    path : str
-    record : int
-        Number of the record in the file, from 1.
-    identifier : str
-    reason : str
-        The problem and what to do, without the location.
-    """
-
-    path: str
-    record: int
-    identifier: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.reason}"
-
-
 def read_each(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet
 ) -> Iterator[SequenceRecord | RefusedRecord]:
@@ -182,6 +116,7 @@ def read_chunks(
     *,
     threads: Threads | None = None,
     block_bytes: int | None = None,
+    skip: Skip | None = None,
 ) -> Iterator[SequenceChunk]:
     """The records of one or several files in chunks; errors as for :func:`read_sequences`.
 
@@ -196,13 +131,16 @@ def read_chunks(
     block_bytes : int, optional
         Size of a block of text, at least 1; a longer record makes a longer block. By default, all blocks in memory have
         about 100 MB, and one block at most 16 MB.
+    skip : callable, optional
+        Called, in order and on the caller's thread, with each record that has no residues or a byte that has no place
+        in it; the record is left out. Damage beyond a record remains an error. By default, such a record is an error.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     with Threads(1) as no_threads:
         used = threads or no_threads
         n_bytes = min(16 << 20, BLOCKS_BYTES // (2 * used.n_threads + 5)) if block_bytes is None else block_bytes
         for path in several:
-            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used)) as chunks:
+            with _SequenceFile(path) as file, closing(file.chunks(alphabet, n_bytes, used, skip)) as chunks:
                 for chunk in chunks:
                     alphabet = chunk.alphabet
                     yield chunk
@@ -236,46 +174,54 @@ class _SequenceFile:
         self._raw.close()
 
     def chunks(
-        self, alphabet: Alphabet | None, block_bytes: int, threads: Threads
+        self, alphabet: Alphabet | None, block_bytes: int, threads: Threads, skip: Skip | None = None
     ) -> Generator[SequenceChunk, None, None]:
         """All records of the file; if ``alphabet`` is None, it is detected from the first million letters."""
         known = alphabet or detect_alphabet(self._sample())
         n_before = 0
 
-        def chunk_of(text: Codes | None) -> SequenceChunk | None:
-            found = None if text is None else _native.read_records(text, known.encode_table, self.is_fastq)
-            if text is None or found is None:
+        def chunk_of(text: Codes | None) -> tuple[SequenceChunk, _native.RefusedArrays] | None:
+            if text is None:
                 return None
-            n_residues, lengths, header_bytes, header_ends = found
+            found = _native.read_records(text, known.encode_table, self.is_fastq, skip is not None)
+            if found is None:
+                return None
+            n_residues, lengths, header_bytes, header_ends, refused = found
             codes = text[:n_residues]  # they have replaced the beginning of the text
             codes.setflags(write=False)
-            return SequenceChunk(known, codes, lengths, header_bytes, header_ends)
+            return SequenceChunk(known, codes, lengths, header_bytes, header_ends), refused
 
         def text_blocks() -> Generator[Codes | None, None, None]:
             self._raw.seek(0)
             with decompressing(self._raw, self._format, threads) as text:
-                yield from self._blocks(_CheckedStream(text, self.name), block_bytes)
+                yield from self._blocks(CheckedStream(text, self.name), block_bytes)
 
         blocks = text_blocks() if threads.n_threads == 1 else read_ahead(text_blocks())
-        with closing(blocks), closing(threads.in_order(chunk_of, blocks)) as chunks:
-            for chunk in chunks:
-                if chunk is None:
+        with closing(blocks), closing(threads.in_order(chunk_of, blocks)) as found:
+            for read in found:
+                if read is None:
                     break
+                chunk, refused = read
+                if skip is not None:
+                    for record in of_arrays(refused, self.name, n_before, known):
+                        skip(record)
                 if len(chunk):
                     yield chunk
-                    n_before += len(chunk)
+                n_before += len(chunk) + len(refused[0])
             else:
                 if not n_before:
                     raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
                 return
         # Beyond the records so far, the text is irregular, so the careful reader reports the problem or goes on.
-        yield from self._careful_chunks(alphabet, n_before)
+        if skip is not None and not self.is_fastq:  # no record is irregular then, but what is not within one
+            self._fail(None, None, f"a record of more than {checked_text.MAX_RECORD_BYTES:,} bytes; cut it")
+        yield from self._careful_chunks(alphabet, n_before, skip)
 
-    def _blocks(self, stream: _CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
+    def _blocks(self, stream: CheckedStream, block_bytes: int) -> Iterator[Codes | None]:
         """The text in blocks of complete records; None instead of a block that would contain too long a record."""
         stream.refuses = False
         stream.is_bare = True
-        block_bytes = min(block_bytes, MAX_RECORD_BYTES)
+        block_bytes = min(block_bytes, checked_text.MAX_RECORD_BYTES)
         rest = np.empty(0, dtype=np.uint8)
         is_first = True
         while True:
@@ -287,7 +233,7 @@ class _SequenceFile:
                 is_first = False
             whole = 0
             while size == len(block) and not (whole := _native.whole_records(block, self.is_fastq)):
-                if size > MAX_RECORD_BYTES:
+                if size > checked_text.MAX_RECORD_BYTES:
                     yield None
                     return
                 # In place, so that a long record is not copied.
@@ -295,7 +241,7 @@ class _SequenceFile:
                 size = _read_full(stream, block, size)
             if size < len(block):
                 if size:
-                    yield block[:size] if size <= MAX_RECORD_BYTES else None
+                    yield block[:size] if size <= checked_text.MAX_RECORD_BYTES else None
                 return
             rest = block[whole:].copy()
             yield block[:whole]
@@ -321,25 +267,25 @@ class _SequenceFile:
             number += is_new
         return "".join(sample).encode("ascii", "replace")
 
-    def _careful_chunks(self, alphabet: Alphabet | None, n_known: int) -> Iterator[SequenceChunk]:
+    def _careful_chunks(self, alphabet: Alphabet | None, n_known: int, skip: Skip | None) -> Iterator[SequenceChunk]:
         """The records of the file after the first ``n_known``, as the careful reader finds them."""
         headers: list[str] = []
         letters: list[str] = []
         n_residues = n_before = 0
         goal = max(CHUNK_RESIDUES, SAMPLE_RESIDUES) if alphabet is None else CHUNK_RESIDUES
         for header, sequence in self._records(alphabet):
-            if not sequence:
-                self._fail(alphabet or _detect(letters), n_before + len(headers) + 1, "has no residues")
+            if not sequence and skip is None:
+                self._fail(alphabet or _detect(letters), n_before + len(headers) + 1, NO_RESIDUES)
             headers.append(header)
             letters.append(sequence)
             n_residues += len(sequence)
             if n_residues >= goal:
                 alphabet = alphabet or _detect(letters)
-                yield from self._encode(alphabet, headers, letters, n_before, n_known)
+                yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
                 n_before += len(headers)
                 headers, letters, n_residues, goal = [], [], 0, CHUNK_RESIDUES
         if headers:
-            yield from self._encode(alphabet or _detect(letters), headers, letters, n_before, n_known)
+            yield from self._encode(alphabet or _detect(letters), headers, letters, n_before, n_known, skip)
         elif not n_before:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
@@ -347,25 +293,41 @@ class _SequenceFile:
         """All records of the file, one by one."""
         number = 0
         for number, (text, letters) in enumerate(self._records(alphabet), 1):
-            header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
-            try:
-                codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
-                problem = "" if letters else "has no residues"
-            except InputError as error:
-                problem = str(error)
-            if problem:
-                yield RefusedRecord(self.name, number, split_header(header)[0], problem)
-            else:
-                yield SequenceRecord(header, codes, alphabet)
+            yield self._record(number, text, letters, alphabet)
         if not number:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
+    def _record(self, number: int, text: str, letters: str, alphabet: Alphabet) -> SequenceRecord | RefusedRecord:
+        header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
+        try:
+            codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
+            problem = "" if letters else NO_RESIDUES
+        except InputError as error:
+            problem = str(error)
+        if problem:
+            return RefusedRecord(self.name, number, split_header(header)[0], problem)
+        return SequenceRecord(header, codes, alphabet)
+
     def _encode(
-        self, alphabet: Alphabet, headers: list[str], letters: list[str], n_before: int, n_known: int
+        self,
+        alphabet: Alphabet,
+        headers: list[str],
+        letters: list[str],
+        n_before: int,
+        n_known: int,
+        skip: Skip | None,
     ) -> Iterator[SequenceChunk]:
         """A chunk of these records, without those among the first ``n_known`` of the file."""
         skipped = min(max(n_known - n_before, 0), len(headers))
         headers, letters, n_before = headers[skipped:], letters[skipped:], n_before + skipped
+        if skip is not None:
+            pairs = zip(headers, letters, strict=True)
+            found = [self._record(n_before + n, *pair, alphabet) for n, pair in enumerate(pairs, 1)]
+            for one in found:
+                if isinstance(one, RefusedRecord):
+                    skip(one)
+            kept = [n for n, one in enumerate(found) if isinstance(one, SequenceRecord)]
+            headers, letters = [headers[n] for n in kept], [letters[n] for n in kept]
         if not headers:
             return
         lengths = np.fromiter(map(len, letters), dtype=np.int64, count=len(letters))
@@ -389,18 +351,18 @@ class _SequenceFile:
                 for record in FastqReader(stream):
                     yield record.name, record.sequence
             else:
-                yield from cast("Iterator[tuple[str, str]]", _EscapingFastaReader(stream))
+                yield from cast("Iterator[tuple[str, str]]", EscapingFastaReader(stream))
         except dnaio.exceptions.FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4
             problem = shortened(" ".join(str(error.args[0]).split("\n")), 300) if error.args else "broken record"
             raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
-        except (dnaio.exceptions.FastaFormatError, _Refused) as error:
+        except (dnaio.exceptions.FastaFormatError, ForeignBytes) as error:
             self._fail(alphabet, None, str(error))
 
-    def _open(self) -> _CheckedStream:
+    def _open(self) -> CheckedStream:
         self._raw.seek(0)
-        return _CheckedStream(decompressed(self._raw, self._format), self.name)
+        return CheckedStream(decompressed(self._raw, self._format), self.name)
 
     def _fail(self, alphabet: Alphabet | None, record: int | None, problem: str, column: int | None = None) -> NoReturn:
         """Raise an error for the file's first problem, with its location."""
@@ -414,10 +376,10 @@ class _SequenceFile:
         stream = io.TextIOWrapper(
             io.BufferedReader(self._open_unchecked(), _BLOCK_BYTES), encoding="ascii", errors="surrogateescape"
         )
-        found = _first_problem(stream, self.name, alphabet)
+        found = first_problem(stream, self.name, alphabet)
         raise found or FastaFormatError(problem, self.name, record=record)
 
-    def _open_unchecked(self) -> _CheckedStream:
+    def _open_unchecked(self) -> CheckedStream:
         stream = self._open()
         stream.refuses = False
         return stream
@@ -440,116 +402,3 @@ def _detect(letters: Iterable[str]) -> Alphabet:
         if size >= SAMPLE_RESIDUES:
             break
     return detect_alphabet("".join(sample).encode("ascii", "replace"))
-
-
-class _Refused(Exception):
-    """A block contains bytes that dnaio would ignore without an error."""
-
-
-class _CheckedStream(io.RawIOBase):
-    """A decompressed file without its byte order mark, which reports damage and bytes that dnaio would ignore."""
-
-    def __init__(self, file: Readable, name: str) -> None:
-        self._file = file
-        self._name = name
-        self._at_start = True
-        self._last = b"\n"
-        self._record_bytes = 0
-        self.refuses = True
-        self.is_bare = False
-        """Whether the reader of the stream checks the size of records itself."""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        try:
-            if self.is_bare and not self._at_start and isinstance(self._file, io.IOBase):
-                return int(cast(Any, self._file).readinto(view))
-            block = self._file.read(len(view))
-            if self._at_start and block.startswith(_UTF8_MARK):
-                block = block[len(_UTF8_MARK) :] or self._file.read(len(view))
-        except Exception as error:  # each decompressor has its own exceptions
-            problem = f"cannot be read to its end, it may be damaged or cut short: {error}"
-            raise FastaFormatError(problem, self._name) from error
-        if self._at_start and (block.startswith((b"\xff\xfe", b"\xfe\xff")) or 0 in block[:4]):
-            raise FastaFormatError("the text is UTF-16 or no text at all; save it as UTF-8", self._name, line=1)
-        if self._at_start and block.startswith(b"@"):
-            self.refuses = False  # a line of qualities may begin with any character
-        self._at_start = False
-        if self.refuses:
-            for byte in _FORBIDDEN:
-                if byte in block:
-                    raise _Refused(f"byte 0x{byte[0]:02X} has no place in a sequence file")
-            if (b"#" in block or b";" in block) and _COMMENT.search(self._last + block):
-                raise _Refused("a line is a comment")
-            self._last = block[-1:]
-        end = max(block.rfind(b">"), block.rfind(b"@"))  # the end of the current record, if it ends in this block
-        self._record_bytes = len(block) - end if end >= 0 else self._record_bytes + len(block)
-        if self._record_bytes > MAX_RECORD_BYTES:
-            raise FastaFormatError(f"a record of more than {MAX_RECORD_BYTES:,} bytes; cut it", self._name)
-        view[: len(block)] = block
-        return len(block)
-
-
-class _EscapingFastaReader(FastaReader):
-    """dnaio's reader with a text layer that preserves every byte of a header.
-
-    dnaio decodes with the locale's encoding. ASCII with surrogate escapes maps each byte above 127 to a character that
-    ``strip`` does not treat as white space; it is also the fastest decoder.
-    """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(stream, sequence_class=_header_and_letters)
-        binary = self._file.detach()
-        self._file = io.TextIOWrapper(binary, encoding="ascii", errors="surrogateescape")
-
-
-def _header_and_letters(header: str, letters: str, _qualities: None) -> tuple[str, str]:
-    return header, letters
-
-
-def _first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
-    """The first problem of a FASTA text with its location, by the rules of this module; None if there is none."""
-    record = header_line = 0
-    identifier: str | None = None
-    n_residues = 0
-
-    def problem(text: str, line: int | None, column: int | None = None) -> FastaFormatError:
-        return FastaFormatError(text, name, record=record or None, identifier=identifier, line=line, column=column)
-
-    for number, line in enumerate(lines, start=1):
-        raw = line.rstrip("\n").encode("ascii", "surrogateescape")
-        content = raw.strip(b" \t")
-        first = len(raw) - len(raw.lstrip(b" \t"))
-        for column, byte in enumerate(raw, start=1):
-            if bytes([byte]) in _FORBIDDEN:
-                hint = " (UTF-16 text or a binary file?)" if byte == 0 else ""
-                return problem(f"byte 0x{byte:02X} has no place in a sequence file{hint}; remove it", number, column)
-        if not content:
-            continue
-        if content[:1] in (b"#", b";"):
-            text = (
-                f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
-            )
-            return problem(text, number, first + 1)
-        if content[:1] == b">":
-            if record and not n_residues:
-                return problem("has no residues; remove the record or give it a sequence", header_line)
-            words = content[1:].decode("utf-8", "replace").split()
-            record, header_line, n_residues = record + 1, number, 0
-            identifier = words[0] if words else None
-            continue
-        if not record:
-            found = content[:20].decode("ascii", "backslashreplace")
-            return problem(f"expected '>' or '@' at the beginning of the file, found {found!r}", number, first + 1)
-        n_residues += len(content)
-        bad = -1 if alphabet is None else content.translate(alphabet.encode_table.tobytes()).find(INVALID)
-        if alphabet is not None and bad >= 0:
-            is_blank = content[bad : bad + 1].isspace()
-            text = "white space among residues; remove it" if is_blank else alphabet.reject(content[bad])
-            return problem(text, number, first + bad + 1)
-    if record and not n_residues:
-        return problem("has no residues; remove the record or give it a sequence", header_line)
-    return None

@@ -9,6 +9,7 @@ process ends, for any reason.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import stat
@@ -57,7 +58,7 @@ class Spooled(HeldFile):
     """
 
     def __init__(self, given: str, source: BinaryIO) -> None:
-        self.is_pipe = not stat.S_ISREG(os.fstat(source.fileno()).st_mode)
+        self.is_pipe = not _is_file(source)
         with tempfile.TemporaryFile(prefix="swsearch-pipe-") as spool:
             shutil.copyfileobj(source, _Named(spool), _BLOCK_BYTES)
             spool.flush()
@@ -75,6 +76,14 @@ class Spooled(HeldFile):
         start, end = os.pread(self.descriptor, MAGIC_BYTES, 0), os.pread(self.descriptor, 1, max(size - 1, 0))
         is_text = not start.startswith(b"@") and archive_format(start) is None
         return self.is_pipe and is_text and end not in (b"", b"\n", b"\r")
+
+
+def _is_file(source: BinaryIO) -> bool:
+    """Whether a stream is a regular file, or bytes in memory, which also end where they should."""
+    try:
+        return stat.S_ISREG(os.fstat(source.fileno()).st_mode)
+    except io.UnsupportedOperation:
+        return True
 
 
 class _Named:

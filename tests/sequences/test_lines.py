@@ -20,7 +20,7 @@ from backports import zstd
 
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.pssm.read import detect_query_format
-from swsearch.sequences import fasta, lines
+from swsearch.sequences import checked_text, lines
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.lines import text_lines, whole_number
 from swsearch.sequences.source import seekable
@@ -80,7 +80,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 )
 def test_a_record_without_end_is_refused(text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same limit applies to the records of a sequence file."""
-    monkeypatch.setattr(fasta, "MAX_RECORD_BYTES", 1 << 21)
+    monkeypatch.setattr(checked_text, "MAX_RECORD_BYTES", 1 << 21)
     path = tmp_path / "bomb.fa.gz"
     path.write_bytes(gzip.compress(text))
     with pytest.raises(FastaFormatError, match=r"bomb\.fa\.gz: a record of more than 2,097,152 bytes"):

@@ -36,6 +36,8 @@ Text encode_table() {
 struct Plain {
     bool is_regular = true;
     std::vector<std::string> headers, sequences;
+    bool begins_with_header = true;
+    std::vector<bool> is_refused;  // of each record, whether a reader that skips refuses it
 };
 
 // FASTA line by line; the text is short.
@@ -48,12 +50,14 @@ Plain plain_fasta(const Text& text) {
         line.clear();
         if (content.empty()) return;
         if (content[0] == '>') {
-            plain.is_regular &= plain.sequences.empty() || !plain.sequences.back().empty();
-            plain.is_regular &= content.find_first_of(std::string("\0\x0B\x0C\x1C\x1F", 5)) == std::string::npos;
+            const std::string forbidden("\0\x0B\x0C\x1C\x1D\x1E\x1F", 7);
+            plain.is_refused.push_back(content.find_first_of(forbidden) != std::string::npos);
             plain.headers.push_back(content.substr(1));
             plain.sequences.emplace_back();
-        } else if (plain.sequences.empty() || content.find_first_not_of("ABCD") != std::string::npos) {
-            plain.is_regular = false;
+        } else if (plain.sequences.empty()) {
+            plain.begins_with_header = false;
+        } else if (content.find_first_not_of("ABCD") != std::string::npos) {
+            plain.is_refused.back() = true;
         } else {
             plain.sequences.back() += content;
         }
@@ -66,7 +70,11 @@ Plain plain_fasta(const Text& text) {
         }
     }
     end_line();
-    plain.is_regular &= plain.sequences.empty() || !plain.sequences.back().empty();
+    for (std::size_t i = 0; i < plain.sequences.size(); ++i) {
+        if (plain.sequences[i].empty()) plain.is_refused[i] = true;
+    }
+    const bool refuses = std::find(plain.is_refused.begin(), plain.is_refused.end(), true) != plain.is_refused.end();
+    plain.is_regular = plain.begins_with_header && !refuses;
     return plain;
 }
 
@@ -85,6 +93,34 @@ Plain plain_of(const Text& text, const index::Records& records) {
     }
     REQUIRE(!records.is_regular || begin == records.n_residues, "%zu residues", records.n_residues);
     return plain;
+}
+
+// Reads with refused records skipped, and compares both kinds of records with those of the plain reader.
+void skip_records(Text text, const Text& encode, const Plain& plain) {
+    const index::Records records = index::read_fasta(text.data(), text.size(), encode.data(), true);
+    REQUIRE(records.is_regular == plain.begins_with_header, "regular with skipping: %d", records.is_regular);
+    if (!records.is_regular) return;
+    Plain expected;
+    std::vector<std::uint32_t> refused;
+    for (std::size_t i = 0; i < plain.headers.size(); ++i) {
+        if (plain.is_refused[i]) {
+            refused.push_back(static_cast<std::uint32_t>(i));
+        } else {
+            expected.headers.push_back(plain.headers[i]);
+            expected.sequences.push_back(plain.sequences[i]);
+        }
+    }
+    const Plain found = plain_of(text, records);
+    REQUIRE(found.headers == expected.headers && found.sequences == expected.sequences, "other records are kept");
+    REQUIRE(records.refused.numbers == refused, "other records are refused");
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < refused.size(); ++i) {
+        const auto end = static_cast<std::size_t>(records.refused.header_ends[i]);
+        const std::string header(records.refused.headers.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 records.refused.headers.begin() + static_cast<std::ptrdiff_t>(end));
+        REQUIRE(header == plain.headers[refused[i]], "another header of a refused record");
+        begin = end;
+    }
 }
 
 int file() {
@@ -223,19 +259,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     Text copy = text;
     if (is_fastq) {
-        const index::Records records = index::read_fastq(copy.data(), copy.size(), encode.data());
+        Text skipped = text;
+        index::read_fastq(skipped.data(), skipped.size(), encode.data(), true);
+        const index::Records records = index::read_fastq(copy.data(), copy.size(), encode.data(), false);
         const std::size_t whole = index::whole_fastq(text.data(), text.size());
         REQUIRE(whole <= text.size(), "a cut behind the end");
         if (!records.is_regular) return 0;
         const Plain plain = plain_of(copy, records);
         Text begin(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole));
-        const index::Records first = index::read_fastq(begin.data(), begin.size(), encode.data());
+        const index::Records first = index::read_fastq(begin.data(), begin.size(), encode.data(), false);
         const Plain part = plain_of(begin, first);
         REQUIRE(first.is_regular && part.headers.size() + 1 >= plain.headers.size(), "a cut within a record");
         return 0;
     }
     const Plain plain = plain_fasta(text);
-    const index::Records records = index::read_fasta(copy.data(), copy.size(), encode.data());
+    skip_records(text, encode, plain);
+    const index::Records records = index::read_fasta(copy.data(), copy.size(), encode.data(), false);
     REQUIRE(records.is_regular == plain.is_regular, "regular: %d", records.is_regular);
     if (!records.is_regular || plain.headers.empty()) return 0;
     const Plain found = plain_of(copy, records);
@@ -245,7 +284,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::string> headers;
     for (Text part : {Text(text.begin(), text.begin() + cut), Text(text.begin() + cut, text.end())}) {
         if (part.empty()) continue;
-        index::Records of_part = index::read_fasta(part.data(), part.size(), encode.data());
+        index::Records of_part = index::read_fasta(part.data(), part.size(), encode.data(), false);
         const Plain read = plain_of(part, of_part);
         REQUIRE(of_part.is_regular, "a cut within a record");
         headers.insert(headers.end(), read.headers.begin(), read.headers.end());

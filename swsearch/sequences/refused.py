@@ -1,0 +1,78 @@
+"""Records of a sequence file that are not sequences of the alphabet, and why.
+
+A batch reports such queries, and an index that skips them lists them. The native reader returns them as arrays, because
+there may be as many as records (:func:`of_arrays`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from swsearch import _native
+from swsearch.sequences.alphabet import Alphabet
+from swsearch.sequences.record import split_header
+from swsearch.words import shortened
+
+NO_RESIDUES: Final = "has no residues"
+_LETTER: Final = 2
+_HEADER_BYTE: Final = 3
+_TOO_LONG: Final = 4
+
+
+@dataclass(frozen=True)
+class RefusedRecord:
+    """A record that is not a sequence of the alphabet, in a file whose further records can be read.
+
+    Attributes
+    ----------
+    path : str
+    record : int
+        Number of the record in the file, from 1.
+    identifier : str
+    reason : str
+        The problem and what to do, without the location.
+    """
+
+    path: str
+    record: int
+    identifier: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.reason}"
+
+
+def of_arrays(arrays: _native.RefusedArrays, path: str, n_before: int, alphabet: Alphabet) -> Iterator[RefusedRecord]:
+    """The refused records of a block, as the native reader returns them (``simd/index/records.hpp``).
+
+    Parameters
+    ----------
+    arrays : tuple of arrays
+        Number in the block, problem, position and byte of each record; concatenated headers and their ends.
+    path : str
+    n_before : int
+        Number of records of the file before the block.
+    alphabet : Alphabet
+    """
+    numbers, problems, residues, letters, header_bytes, header_ends = arrays
+    raw = header_bytes.tobytes()
+    for place, (start, end) in enumerate(pairwise([0, *header_ends.tolist()])):
+        problem, byte = int(problems[place]), int(letters[place])
+        if problem == _LETTER:
+            reason = f"residue {int(residues[place]) + 1}: {wrong_letter(byte, alphabet)}"
+        elif problem == _HEADER_BYTE:
+            reason = f"byte 0x{byte:02X} has no place in a header; remove it"
+        elif problem == _TOO_LONG:
+            reason = "has 2^32 residues or more; cut it"
+        else:
+            reason = NO_RESIDUES
+        header = raw[start:end].decode("utf-8", "surrogateescape")
+        yield RefusedRecord(path, n_before + int(numbers[place]) + 1, split_header(header)[0], reason)
+
+
+def wrong_letter(byte: int, alphabet: Alphabet) -> str:
+    """The message for a byte among residues that is no letter of the alphabet."""
+    return "white space among residues; remove it" if bytes([byte]).isspace() else alphabet.reject(byte)
