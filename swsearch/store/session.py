@@ -151,12 +151,18 @@ def _begin_writing(connection: Connection, busy_seconds: float) -> None:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether a store can only be read, so that SQLite must not use its side files.
+    """Whether a store can only be read, and no log contains a part of it, so that SQLite must not use its side files.
 
     These files could not be created, or would have an owner that prevents the store's owner from writing.
     """
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    return path.is_file() and not writable and not Path(f"{path}-wal").exists()
+    return path.is_file() and not writable and not _has_log(path)
+
+
+def _has_log(path: Path) -> bool:
+    """Whether a process uses SQLite's log beside a store, or one was killed and left a part of the store in it."""
+    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
+    return log.exists() and (index.exists() or log.stat().st_size > 0)
 
 
 def _is_published(path: Path) -> bool:
@@ -303,6 +309,9 @@ def _explain(error: BaseException | None, url: URL) -> str:
     if code.startswith("SQLITE_CANTOPEN"):
         if not folder.is_dir():
             return f"the folder {folder} does not exist; create it, or choose another file with --store"
+        if Path(f"{display_name(url)}-wal").exists():
+            advice = "copy both to a folder where you can write, or ask the owner of the store to list its runs once"
+            return f"the last writes are in the log {display_name(url)}-wal, which cannot be read here; {advice}"
         return "it cannot be opened or created; check its permissions and its folder's, or choose another with --store"
     if code.startswith("SQLITE_CORRUPT"):
         return _DAMAGED

@@ -23,6 +23,14 @@ def unprivileged() -> list[str]:
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 
 
+def bound_by_modes() -> list[str]:
+    """Return the prefix of a command that makes file modes effective: root without its right to override them."""
+    if os.geteuid() != 0:
+        return []
+    rights = "-dac_override,-dac_read_search"
+    return ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}"]
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Start a database server on a socket in its own folder; yield the socket's folder."""

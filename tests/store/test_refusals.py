@@ -15,7 +15,7 @@ import pytest
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
 from swsearch.store.session import upgrade
-from tests.store.conftest import RUN, make_query
+from tests.store.conftest import RUN, bound_by_modes, make_query
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -153,7 +153,7 @@ READER = """
 import sys
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
-from tests.store.conftest import RUN, make_query
+from tests.store.conftest import RUN, bound_by_modes, make_query
 try:
     with HitStore(sys.argv[1], create=True) as store:
         print([query == make_query(0) for query in store.queries("latest")])
@@ -162,14 +162,6 @@ try:
 except StoreError as error:
     print(f"refused: {error}")
 """
-
-
-def bound_by_modes() -> list[str]:
-    """Return the prefix of a command that makes file modes effective: root without its right to override them."""
-    if os.geteuid() != 0:
-        return []
-    rights = "-dac_override,-dac_read_search"
-    return ["setpriv", f"--inh-caps={rights}", f"--bounding-set={rights}"]
 
 
 def read_bound_by_modes(path: Path) -> subprocess.CompletedProcess[str]:
