@@ -1,6 +1,8 @@
 """Every script in ``benchmarks/`` can be loaded, so that a change of the package does not break one unnoticed."""
 
 import importlib.util
+import json
+import re
 import sys
 from pathlib import Path
 
@@ -23,3 +25,25 @@ def test_a_benchmark_loads(monkeypatch, script):
             raise
         pytest.skip(f"{missing.name} is not installed")
     assert module.__doc__
+
+
+def test_the_readme_has_one_line_for_each_script_and_names_each_result():
+    """Source: the folder."""
+    folder = SCRIPTS[0].parent
+    rows = re.findall(r"^\| \[`(\S+)`\]\(\1\) \| [^|]+ \|(.*)\|$", (folder / "README.md").read_text(), re.MULTILINE)
+    scripts = sorted(path.name for path in folder.iterdir() if path.suffix in (".py", ".cpp"))
+    assert sorted(name for name, _ in rows) == scripts
+    results = [name for _, cell in rows for name in re.findall(r"\]\(results/(\S+?)\)", cell)]
+    assert sorted(results) == sorted(path.name for path in (folder / "results").iterdir())
+
+
+def test_the_rates_in_the_readme_are_those_of_results():
+    """Source: the results of the H200."""
+    results = SCRIPTS[0].parent / "results"
+    readme = (SCRIPTS[0].parents[1] / "README.md").read_text()
+    (sentence,) = re.findall(r"On an H200, the 20 queries.*?on an H200 [\d,]+", readme, re.DOTALL)
+    bound = json.loads((results / "bound-synthetic-h200.json").read_text())
+    peer = json.loads((results / "cudasw4-h200.json").read_text())
+    expected = [bound[f"{mode}, bands auto"]["gcups_geometric_mean"] for mode in ("single", "batch")]
+    expected += [bound["subjects"], peer["gcups_geometric_mean"]]
+    assert re.findall(r"\d+,\d+", sentence) == [f"{value:,.0f}" for value in expected]

@@ -4,6 +4,7 @@ Expected values: the pages of the repository, ``--help`` of each command, and ``
 """
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -121,6 +122,40 @@ def test_links_are_rewritten_to_the_places_of_the_site(tools):
     )
 
 
+class TestPerformance:
+    """Figures of the page on performance. Source: results, written by hand."""
+
+    TEXT = "| a | b |\n| --- | --- |\n| 1 | {{one / rows / [name=x; n=2] / rate | ,.1f}} |\n\nCommit {{one / commit}}\n"
+
+    @pytest.fixture
+    def page(self, tools, tmp_path):
+        """A function that makes the page of a text, and the error."""
+        error = tools("sources").SiteError
+        performance = tools("performance")
+        rows = [{"name": "x", "n": 1, "rate": 7}, {"name": "x", "n": 2, "rate": 1234.56}]
+        (tmp_path / "one.json").write_text(json.dumps({"commit": "abc", "rows": rows}))
+        return (lambda text: performance.performance_pages(text, tmp_path)["performance/index.md"]), error
+
+    def test_figures_are_those_of_the_results(self, page):
+        made, _ = page
+        assert made(self.TEXT) == "| a | b |\n| --- | --- |\n| 1 | 1,234.6 |\n\nCommit abc\n"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{{two / rate}}", "names two.json, and there is no such result"),
+            ("{{one / rate}}", "one.json has no rate"),
+            ("{{one / rows / [name=x] / rate}}", "2 entries of one.json fit"),
+            ("| a | b |\n| --- | --- |\n| c | 5 |\n", "has a figure written by hand"),
+            ("It takes 3.5 s.", "'3.5 s' has a figure written by hand"),
+        ],
+    )
+    def test_a_figure_that_is_in_no_result_is_an_error(self, page, text, message):
+        made, error = page
+        with pytest.raises(error, match=re.escape(message)):
+            made(text)
+
+
 def test_faults_of_built_pages_are_found(tools, tmp_path):
     """Source: the faults, written by hand."""
     check = tools("check")
@@ -166,7 +201,7 @@ class TestInABrowser:
     pytestmark = NEEDS
     PAGES = (
         "index.html", "commands/swsearch-query.html", "python/SearchOptions.html", "reference/formats.html",
-        "concepts/statistics.html", "comparison.html",
+        "concepts/statistics.html", "comparison.html", "tutorial.html", "performance/index.html",
     )  # fmt: skip
 
     @pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=["phone", "desktop"])

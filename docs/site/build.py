@@ -18,6 +18,7 @@ from pathlib import Path
 import accessible
 import check
 import commands
+import performance
 import python_api
 import sources
 
@@ -32,7 +33,8 @@ def main() -> int:
     for old in ("source", "doctrees", folder):
         shutil.rmtree(options.out / old, ignore_errors=True)
     try:
-        sources.write_sources(options.out / "source", commands.command_pages() | python_api.python_pages())
+        generated = commands.command_pages() | python_api.python_pages() | performance.performance_pages()
+        sources.write_sources(options.out / "source", generated)
     except sources.SiteError as error:
         print(f"docs: error: {error}", file=sys.stderr)
         return 1

@@ -26,6 +26,7 @@ START: Final = "index"
 _BESIDE: Final = {
     "CHANGELOG.md": "project/changelog",
     "CONTRIBUTING.md": "project/contributing",
+    "benchmarks/README.md": "project/benchmarks",
     "cuda/README.md": "project/kernels",
     "data/README.md": "project/data",
 }
