@@ -15,6 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # test, which gets a place of its own.
 os.environ["XDG_DATA_HOME"] = os.devnull
 os.environ.pop("SWSEARCH_STORE", None)
+# Nor do the defaults of this user count.
+os.environ["SWSEARCH_CONFIG"] = ""
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -110,6 +110,15 @@ def test_the_commands_of_the_page_on_json_run(workplace, capfd):
     assert run_commands(page, capfd) == 7
 
 
+def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd, monkeypatch):
+    """Source: the page; tests/cli/test_configuration.py tests the values."""
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text()
+    (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (workplace / "config.toml").write_text(text)
+    monkeypatch.setenv("SWSEARCH_CONFIG", "config.toml")
+    assert run_commands(page, capfd) == 2
+
+
 def test_the_page_on_clusters_runs(workplace, capfd):
     """Source: the page; the report of the run is that of one without a cluster."""
     pytest.importorskip("distributed")

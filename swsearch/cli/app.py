@@ -28,6 +28,7 @@ from swsearch.cli import (
     bench,
     cluster,
     completion,
+    config,
     db,
     engines,
     index,
@@ -83,6 +84,7 @@ _COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]
     "engines": (engines.engines, "Show which engines can be used here, and why not."),
     "plan": (plan.plan, "Plan a large search: memory, time and cost."),
     "completion": (completion.completion, "Print the script that completes commands in a shell."),
+    "config": (config.config, "Show the options of a command, and where their values come from."),
     "bench": (bench.app, "Measure how fast this machine searches."),
 }
 

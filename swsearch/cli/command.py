@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from swsearch.cli.configuration import Given, converted, defaults_of
 from swsearch.cli.wording import CommandOptions, in_own_words
 
 _VALUES: Final = {
@@ -39,6 +40,10 @@ class Command(TyperCommand):
         if not ctx.resilient_parsing:
             name = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
             args = in_own_words(args, CommandOptions.of(name, self.get_params(ctx)))
+            if not {"-h", "--help"} & {*args}:
+                on_server = any(word.partition("=")[0] == "--server" for word in args)
+                found = configured(self, ctx, name, on_server=on_server)
+                ctx.default_map = {key: value for key, (value, _) in found.items()}
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -58,6 +63,44 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The parts of the usage line; a required argument has no braces."""
         return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+
+
+def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) -> dict[str, tuple[Any, Given]]:
+    """The defaults of a command from the environment and the configuration file, by the names of its parameters.
+
+    With ``on_server``, those of options that concern this machine are left out.
+    """
+    from swsearch.search.option_meanings import MEANINGS
+
+    by_name = option_names(command, ctx)
+    found = defaults_of(name, [one for one in by_name if not on_server or one in MEANINGS], _names_of_all)
+    return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
+
+
+def option_names(command: Any, ctx: Any) -> dict[str, Any]:
+    """The options of a command by their long names with ``_``."""
+    return {
+        max(one.opts, key=len).lstrip("-").replace("-", "_"): one
+        for one in command.get_params(ctx)
+        if one.param_type_name == "option" and "--help" not in one.opts
+    }
+
+
+def all_commands() -> dict[str, Any]:
+    """All commands by their names, such as ``query`` and ``db info``."""
+    from swsearch.cli.app import commands
+
+    found: dict[str, Any] = {}
+    root: Any = commands()
+    for name, command in root.commands.items():
+        found |= {f"{name} {inner}": one for inner, one in getattr(command, "commands", {}).items()}
+        if not hasattr(command, "commands") or command.invoke_without_command:
+            found[name] = command
+    return found
+
+
+def _names_of_all() -> dict[str, list[str]]:
+    return {name: list(option_names(one, typer.Context(one))) for name, one in all_commands().items()}
 
 
 def _with_words_for_values(records: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

@@ -12,7 +12,7 @@ from swsearch.cli.app import commands
 COMMANDS = [
     ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["cluster"], ["rbh"], ["msa"],
     ["report"], ["matrices"], ["engines"], ["plan"],
-    ["completion"],
+    ["completion"], ["config"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
     ["db", "compact"],

@@ -1,0 +1,222 @@
+"""Defaults of options from environment variables and from a configuration file.
+
+The command line comes first, then the environment, the file, and the built-in default. In the file, a table with the
+name of a command has defaults of this command alone, and precedes what stands outside of tables::
+
+    threads = 8
+    evalue = 1e-3
+
+    [report]
+    format = "blast6"
+
+``SWSEARCH_THREADS`` and a key outside of tables apply to all commands in which the option has the same meaning
+(:func:`is_shared`), so that a narrower ``evalue`` of searches does not narrow reports of stored runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from swsearch.errors import InputError, UsageError
+from swsearch.search.option_meanings import MEANINGS
+from swsearch.words import quoted
+
+PREFIX: Final = "SWSEARCH_"
+FILE_VARIABLE: Final = "SWSEARCH_CONFIG"
+"""Environment variable that names the configuration file; if it is empty, none is read."""
+OTHER_VARIABLES: Final = (
+    FILE_VARIABLE, "SWSEARCH_CACHE", "SWSEARCH_CACHE_LIMIT", "SWSEARCH_DATABASES", "SWSEARCH_KERNEL_CACHE",
+    "SWSEARCH_KERNELS", "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
+)  # fmt: skip
+"""Environment variables that are no default of an option."""
+_SEARCHES: Final = ("query", "batch", "allpairs", "msa")
+_OF_MACHINE: Final = ("engine", "devices", "kernel", "no_bound", "partition_residues")
+_OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
+SHARED: Final = (*_OF_ALL, *_OF_MACHINE, *MEANINGS)
+"""The options that have an environment variable and may stand outside of tables, by their names with ``_``."""
+
+
+def is_shared(command: str, name: str) -> bool:
+    """Whether an option of a command has the meaning that it has in all commands with a default of this name.
+
+    >>> is_shared("query", "evalue"), is_shared("report", "evalue"), is_shared("db verify", "threads")
+    (True, False, True)
+    """
+    if command.split(maxsplit=1)[0] in ("bench", "plan"):
+        return False
+    if name in _OF_MACHINE:
+        return command in (*_SEARCHES, "cluster", "rbh")
+    return name in _OF_ALL or (command in _SEARCHES and name in MEANINGS)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A default and the place where it was found, such as ``config.toml, line 3``."""
+
+    value: Any
+    source: str
+    place: str
+
+
+@dataclass(frozen=True)
+class ConfigurationFile:
+    """The content of a configuration file.
+
+    Attributes
+    ----------
+    path : Path or None
+        The file; None if none is to be read.
+    exists : bool
+    values : mapping of str to value or mapping
+        As TOML has them.
+    """
+
+    path: Path | None
+    exists: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+    @classmethod
+    def read(cls) -> ConfigurationFile:
+        """Read the file of the user, or that of :data:`FILE_VARIABLE`.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read or is not TOML, or :data:`FILE_VARIABLE` names a missing file.
+        """
+        named = os.environ.get(FILE_VARIABLE)
+        if named == "":
+            return cls(None)
+        path = _user_file() if named is None else Path(named)
+        if path is None or (named is None and not path.is_file()):
+            return cls(path)
+        import tomllib
+
+        try:
+            text = path.read_text(encoding="utf-8")
+            return cls(path, True, tomllib.loads(text), text)
+        except OSError as error:
+            where = f"{FILE_VARIABLE}={path}" if named is not None else str(path)
+            raise InputError(f"{where}: {error.strerror or error}; name another file with {FILE_VARIABLE}") from error
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"{path} is not TOML: {error}") from error
+
+    def line(self, key: str, table: str | None = None) -> str:
+        """The file with the line of a key, for messages."""
+        inside = None
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if header := re.match(r"\s*\[\s*([^\]]*?)\s*\]", line):
+                inside = header[1].replace(".", " ").replace('"', "")
+                if inside == key and table is None:
+                    return f"{self.path}, line {number}"
+            elif inside == table and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+                return f"{self.path}, line {number}"
+        return str(self.path)
+
+    def tables(self, commands: Mapping[str, Sequence[str]]) -> dict[str, Mapping[str, Any]]:
+        """The tables of commands by the names of the commands, checked.
+
+        Parameters
+        ----------
+        commands : mapping of str to sequence of str
+            The names of the options of each command, with ``_``.
+
+        Raises
+        ------
+        InputError
+            A key or table does not exist.
+        """
+        found: dict[str, Mapping[str, Any]] = {}
+        for key, value in self.values.items():
+            if not isinstance(value, dict):
+                self._check(key, None, SHARED)
+            elif key in commands:
+                found[key] = value
+            elif any(name.startswith(f"{key} ") for name in commands):
+                for inner, table in value.items():
+                    self._check(f"{key} {inner}", None, list(commands), is_table=True)
+                    found[f"{key} {inner}"] = table
+            else:
+                self._check(key, None, list(commands), is_table=True)
+        for command, table in found.items():
+            for key in table if isinstance(table, dict) else ():
+                self._check(key, command, commands[command])
+        return found
+
+    def _check(self, key: str, table: str | None, known: Sequence[str], *, is_table: bool = False) -> None:
+        if key.replace("-", "_") in known or key in known:
+            return
+        near = get_close_matches(key.replace("-", "_"), known, n=1)
+        advice = f"{near[0]!r} is similar" if near else "`swsearch config` lists those that exist"
+        what = "there is no command" if is_table else f"`swsearch {table}` has no option" if table else "no default"
+        tail = "" if is_table or table else " can stand outside of a command's table"
+        raise InputError(f"{self.line(key, table)}: {what} {quoted(key)}{tail}; {advice}")
+
+
+def _user_file() -> Path | None:
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    if os.path.isabs(home):
+        return Path(home, "swsearch", "config.toml")
+    try:
+        return Path.home() / ".config" / "swsearch" / "config.toml"
+    except RuntimeError:  # the user has no home folder
+        return None
+
+
+def defaults_of(command: str, options: Sequence[str], commands: Any) -> Iterator[tuple[str, Given]]:
+    """The defaults of the options of a command that the environment and the file have.
+
+    Parameters
+    ----------
+    command : str
+        Its name, as ``query`` or ``db info``.
+    options : sequence of str
+        The names of its options, with ``_``.
+    commands : callable
+        A function without arguments, whose result is the argument of :meth:`ConfigurationFile.tables`; called only if
+        there is a file.
+    """
+    file = ConfigurationFile.read()
+    own: Mapping[str, Any] = file.tables(commands()).get(command, {}) if file.exists else {}
+    common = {key: value for key, value in file.values.items() if not isinstance(value, dict)}
+    for name in options:
+        variable = f"{PREFIX}{name.upper()}"
+        if is_shared(command, name) and os.environ.get(variable):
+            yield name, Given(os.environ[variable], "environment", variable)
+            continue
+        for key in (name, name.replace("_", "-")):
+            if key in own:
+                yield name, Given(own[key], "file", file.line(key, command))
+                break
+            if key in common and is_shared(command, name):
+                yield name, Given(common[key], "file", file.line(key))
+                break
+
+
+def converted(option: Any, context: Any, given: Given) -> Any:
+    """The value of a default as the type of its option has it.
+
+    Raises
+    ------
+    UsageError
+        It has no such value; the message names the place.
+    """
+    value = given.value
+    shown = quoted(str(value))
+    is_wrong = isinstance(value, dict) or isinstance(value, list) != bool(option.multiple)
+    if is_wrong or (isinstance(value, bool) and not option.is_flag):
+        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}")
+    try:
+        return option.type_cast_value(context, value if isinstance(value, bool | list) else str(value))
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        reason = str(getattr(error, "message", "")).rstrip(".")
+        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}: {reason}") from error
