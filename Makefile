@@ -19,7 +19,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test run-tests test-gpu lint bench docs docs-links install clean campaign
+.PHONY: demo serve test run-tests test-gpu check-packages coverage lint bench docs docs-links install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -79,7 +79,24 @@ test: $(VENV)/.installed-test $(VENV)/.peers
 	@$(MAKE) --no-print-directory --jobs 2 lint run-tests
 
 run-tests: $(VENV)/.installed-test
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu' $(TESTS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+
+$(VENV)/.installed-packaging: $(VENV)/.created scripts/install_packaging_tools.sh
+	sh scripts/install_packaging_tools.sh $(BIN)/python $(VENV)/packaging
+	@touch $@
+
+# The lines and branches of swsearch/ that the tests without a GPU execute; fails below the share that pyproject.toml
+# states. The page is build/coverage/html/index.html.
+coverage: $(VENV)/.installed-test $(VENV)/.peers
+	rm -rf build/coverage
+	$(BIN)/coverage run -m pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet --directory build/coverage/html
+	$(BIN)/coverage report
+
+# Builds and tries what a release publishes (docs/release.md); about ten minutes.
+check-packages: $(VENV)/.installed-test $(VENV)/.installed-packaging
+	$(BIN)/pytest -m packages -rs --durations 0 tests/packaging
 
 # Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
 # one that ended begins anew. The figures are in build/campaign/summary.txt and .json.
