@@ -22,6 +22,12 @@ VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)((a|b|rc)(0|[1-9]
 PLACES = {
     "pyproject.toml": r'^version = "(.+)"$',
     "CITATION.cff": r"^version: (.+)$",
+    "Dockerfile": r'org\.opencontainers\.image\.version="(.+)"$',
+    "packaging/galaxy/swsearch.xml": r'<token name="@TOOL_VERSION@">(.+)</token>$',
+    "packaging/nf-core/swsearch/index/environment.yml": r'"bioconda::swsearch=(.+)"$',
+    "packaging/nf-core/swsearch/index/main.nf": r"^    container 'swsearch:(.+)'$",
+    "packaging/nf-core/swsearch/query/environment.yml": r'"bioconda::swsearch=(.+)"$',
+    "packaging/nf-core/swsearch/query/main.nf": r"^    container 'swsearch:(.+)'$",
     "swsearch/__init__.py": r'^__version__ = "(.+)"$',
 }
 """The line of each file that states the version, as a pattern whose group is the version."""

@@ -7,17 +7,17 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 from email.parser import Parser
 
 import pytest
 import yaml
 
 import swsearch as package
+from tests.packaging import tools
 from tests.packaging.tools import ROOT, build_sdist, run
 
 SCRIPT = ROOT / "scripts" / "set_version.py"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tools.PROJECT["project"]
 RELEASE = runpy.run_path(str(SCRIPT))
 PLACES = sorted(RELEASE["PLACES"])
 
@@ -93,7 +93,7 @@ def test_the_page_on_installation_names_every_optional_part():
     page = (ROOT / "docs" / "install.md").read_text()
     (table,) = re.findall(r"^\| name \| for \|\n(?:\|.*\n)+", page, re.M)
     named = re.findall(r"^\| `(\w+)` \|", table, re.M)
-    assert named == sorted(set(PROJECT["optional-dependencies"]) - {"bench", "fuzz", "test"})
+    assert named == sorted(set(PROJECT["optional-dependencies"]) - {"bench", "docs", "fuzz", "test"})
 
 
 def test_the_citation_names_licence_and_references_with_a_doi():
@@ -122,7 +122,7 @@ def test_the_hooks_are_valid():
 INCLUDED = ("cuda", "data", "docs", "examples", "migrations", "simd", "swsearch")
 ALONE = {
     "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml",
-    "packaging/install_nvcc.sh", "packaging/try_arm64.sh", "packaging/try_install.sh",
+    "packaging/build_pycuda.sh", "packaging/install_nvcc.sh", "packaging/try_arm64.sh", "packaging/try_install.sh",
     "scripts/build_generic_kernels.py",
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.tools import MINORS, ROOT, build_sdist, interpreter, needed_interpreter, run, tool
+from tests.packaging.tools import MINORS, ROOT, build_sdist, interpreter, needed_interpreter, run, tool, with_ccache
 
 pytestmark = pytest.mark.packages
 
@@ -25,11 +25,6 @@ MACHINE = os.uname().machine
 UTILITIES = ("awk", "cat", "cmp", "cut", "dirname", "gzip", "mktemp", "rm", "sh", "sha256sum")
 """What `packaging/try_install.sh` needs; a folder with these alone has no compiler, no CMake and no git."""
 LARGEST_BYTES = 10_000_000
-
-
-def with_ccache():
-    """The variables of this process; a build with them uses the cache of compilations, if there is one."""
-    return {**os.environ, **({"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {})}
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MINORS = (11, 12, 13, 14)
 
 
@@ -59,3 +61,8 @@ def build_sdist(folder: Path) -> Path:
     run(sys.executable, "-c", code, folder, cwd=ROOT)
     (path,) = folder.glob("*.tar.gz")
     return path
+
+
+def with_ccache() -> dict[str, str]:
+    """The variables of this process; a build with them uses the cache of compilations, if there is one."""
+    return {**os.environ, **({"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {})}
