@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 # Modules are compiled when they are first imported: most modules of the dependencies are never imported.
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 DEMO := demo
+DOCKER ?= docker
 
 NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' -o -name '*.hpp')
 TESTS ?= tests swsearch
@@ -19,7 +20,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test run-tests test-gpu lint bench docs docs-links install clean campaign
+.PHONY: demo serve test run-tests test-gpu check-packages coverage images lint bench docs docs-links install clean campaign
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -79,7 +80,28 @@ test: $(VENV)/.installed-test $(VENV)/.peers
 	@$(MAKE) --no-print-directory --jobs 2 lint run-tests
 
 run-tests: $(VENV)/.installed-test
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu' $(TESTS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+
+$(VENV)/.installed-packaging: $(VENV)/.created scripts/install_packaging_tools.sh
+	sh scripts/install_packaging_tools.sh $(BIN)/python $(VENV)/packaging
+	@touch $@
+
+# The lines and branches of swsearch/ that the tests without a GPU execute; fails below the share that pyproject.toml
+# states. The page is build/coverage/html/index.html.
+coverage: $(VENV)/.installed-test $(VENV)/.peers
+	rm -rf build/coverage
+	$(BIN)/coverage run -m pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet --directory build/coverage/html
+	$(BIN)/coverage report
+
+# Builds and tries what a release publishes (docs/release.md); about twenty minutes.
+check-packages: $(VENV)/.installed-test $(VENV)/.installed-packaging
+	$(BIN)/pytest -m packages -rs --durations 0 tests/packaging
+
+# The images of Docker; DOCKER=podman builds them with Podman.
+images:
+	for target in cpu cuda service; do $(DOCKER) build --target $$target --tag swsearch:$$target . || exit 1; done
 
 # Kills, full disks, signals, damage, and random pairs against other programs, for an hour. One that was stopped goes on;
 # one that ended begins anew. The figures are in build/campaign/summary.txt and .json.

@@ -64,23 +64,17 @@ def test_the_units_command_is_one_of_the_program():
 # --- container ---
 
 
-def test_the_container_installs_and_starts_the_service(server):
-    """Without a builder of images: its lines against the project, and its check of health against a server."""
-    text = (EXAMPLES / "Containerfile").read_text()
-    lines = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", text, flags=re.M)).splitlines()
-    steps = [line.split(maxsplit=1) for line in lines if line.strip()]
-    known = {"FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME", "ENV", "EXPOSE"}
-    known |= {"STOPSIGNAL", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
-    assert {name for name, _ in steps} <= known
-    versions = re.findall(r"python:3\.(\d+)-", text)
-    assert len(set(versions)) == 1
-    assert int(versions[0]) >= int(PROJECT["requires-python"].rpartition(".")[2])
-    for extras in re.findall(r"\[([a-z,]+)\]'", text):
-        assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
-    assert json.loads(dict(steps)["ENTRYPOINT"])[0] in PROJECT["scripts"]
-    (command,) = re.findall(r"swsearch serve (/databases.*)", text)
+def test_the_image_starts_the_service_and_checks_its_health(server):
+    """Its last stage: the command on the page about operation, and its check of health against a server."""
+    stage = (ROOT / "Dockerfile").read_text().partition("AS service\n")[2].replace("\\\n", " ")
+    steps = dict(line.split(maxsplit=1) for line in stage.splitlines())
+    assert json.loads(steps["ENTRYPOINT"])[0] in PROJECT["scripts"]
+    assert json.loads(steps["CMD"])[0] in commands().commands
+    page = (ROOT / "docs" / "service-operation.md").read_text()
+    (command,) = re.findall(r"swsearch:service serve ((?:.*\\\n)*.*)", page)
     assert serve_options(command)["host"] == "0.0.0.0"
-    check = json.loads(dict(steps)["HEALTHCHECK"].partition("CMD ")[2])
+    assert f"SWSEARCH_STORE={json.loads(steps['VOLUME'])[0]}/" in steps["ENV"]
+    check = json.loads(steps["HEALTHCHECK"].partition("CMD ")[2])
     code = check[-1].replace("http://127.0.0.1:8765", server.url)
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     gone = check[-1].replace("8765", str(free_port()))
