@@ -23,6 +23,8 @@ def index(
     slices: Annotated[
         int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")
     ] = 1,
+    taxonomy: options.DatabaseTaxonomy = None,
+    taxid_map: options.DatabaseTaxidMap = None,
     threads: options.Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
     quiet: options.Quiet = False,
@@ -31,12 +33,17 @@ def index(
 
     Nothing is visible under the database's name until it is whole.
 
+    With --taxonomy, the organisms of the sequences are stored with their names and lineages, for filters and reports.
+
     Example: swsearch index proteins.fasta.gz -o proteins.db
+
+    Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
     from swsearch.cli.collisions import refuse_database
     from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.taxonomy import taxonomy_line
     from swsearch.database.builder import build_database
     from swsearch.database.object_store import refuse_url
     from swsearch.errors import InputError
@@ -46,7 +53,7 @@ def index(
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
     refuse_url(str(out))
-    refuse_database("--out", out, fasta)
+    refuse_database("--out", out, [*fasta, *(path for path in (taxonomy, taxid_map) if path is not None)])
     with ProgressReport("indexing", 0, "M residues/s", 1e6, quiet) as progress:
         built = build_database(
             fasta,
@@ -55,12 +62,18 @@ def index(
             overwrite=force,
             slices=slices,
             threads=threads,
+            taxonomy=taxonomy,
+            taxid_map=taxid_map,
             progress=lambda _, residues: progress.reach(residues),
         )
     if quiet:
         return
-    n_slices = built.catalogue.n_slices
-    sliced = f", {counted(n_slices, 'slice')}" if n_slices else ""
+    catalogue = built.catalogue
+    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
     say(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    if catalogue.taxonomy is not None:
+        say(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
+        for note in built.notes:
+            say(note)
     if repeated := repetitions(built):
         say(f"warning: {repeated}")
