@@ -40,14 +40,17 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.hits.subjects import SubjectPart, SubjectReader
 from swsearch.msa.row_filter import EVERY_ROW, RowFilter
+from swsearch.organisms import reads_database, with_organisms
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
 from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored_rows import with_kept_rows
 from swsearch.report.fields import select_fields
-from swsearch.report.registry import check_fits, get_format, needs_subjects
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.registry import check_fits, get_format, needs_subjects, taxonomy_use
 from swsearch.report.separated import default_fields
+from swsearch.report.taxa import greatest_use
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
 from swsearch.search import defaults
@@ -149,6 +152,18 @@ class SearchResults(Closeable):
             raise InputError("whole subjects are read from one database, and these results are of several")
         return with_subjects(self, self._subjects)
 
+    def with_taxonomy(self) -> Iterator[QueryResult]:
+        """The results with the organisms of the subjects (:attr:`QueryResult.taxonomy`); InputError if unknown."""
+        return self._complete(False, TaxonomyUse.NEEDED)
+
+    def _complete(self, needs_letters: bool, use: TaxonomyUse) -> Iterator[QueryResult]:
+        """The results with what a report takes from the database."""
+        results = self.with_subjects() if needs_letters else iter(self)
+        database = self._subjects if isinstance(self._subjects, PackedDatabase) else None
+        given = [self.run.parameters.get(name) for name in ("taxonomy", "taxid_map")]
+        taxonomy, taxid_map = (None if path is None else str(path) for path in given)
+        return with_organisms(results, use, database, taxonomy, taxid_map)
+
     def to_arrow(self, fields: Sequence[str] | None = None) -> pyarrow.Table:
         """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
 
@@ -171,8 +186,8 @@ class SearchResults(Closeable):
         chosen = default_fields(self.run) if fields is None else select_fields(list(fields))
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
-        needed = any(field.needs_subjects for field in chosen)
-        for result in self.with_subjects() if needed else self:
+        results = self._complete(any(field.needs_subjects for field in chosen), greatest_use(f.use for f in chosen))
+        for result in results:
             for hit in result.hits:
                 for field in chosen:
                     columns[field.name].append(field.value(self.run, result, hit))
@@ -407,6 +422,8 @@ def write_report(
     rows: RowFilter | None = None,
     part: SubjectPart | None = None,
     database: str | os.PathLike[str] | None = None,
+    taxonomy: str | os.PathLike[str] | None = None,
+    taxid_map: str | os.PathLike[str] | None = None,
 ) -> None:
     r"""Write all results in a format of ``swsearch query``; the file appears only when it is complete.
 
@@ -426,13 +443,16 @@ def write_report(
     part : SubjectPart, optional
         The part of each subject that ``fasta`` writes; by default, the whole sequence.
     database : path, optional
-        The database of a stored run, if it has another path now. It is read for ``fasta`` and the column ``full_sseq``.
+        The database of a stored run, if it has another path now. It is read for ``fasta``, the column ``full_sseq`` and
+        the organisms of subjects.
+    taxonomy, taxid_map : path, optional
+        The taxonomy for the report of a stored run, in place of that of its database; as in :class:`SearchOptions`.
 
     Raises
     ------
     InputError
-        The format or a field is unknown, the file cannot be created, or whole subjects are asked for of results of
-        several databases.
+        The format or a field is unknown, the file cannot be created, whole subjects are asked for of results of
+        several databases, or the report needs a taxonomy and there is none.
     DatabaseError
         The report of a stored run needs the database, which has changed or is not there any more.
 
@@ -456,14 +476,19 @@ def write_report(
         if isinstance(results, SearchResults):
             if database is not None:
                 raise InputError(f"database {os.fspath(database)}: a search has its own; only stored runs need one")
-            if needs_subjects(report, run):
-                queries = results.with_subjects()
-        elif needs_subjects(report, run):
-            place = run.database.path if database is None else database
-            subjects = stack.enter_context(PackedDatabase.open_searched(place, run.database.digest))
-            queries = with_subjects(queries, subjects)
-        elif database is not None:
-            raise InputError(f"database {os.fspath(database)}: this report is written from the records alone")
+            if taxonomy is not None or taxid_map is not None:
+                raise InputError("a search has the taxonomy of its options; only stored runs need one")
+            queries = results._complete(needs_subjects(report, run), taxonomy_use(report))
+        else:
+            use, opened = taxonomy_use(report), None
+            files = [None if path is None else os.fspath(path) for path in (taxonomy, taxid_map)]
+            if needs_subjects(report, run) or reads_database(use, run, *files) or (use and database is not None):
+                place = run.database.path if database is None else database
+                opened = stack.enter_context(PackedDatabase.open_searched(place, run.database.digest))
+                queries = with_subjects(queries, opened)
+            elif database is not None:
+                raise InputError(f"database {os.fspath(database)}: this report is written from the records alone")
+            queries = with_organisms(queries, use, opened, *files)
         report.write(run, queries, stack.enter_context(text_file(target, "path")))
 
 

@@ -81,7 +81,7 @@ def test_the_page_on_names_shows_what_is_printed(workplace, capfd):
 
 REFERENCE_PAGES = [
     "alignments", "all-against-all", "batch", "databases", "examples", "filters", "iterations", "pairs", "profiles",
-    "scoring", "sequences", "store",
+    "scoring", "sequences", "store", "taxonomy",
 ]  # fmt: skip
 
 

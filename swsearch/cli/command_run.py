@@ -73,14 +73,17 @@ class CommandRun:
         Raises
         ------
         InputError
-            The format cannot represent the search, or the output cannot be created.
+            The format cannot represent the search, needs a taxonomy and there is none, or the output cannot be created.
         """
         if report is None:
             return None
+        from swsearch.cli.taxonomy import report_taxonomy, with_organisms
         from swsearch.report.registry import check_fits
 
         check_fits(report, searcher.run_info(""))
-        return write_report(report, self.run.out, self.stack, searcher.database)
+        organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
+        write = write_report(report, self.run.out, self.stack, searcher.database)
+        return with_organisms(write, organisms, quiet=self.search.quiet)
 
     def execute(
         self,
@@ -248,9 +251,16 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error}")
 
 
-def report_format(run: RunChoice) -> ReportFormat | None:
-    """The format of the report, or None if no report is requested."""
+def report_format(search: SearchChoice, run: RunChoice) -> ReportFormat | None:
+    """The format of the report, or None if no report is requested.
+
+    Raises
+    ------
+    InputError
+        There is no such format, or an option that chooses a part of a report, or a taxonomy, is given for none.
+    """
     from swsearch.cli.output import table_width
+    from swsearch.cli.taxonomy import refuse_unused
     from swsearch.report.registry import get_format
 
     name = run.format_name
@@ -264,10 +274,13 @@ def report_format(run: RunChoice) -> ReportFormat | None:
                 raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
             if run.width is not None:
                 raise InputError(f"--width {run.width} is that of a report; say --format table")
+            refuse_unused(None, search.taxid, search.taxonomy, search.taxid_map)
             return None
         name = "table"
     width = table_width(name, run.out, run.width)
-    return get_format(name, options.field_list(run.fields), run.rows, run.part, width)
+    report = get_format(name, options.field_list(run.fields), run.rows, run.part, width)
+    refuse_unused(report, search.taxid, search.taxonomy, search.taxid_map)
+    return report
 
 
 def write_report(

@@ -86,7 +86,7 @@ def prepared(
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
     needs_store = must_store(search, run)
     search = replace(search, store=named_store(search, must_store=needs_store))
-    report = report_format(run)
+    report = report_format(search, run)
     _ = search.asked  # packing or fetching a database may take long, so wrong options are refused before
     return Prepared(search, run, shard, needs_store, report)
 

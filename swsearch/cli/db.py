@@ -36,6 +36,7 @@ def info(database: AnyDatabase, format_name: options.TableFormat = "table") -> N
     Example: swsearch db info proteins.db --format json
     """
     from swsearch.cli.databases import opened
+    from swsearch.cli.taxonomy import taxonomy_line
 
     with opened(database) as subjects:
         if format_name == "json":
@@ -61,6 +62,7 @@ def info(database: AnyDatabase, format_name: options.TableFormat = "table") -> N
             ("generation", str(catalogue.generation)),
             ("segments", f"{len(catalogue.segments):,}"),
             ("slices", _slices(catalogue)),
+            ("taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)),
             ("removed", removed if catalogue.n_removed else "none"),
             ("made by", f"{catalogue.program}, {catalogue.created}"),
         ):
@@ -210,6 +212,8 @@ def add(
     new = added.catalogue.segments[-1]
     come = f"{counted(new.n_subjects, 'sequence')}, {counted(new.n_residues, 'residue')} added"
     say(f"{database}: {come}; {_now_holds(added.catalogue)}")
+    if added.catalogue.taxonomy is not None:
+        say("what was added has the taxonomy ids of its headers; `swsearch db taxonomy` stores them with their names")
     if added.n_duplicates:
         say(
             f"warning: {added.n_duplicates:,} of the added identifiers "
@@ -286,6 +290,36 @@ def compact(
     room = f"{counted(freed, 'byte')} freed" if freed >= 0 else f"{counted(-freed, 'byte')} more"
     merged = f"{counted(len(done.before.segments), 'segment')} made {made}, {room}"
     say(f"{database}: {merged}; {_now_holds(done.catalogue)}")
+
+
+@app.command()
+def taxonomy(
+    database: Database,
+    taxdump: Annotated[
+        str, typer.Argument(metavar="TAXDUMP", help="NCBI's taxdump: folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp.")
+    ],
+    taxid_map: options.DatabaseTaxidMap = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Store the organisms of the sequences with a database: taxonomy ids, names and lineages.
+
+    Filters (--taxid) and reports (the columns sscinames, slineage …) then need no other file. What was stored before is
+    replaced. Searches that are under way go on, and none finds anything else than before.
+
+    Example: swsearch db taxonomy proteins.db taxdump.tar.gz
+
+    Example: swsearch db taxonomy nr.db taxdump/ --taxid-map prot.accession2taxid.gz
+    """
+    from swsearch.cli.output import say
+    from swsearch.cli.taxonomy import taxonomy_line
+    from swsearch.database.changes import set_taxonomy
+
+    done = set_taxonomy(database, taxdump, taxid_map)
+    if quiet or done.catalogue.taxonomy is None:
+        return
+    say(f"{database}: {taxonomy_line(done.catalogue.taxonomy)}")
+    for note in done.notes:
+        say(note)
 
 
 def _slices(catalogue: Catalogue) -> str:

@@ -42,6 +42,8 @@ def index(
     slices: Annotated[
         int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")
     ] = 1,
+    taxonomy: options.DatabaseTaxonomy = None,
+    taxid_map: options.DatabaseTaxidMap = None,
     threads: options.Threads = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
     quiet: options.Quiet = False,
@@ -50,12 +52,17 @@ def index(
 
     Nothing is visible under the database's name until it is whole.
 
+    With --taxonomy, the organisms of the sequences are stored with their names and lineages, for filters and reports.
+
     Example: swsearch index proteins.fasta.gz -o proteins.db
+
+    Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
     from swsearch.cli.collisions import refuse_collisions, refuse_database
     from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.taxonomy import taxonomy_line
     from swsearch.database.builder import build_database
     from swsearch.database.object_store import refuse_url
     from swsearch.errors import InputError, UsageError
@@ -69,8 +76,9 @@ def index(
         raise InputError("--skipped lists what --skip-bad leaves out; give both, or leave it out")
     chosen = None if alphabet is None else ALPHABETS[alphabet]
     refuse_url(str(out))
-    refuse_database("--out", out, fasta or [])
-    refuse_collisions({"--skipped": skipped}, inputs=fasta or [])
+    kept: list[str | Path] = [*(fasta or []), *(path for path in (taxonomy, taxid_map) if path is not None)]
+    refuse_database("--out", out, kept)
+    refuse_collisions({"--skipped": skipped}, inputs=kept)
     sources, chosen = _sources(fasta or [], blastdb or [], chosen, quiet)
     with ExitStack() as stack:
         left_out = _LeftOut(skipped, stack)
@@ -82,14 +90,20 @@ def index(
             overwrite=force,
             slices=slices,
             threads=threads,
+            taxonomy=taxonomy,
+            taxid_map=taxid_map,
             progress=lambda _, residues: progress.reach(residues),
             skip=left_out.add if skip_bad else None,
         )
     if quiet:
         return
-    n_slices = built.catalogue.n_slices
-    sliced = f", {counted(n_slices, 'slice')}" if n_slices else ""
+    catalogue = built.catalogue
+    sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
     say(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    if catalogue.taxonomy is not None:
+        say(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
+        for note in built.notes:
+            say(note)
     if repeated := repetitions(built):
         say(f"warning: {repeated}")
     for line in left_out.lines(skipped):

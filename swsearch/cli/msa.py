@@ -66,8 +66,10 @@ class MsaSearchArguments:
     @property
     def asked(self) -> SearchOptions:
         """The options of the search of the first database, checked."""
+        from swsearch.cli.taxonomy import refuse_unused
         from swsearch.search.options import SearchOptions
 
+        refuse_unused(None, self.taxid, self.taxonomy, self.taxid_map)
         names = {field.name for field in fields(SearchOptions)} & {field.name for field in fields(self)}
         return SearchOptions(**{name: getattr(self, name) for name in names})
 

@@ -30,7 +30,8 @@ OUTPUT = "Output"
 MACHINE = "Machine"
 ROWS = "Rows of a3m, sto and afasta"
 SEQUENCES = "Sequences"
-GROUPS: Final = (INPUT, SCORING, CHOICE, FILTERS, ROUNDS, OUTPUT, SEQUENCES, ROWS, MACHINE, RUN)
+ORGANISMS = "Organisms"
+GROUPS: Final = (INPUT, SCORING, CHOICE, FILTERS, ROUNDS, OUTPUT, SEQUENCES, ORGANISMS, ROWS, MACHINE, RUN)
 """The groups of options in the help, in this order; those without a group come last."""
 
 
@@ -123,6 +124,24 @@ Exclude = Annotated[str | None, _option("exclude")]
 Taxid = Annotated[str | None, _option("taxid")]
 TaxidMap = Annotated[str | None, _option("taxid_map")]
 Taxonomy = Annotated[str | None, _option("taxonomy")]
+DatabaseTaxonomy = Annotated[
+    str | None,
+    typer.Option(
+        "--taxonomy",
+        metavar="PATH",
+        help="NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), whose names and lineages are stored.",
+        rich_help_panel=ORGANISMS,
+    ),
+]
+DatabaseTaxidMap = Annotated[
+    str | None,
+    typer.Option(
+        "--taxid-map",
+        metavar="FILE",
+        help="Lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
+        rich_help_panel=ORGANISMS,
+    ),
+]
 Iterations = Annotated[int, _option("iterations")]
 InclusionEvalue = Annotated[float, _option("inclusion_evalue")]
 Mask = Annotated[str, _option("mask")]

@@ -39,16 +39,19 @@ def report(
         str | None,
         typer.Option(
             metavar="DB",
-            help="The run's database, if it has another path now; for whole sequences of subjects.",
+            help="The run's database, if it has another path now; for whole sequences and organisms of subjects.",
             rich_help_panel=options.SEQUENCES,
         ),
     ] = None,
+    taxid_map: options.TaxidMap = None,
+    taxonomy: options.Taxonomy = None,
     store: options.KeptStore = options.DEFAULT_STORE,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them, or fewer of them.
 
     --top, --evalue and the filters narrow the stored lists; wider limits need another search. Whole sequences of
-    subjects (--format fasta, the column full_sseq) come from the database of the run.
+    subjects (--format fasta, the column full_sseq) come from the database of the run, and so do their organisms if it
+    has a taxonomy.
 
     Example: swsearch report latest --format blast6
 
@@ -62,16 +65,20 @@ def report(
     from swsearch.cli.output import say, table_width
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.cli.sequences import open_subjects
+    from swsearch.cli.taxonomy import database_for_taxonomy, refuse_unused, report_taxonomy, with_organisms
+    from swsearch.errors import InputError
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
     refuse_shared_stdout(save_pssm, out)
     outputs = {"--out": out or "-", "--save-pssm": save_pssm}
-    refuse_collisions(outputs, databases=[] if database is None else [database], stores=[store])
+    inputs = [path for path in (taxid_map, taxonomy) if path is not None]
+    refuse_collisions(outputs, inputs=inputs, databases=[] if database is None else [database], stores=[store])
     chosen = get_format(
         format_name, options.field_list(fields), rows.rows, part.part, table_width(format_name, out, width)
     )
     narrowing = narrow.narrowing
+    refuse_unused(chosen, None, taxonomy, taxid_map)
     with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
@@ -83,7 +90,14 @@ def report(
         if query:
             results = (opened.query(stored.id, number) for number in opened.find_queries(stored.id, query))
         with ExitStack() as stack:
-            write = write_report(chosen, out, stack, open_subjects(chosen, stored, database, stack))
+            subjects = open_subjects(chosen, stored, database, stack)
+            searched = subjects
+            if searched is None:
+                searched = database_for_taxonomy(chosen, stored, database, taxonomy, taxid_map, stack)
+            if database is not None and searched is None:
+                raise InputError(f"--database {database}: this report is written from the store alone; leave it out")
+            organisms = report_taxonomy(chosen, searched, taxonomy, taxid_map)
+            write = with_organisms(write_report(chosen, out, stack, subjects), organisms)
             if save_pssm is not None:
                 from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
 

@@ -69,7 +69,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     refuse_repeated_pipes([*paths, database])
     query_residues = _about_residues(paths)
     if not os.path.isdir(database):  # fetching or packing it may take long, so wrong options are refused before
-        report_format(run)
+        report_format(search, run)
         _ = search.asked
     with opened(database, threads=search.threads, quiet=search.quiet) as subjects:
         return _execute(
@@ -97,7 +97,7 @@ def _execute(
     from swsearch.search.query_file import QueryFiles
     from swsearch.search.searcher import Searcher
 
-    report = report_format(run)
+    report = report_format(search, run)
     if run.plot is not None:
         from swsearch.plots import check_plot
 

@@ -43,6 +43,7 @@ class SearchChoice:
     matrix: str | None
     include: str | None
     exclude: str | None
+    taxid: str | None
     taxid_map: str | None
     taxonomy: str | None
     engine: str

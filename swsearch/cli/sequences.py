@@ -40,19 +40,27 @@ def open_subjects(report: ReportFormat, stored: StoredRun, path: str | None, sta
 
     Raises
     ------
-    InputError
-        ``path`` is given, and the report needs no database.
+    DatabaseError
+        The database is not there any more, or its content has changed.
+    """
+    from swsearch.report.registry import needs_subjects
+
+    if needs_subjects(report, stored.info):
+        return open_run_database(stored, path, stack)
+    return None
+
+
+def open_run_database(stored: StoredRun, path: str | None, stack: ExitStack) -> PackedDatabase:
+    """The database of a stored run, open until ``stack`` is closed; ``path`` as for :func:`open_subjects`.
+
+    Raises
+    ------
     DatabaseError
         The database is not there any more, or its content has changed.
     """
     from swsearch.cli.databases import opened
     from swsearch.database.object_store import is_url
-    from swsearch.report.registry import needs_subjects
 
-    if not needs_subjects(report, stored.info):
-        if path is not None:
-            raise InputError(f"--database {path}: this report is written from the store alone; leave --database out")
-        return None
     searched = stored.info.database
     place = path or searched.path
     try:

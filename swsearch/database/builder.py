@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
@@ -22,6 +23,9 @@ from swsearch.errors import InputError
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
+
+if TYPE_CHECKING:
+    from swsearch.database.taxonomy import TaxonomySource
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,15 @@ class BuildReport:
         Number of subjects that have the identifier of an earlier subject. They are part of the database.
     first_duplicate : str or None
         Identifier of the first of these subjects.
+    notes : tuple of str
+        Messages about taxonomy ids that are not current.
     """
 
     path: Path
     catalogue: Catalogue
     n_duplicates: int
     first_duplicate: str | None
+    notes: tuple[str, ...] = ()
 
 
 def build_database(
@@ -54,6 +61,8 @@ def build_database(
     threads: int | None = None,
     progress: Progress | None = None,
     skip: Skip | None = None,
+    taxonomy: str | os.PathLike[str] | None = None,
+    taxid_map: str | os.PathLike[str] | None = None,
 ) -> BuildReport:
     r"""Pack FASTA or FASTQ files into a new database.
 
@@ -76,13 +85,19 @@ def build_database(
     skip : callable, optional
         Called, in order, with each record that has no residues or a byte that has no place in it; the record is left
         out of the database. By default, such a record is an error.
+    taxonomy : path, optional
+        NCBI's taxdump; names and lineages of the organisms of the sequences are stored with them.
+    taxid_map : path, optional
+        The taxonomy ids of the sequences, for ``taxonomy``; by default, those that headers state
+        (:mod:`swsearch.taxonomy.assignment`).
 
     Raises
     ------
     FastaFormatError
         A file cannot be read as sequences of the alphabet.
     InputError
-        There are more slices than sequences, or the number of slices is out of range.
+        There are more slices than sequences, the number of slices is out of range, or the taxdump or the map cannot be
+        read.
     DatabaseError
         ``target`` exists, or cannot be written.
 
@@ -95,8 +110,11 @@ def build_database(
     """
     target = Path(target)
     check_slices(slices)
+    source = taxonomy_source(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
         built = write_database(folder, paths, alphabet, slices=slices, threads=threads, progress=progress, skip=skip)
+        if source is not None:
+            built = _with_taxonomy(built, source)
     return replace(built, path=target)
 
 
@@ -135,6 +153,38 @@ def write_database(
     )
     write_catalogue_file(folder, catalogue)
     return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
+
+
+def taxonomy_source(
+    taxonomy: str | os.PathLike[str] | None, taxid_map: str | os.PathLike[str] | None
+) -> TaxonomySource | None:
+    """The source of a database's taxonomy; None if there is none.
+
+    Raises
+    ------
+    InputError
+        There is a map and no taxdump, or the taxdump cannot be read.
+    """
+    if taxonomy is None:
+        if taxid_map is not None:
+            raise InputError(f"--taxid-map {os.fspath(taxid_map)}: give the taxdump that has its ids with --taxonomy")
+        return None
+    from swsearch.database.taxonomy import TaxonomySource
+
+    return TaxonomySource(taxonomy, taxid_map)
+
+
+def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
+    """Store the organisms of a database that is not published yet."""
+    from swsearch.database.reader import PackedDatabase, map_segments
+    from swsearch.database.taxonomy import all_headers, store_taxonomy
+
+    with PackedDatabase(built.path, built.catalogue, map_segments(built.path, built.catalogue)) as opened:
+        taxids = source.taxids(all_headers(opened.parts))
+    stored = store_taxonomy(built.path, built.catalogue.generation, source.tree, taxids)
+    catalogue = replace(built.catalogue, taxonomy=stored.entry)
+    write_catalogue_file(built.path, catalogue)
+    return replace(built, catalogue=catalogue, notes=stored.notes)
 
 
 def check_slices(n_slices: int) -> None:

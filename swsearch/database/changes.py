@@ -1,4 +1,6 @@
-"""Changes of a packed database: addition and removal of sequences, and compaction. Each change makes a new generation.
+"""Changes of a packed database: addition and removal of sequences, compaction, and the organisms of its sequences.
+
+Each change makes a new generation.
 
 A change writes new files beside the existing ones and publishes them by replacing the catalogue in one rename. Before
 the rename the database is the old generation, after it the new one, even if the program is stopped at any time; an open
@@ -59,6 +61,7 @@ from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
 
 _SEGMENT: Final = re.compile(r"segment-[0-9]{6,}(-slice-[0-9]{3,})?")
+_TAXONOMY: Final = re.compile(r"taxonomy-[0-9]{6,}")
 _TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
 
 
@@ -86,6 +89,15 @@ class CompactionReport:
     path: Path
     before: Catalogue
     catalogue: Catalogue
+
+
+@dataclass(frozen=True)
+class TaxonomyReport:
+    """The result of storing a taxonomy: the new catalogue, and messages about ids that are not current."""
+
+    path: Path
+    catalogue: Catalogue
+    notes: tuple[str, ...]
 
 
 def add_to_database(
@@ -230,6 +242,8 @@ def compact_database(
     DatabaseError
         There is no database, it is damaged, another process is changing it, or the disk is full.
     """
+    from swsearch.database.taxonomy import remaining_taxids, store_taxonomy
+
     folder = Path(database)
     if slices is not None:
         check_slices(slices)
@@ -250,17 +264,65 @@ def compact_database(
                     slices=slice_folders(folder, generation, n_slices),
                     progress=progress,
                 )
+            taxonomy = None
+            if (known := opened.taxonomy) is not None:
+                taxonomy = store_taxonomy(folder, generation, known.tree, remaining_taxids(opened, known)).entry
         whole = written.entry if written.slices else None
         digest = content_digest(before.alphabet, (written.entry,))
         former = tuple(dict.fromkeys((*before.former_digests, before.digest)))
         catalogue = _publish(
             folder,
-            replace(before, whole=whole),
+            replace(before, whole=whole, taxonomy=taxonomy),
             written.slices or [written.entry],
             tuple(known for known in former if known != digest),
         )
         _sweep(folder, catalogue)
     return CompactionReport(folder, before, catalogue)
+
+
+def set_taxonomy(
+    database: str | os.PathLike[str],
+    taxonomy: str | os.PathLike[str],
+    taxid_map: str | os.PathLike[str] | None = None,
+) -> TaxonomyReport:
+    r"""Store the organisms of the subjects with a database, in place of those that it has; no search changes.
+
+    Parameters
+    ----------
+    database : path
+    taxonomy : path
+        NCBI's taxdump: a folder, ``taxdump.tar.gz``, ``taxdmp.zip``, or ``nodes.dmp``.
+    taxid_map : path, optional
+        The taxonomy ids of the sequences (:mod:`swsearch.taxonomy.assignment`); by default, those in their headers.
+
+    Raises
+    ------
+    InputError
+        The taxdump or the map cannot be read.
+    DatabaseError
+        There is no database, another process is changing it, or the disk is full.
+
+    >>> import tempfile
+    >>> from swsearch.database.builder import build_database
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "two.fa").write_text(">P1 OX=9606\nMKVLL\n>P2\nWYR\n")
+    ...     _ = Path(folder, "nodes.dmp").write_text("1\t|\t1\t|\tno rank\t|\n9606\t|\t1\t|\tspecies\t|\n")
+    ...     _ = build_database(f"{folder}/two.fa", f"{folder}/db")
+    ...     stored = set_taxonomy(f"{folder}/db", folder).catalogue.taxonomy
+    >>> stored.n_taxa, stored.n_assigned
+    (2, 1)
+    """
+    from swsearch.database.taxonomy import TaxonomySource, all_headers, store_taxonomy
+
+    folder = Path(database)
+    load_catalogue(folder)  # before the taxdump is read, which takes longer
+    source = TaxonomySource(taxonomy, taxid_map)
+    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+        stored = store_taxonomy(folder, before.generation + 1, source.tree, source.taxids(all_headers(opened.parts)))
+        changed = replace(before, taxonomy=stored.entry)
+        catalogue = _publish(folder, changed, before.segments, before.former_digests)
+        _sweep(folder, catalogue)
+    return TaxonomyReport(folder, catalogue, stored.notes)
 
 
 @contextmanager
@@ -313,9 +375,12 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     the old catalogue and not yet mapped its files.
     """
     in_use = {entry.name for entry in catalogue.segments}
+    taxonomy = None if catalogue.taxonomy is None else catalogue.taxonomy.name
     for path in folder.iterdir():
         match = _TOMBSTONES.fullmatch(path.name)
-        if _SEGMENT.fullmatch(path.name) and path.name not in in_use:
+        if (_SEGMENT.fullmatch(path.name) and path.name not in in_use) or (
+            _TAXONOMY.fullmatch(path.name) and path.name != taxonomy
+        ):
             shutil.rmtree(path, ignore_errors=True)
         elif match and not _first_generation(catalogue) <= int(match[1]) <= catalogue.generation:
             path.unlink()

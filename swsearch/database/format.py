@@ -1,8 +1,9 @@
-"""The on-disk format of the packed database: its specification, its constants, and the reader of its catalogue.
+"""The on-disk format of the packed database: its specification, its constants, and the records of its catalogue.
 
 A packed database is a folder. Its ``catalogue.json`` names all other data of the database; a folder without a valid
-catalogue is not a database. This module converts the catalogue between JSON text and a :class:`Catalogue`, and checks
-it. The arrays are written by :mod:`swsearch.database.segment_writer` and read by :mod:`swsearch.database.reader`.
+catalogue is not a database. :mod:`swsearch.database.catalogue_json` converts the catalogue between JSON text and a
+:class:`Catalogue`, and checks it. The arrays are written by :mod:`swsearch.database.segment_writer` and read by
+:mod:`swsearch.database.reader`.
 
 The sequences are stored in one or more *segments*. A segment is a folder of flat little-endian arrays, where n is the
 number of its subjects:
@@ -59,6 +60,23 @@ until a compaction rewrites the remaining subjects as one segment, or as slices.
 byte, to those of a fresh build from the exported FASTA. A segment of generation G is named ``segment-G``, and slice
 number S of it ``segment-G-slice-S`` with at least three digits.
 
+**Taxonomy.** A database may state which organisms its sequences come from. The folder ``taxonomy-G`` of generation G
+has the tree of these organisms and all their ancestors, as the arrays of :mod:`swsearch.taxonomy.layout`, and three
+arrays more. A *set* is the taxonomy ids of a sequence, and a *row* is the index of a sequence in the FASTA of all
+segments in the order of the catalogue, with the whole segment in place of its slices, removed subjects included:
+
+=====================  =======================  ============================================================
+file                   dtype, shape             meaning
+=====================  =======================  ============================================================
+``set_of.bin``         uint32 (r,)              number of the set of each row, from 1; 0 for no id. Rows from
+                                                r on were added later; their headers state their ids
+``set_taxids.bin``     uint32                   the ids of all sets, one set after another
+``set_ends.bin``       uint32 (s,)              end of each set in ``set_taxids``, exclusive
+=====================  =======================  ============================================================
+
+The catalogue has the field ``taxonomy`` if there is such a folder; a program may ignore it. It is not part of the
+digest, because scores and E-values do not depend on it.
+
 **Versions.** A catalogue without removals has version 1. A catalogue with removals has version 2, and its segments have
 the field ``removed`` (null or the file). A program that supports only version 1 would count removed subjects; the
 version makes it refuse the database instead. A catalogue with slices has version 3, a field ``whole``, and in each
@@ -90,15 +108,11 @@ not name, and ``removed-G.bin`` files of a later generation.
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import re
-import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
-from swsearch.words import shortened
+from swsearch.taxonomy.layout import ARRAY_DTYPES as TREE_DTYPES
 
 FORMAT_NAME: Final = "swsearch packed database"
 FORMAT_VERSIONS: Final = (1, 2, 3)
@@ -123,6 +137,8 @@ ARRAY_DTYPES: Final = {
 }
 """Name and dtype of each array of a segment; the array ``name`` is stored in the file ``name.bin``."""
 TOMBSTONE_DTYPE: Final = "<u4"
+TAXONOMY_DTYPES: Final = {**TREE_DTYPES, "set_of": "<u4", "set_taxids": "<u4", "set_ends": "<u4"}
+"""Name and dtype of each array of a taxonomy."""
 INDICES: Final = "indices"
 """Name of the array that only slices have."""
 INDICES_DTYPE: Final = "<u4"
@@ -181,6 +197,26 @@ class SegmentEntry:
 
 
 @dataclass(frozen=True)
+class TaxonomyEntry:
+    """The taxonomy of a database: the name of its folder, and its files by the names of their arrays.
+
+    ``n_rows`` is the number of rows when it was made, ``n_assigned`` the number of those with an id.
+    """
+
+    name: str
+    n_taxa: int
+    n_rows: int
+    n_assigned: int
+    files: dict[str, FileEntry]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the content."""
+        files = sorted((name, file.sha256) for name, file in self.files.items())
+        return hashlib.sha256(repr(files).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """The content of ``catalogue.json``.
 
@@ -205,6 +241,8 @@ class Catalogue:
         these digests searched the same content.
     whole : SegmentEntry or None
         The segment of which the first segments are slices; its files do not exist. None if there are no slices.
+    taxonomy : TaxonomyEntry or None
+        The organisms of the sequences; None if they are not stored. Not part of the digest.
     """
 
     alphabet: str
@@ -216,6 +254,7 @@ class Catalogue:
     segments: tuple[SegmentEntry, ...]
     former_digests: tuple[str, ...] = ()
     whole: SegmentEntry | None = None
+    taxonomy: TaxonomyEntry | None = None
 
     @property
     def n_slices(self) -> int:
@@ -230,7 +269,7 @@ class Catalogue:
     @property
     def layout(self) -> str:
         """SHA-256 that also depends on the division into segments and slices, which the digest does not."""
-        files = sorted((name, file.sha256) for name, file in self.files.items())
+        files = sorted((name, file.sha256) for name, file in self._segment_files.items())
         return hashlib.sha256(f"{self.digest} {files}".encode()).hexdigest()
 
     @property
@@ -256,6 +295,12 @@ class Catalogue:
     @property
     def files(self) -> dict[str, FileEntry]:
         """All files that the catalogue names, by their paths below the folder of the database."""
+        taxonomy = self.taxonomy
+        extra = {} if taxonomy is None else {f"{taxonomy.name}/{name}.bin": one for name, one in taxonomy.files.items()}
+        return {**self._segment_files, **extra}
+
+    @property
+    def _segment_files(self) -> dict[str, FileEntry]:
         found: dict[str, FileEntry] = {}
         for segment in self.segments:
             names = {f"{name}.bin": segment.files[name] for name in ARRAY_DTYPES}
@@ -298,6 +343,15 @@ def segment_name(generation: int, slice_number: int | None = None) -> str:
     return f"segment-{generation:06}" + ("" if slice_number is None else f"-slice-{slice_number:03}")
 
 
+def taxonomy_name(generation: int) -> str:
+    """The folder of the taxonomy that a generation has stored.
+
+    >>> taxonomy_name(2)
+    'taxonomy-000002'
+    """
+    return f"taxonomy-{generation:06}"
+
+
 def tombstones_name(generation: int) -> str:
     """The file with the FASTA indices of a segment's removed subjects, as written by a generation.
 
@@ -305,199 +359,3 @@ def tombstones_name(generation: int) -> str:
     'removed-000003.bin'
     """
     return f"removed-{generation:06}.bin"
-
-
-def _checksum(fields: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
-def write_catalogue(catalogue: Catalogue) -> str:
-    """The catalogue as JSON text, checksum included."""
-    version = 3 if catalogue.whole else 2 if catalogue.n_removed else 1
-    fields = {"format": FORMAT_NAME, "version": version, **json.loads(json.dumps(asdict(catalogue)))}
-    if not catalogue.former_digests:
-        del fields["former_digests"]
-    if version < 3:
-        del fields["whole"]
-    else:
-        del fields["whole"]["indices"]
-    for segment in fields["segments"]:
-        if version < 3:
-            del segment["indices"]
-        if version == 1:
-            del segment["removed"]
-    return json.dumps({**fields, "checksum": _checksum(fields)}, indent=1) + "\n"
-
-
-def catalogue_text(folder: Path) -> str:
-    """The text of a folder's ``catalogue.json``.
-
-    Raises
-    ------
-    OSError
-        The file does not exist or cannot be read.
-    ValueError
-        The file is not a regular file, is too long, or not UTF-8; the message says which.
-    """
-    path = folder / CATALOGUE
-    # O_NONBLOCK: opening a pipe without a writer would otherwise block forever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError(f"{CATALOGUE} is no regular file")
-        with open(descriptor, "rb", closefd=False) as file:
-            text = file.read(MAX_CATALOGUE_BYTES + 1)
-    finally:
-        os.close(descriptor)
-    if len(text) > MAX_CATALOGUE_BYTES:
-        raise ValueError(f"{CATALOGUE} has more than {MAX_CATALOGUE_BYTES:,} bytes")
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{CATALOGUE} is not UTF-8") from error
-
-
-def read_catalogue(text: str) -> Catalogue:
-    """The catalogue from JSON text.
-
-    Raises
-    ------
-    ValueError
-        The text is no catalogue, is of another version, fails its checksum, or has a field that no catalogue of the
-        version can have; the message says which.
-    """
-    try:
-        fields = json.loads(text, parse_constant=_no_constant)
-        if not isinstance(fields, dict) or fields.get("format") != FORMAT_NAME:
-            raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}")
-        version = fields.get("version")
-        if type(version) is not int or version not in FORMAT_VERSIONS:
-            known = f"{', '.join(map(str, FORMAT_VERSIONS[:-1]))} and {FORMAT_VERSIONS[-1]}"
-            raise ValueError(f"format version {shortened(repr(version), 40)}, this program reads versions {known}")
-        checksum = fields.pop("checksum", None)
-        if checksum != _checksum(fields):
-            raise ValueError(f"{CATALOGUE} fails its checksum")
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{CATALOGUE} is not JSON ({error})") from error
-    except RecursionError as error:
-        raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}: it is nested too deeply") from error
-    return _Entry(fields, "").catalogue()
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{CATALOGUE} is not JSON ({name} is no number)")
-
-
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_SEGMENT_NAME: Final = re.compile(r"segment-[0-9]{6,18}(-slice-[0-9]{3})?")
-_TOMBSTONES_NAME: Final = re.compile(r"removed-[0-9]{6,18}\.bin")
-_MAX_NUMBER: Final = 2**62
-"""Largest count or size, chosen so that sums of them fit in signed 64 bits."""
-
-
-class _Entry:
-    """An object of the catalogue's JSON, with methods that check and return its fields; ``where`` begins messages."""
-
-    def __init__(self, fields: object, where: str) -> None:
-        if not isinstance(fields, dict):
-            raise ValueError(f"{CATALOGUE}: {where.removesuffix(', ') or 'it'} is no object")
-        self._fields: dict[str, Any] = fields
-        self._where = where
-
-    def catalogue(self) -> Catalogue:
-        alphabet = self._text("alphabet")
-        segments = tuple(
-            _Entry(fields, f"segment {number}, ").segment() for number, fields in enumerate(self._list("segments"), 1)
-        )
-        made = Catalogue(
-            alphabet=alphabet,
-            digest=self._text("digest", _SHA256),
-            generation=self._number("generation", 1, 10**18 - 1),
-            sources=tuple(self._texts("sources")),
-            program=self._text("program"),
-            created=self._text("created"),
-            segments=segments,
-            former_digests=tuple(self._texts("former_digests", _SHA256)) if "former_digests" in self._fields else (),
-            whole=None if self._fields.get("whole") is None else self._entry("whole").segment(),
-        )
-        if len({segment.name for segment in segments}) < len(segments):
-            raise ValueError(f"{CATALOGUE}: two segments have one name")
-        if not 1 <= made.n_subjects <= MAX_SUBJECTS:
-            raise ValueError(f"{CATALOGUE}: {made.n_subjects:,} subjects in all; 1 to {MAX_SUBJECTS:,} are possible")
-        _check_slices(made)
-        return made
-
-    def segment(self) -> SegmentEntry:
-        n_subjects = self._number("n_subjects", 1, MAX_SUBJECTS)
-        longest = self._number("longest", 1, MAX_SUBJECT_LENGTH)
-        files = self._entry("files")
-        removed = None if self._fields.get("removed") is None else self._entry("removed")._tombstones(n_subjects)
-        return SegmentEntry(
-            name=self._text("name", _SEGMENT_NAME),
-            n_subjects=n_subjects,
-            n_residues=self._number("n_residues", n_subjects, _MAX_NUMBER),
-            shortest=self._number("shortest", 1, longest),
-            longest=longest,
-            files={name: files._entry(name)._file() for name in ARRAY_DTYPES},
-            removed=removed,
-            indices=None if self._fields.get("indices") is None else self._entry("indices")._file(),
-        )
-
-    def _tombstones(self, n_subjects: int) -> Tombstones:
-        return Tombstones(
-            name=self._text("name", _TOMBSTONES_NAME),
-            n_subjects=self._number("n_subjects", 1, n_subjects),
-            n_residues=self._number("n_residues", 1, _MAX_NUMBER),
-            file=self._entry("file")._file(),
-        )
-
-    def _file(self) -> FileEntry:
-        return FileEntry(size=self._number("size", 0, _MAX_NUMBER), sha256=self._text("sha256", _SHA256))
-
-    def _entry(self, name: str) -> _Entry:
-        return _Entry(self._fields.get(name), f"{self._where}{name}, ")
-
-    def _number(self, name: str, least: int, most: int) -> int:
-        value = self._fields.get(name)
-        if type(value) is not int or not least <= value <= most:
-            raise ValueError(
-                f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}; {least} to {most} is possible"
-            )
-        return value
-
-    def _text(self, name: str, form: re.Pattern[str] | None = None) -> str:
-        return _checked_text(self._fields.get(name), f"{self._where}{name}", form)
-
-    def _texts(self, name: str, form: re.Pattern[str] | None = None) -> list[str]:
-        return [_checked_text(value, f"{self._where}{name}", form) for value in self._list(name)]
-
-    def _list(self, name: str) -> list[Any]:
-        value = self._fields.get(name)
-        if not isinstance(value, list):
-            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}, no list")
-        return value
-
-
-def _check_slices(catalogue: Catalogue) -> None:
-    """Refuse slices that are not the first segments, or whose numbers are not those of the whole segment."""
-    n_slices = catalogue.n_slices
-    slices, others = catalogue.segments[:n_slices], catalogue.segments[n_slices:]
-    whole = catalogue.whole
-    if any(segment.is_slice for segment in others) or (whole is None) != (n_slices == 0):
-        raise ValueError(f"{CATALOGUE}: the slices are not the first segments, or are slices of nothing")
-    if whole is None:
-        return
-
-    def numbers(*segments: SegmentEntry) -> tuple[int, ...]:
-        found = [(one.n_subjects, one.n_residues, one.n_removed, one.n_removed_residues) for one in segments]
-        return tuple(map(sum, zip(*found, strict=True)))
-
-    lengths = min(one.shortest for one in slices), max(one.longest for one in slices)
-    if numbers(*slices) != numbers(whole) or lengths != (whole.shortest, whole.longest):
-        raise ValueError(f"{CATALOGUE}: the slices together are not the whole segment")
-
-
-def _checked_text(value: object, where: str, form: re.Pattern[str] | None) -> str:
-    if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
-        raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}, which it cannot be")
-    return value

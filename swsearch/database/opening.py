@@ -78,7 +78,7 @@ def open_entry(entry: CacheEntry, origin: Origin, segments: Collection[int] | No
         catalogue = found.catalogue
         if origin.source is not None:  # the entry may have been made of an equal file with another name
             catalogue = replace(catalogue, sources=(origin.source,))
-        return PackedDatabase(found.path, catalogue, found.segments, origin, entry)
+        return PackedDatabase(found.path, catalogue, found.segments, origin, entry, found.taxonomy_arrays)
     except BaseException:
         entry.close()
         raise

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
-from swsearch.database.format import CATALOGUE, Catalogue, catalogue_text, read_catalogue
+from swsearch.database.catalogue_json import catalogue_text, read_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue
+from swsearch.database.mapping import mapped_taxonomy
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
 from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment, removed_of
@@ -34,6 +37,7 @@ from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 if TYPE_CHECKING:
     from swsearch.database.opening import Origin
+    from swsearch.database.taxonomy import DatabaseTaxonomy
 
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
@@ -63,6 +67,7 @@ class PackedDatabase(Closeable):
         segments: tuple[Segment, ...],
         origin: Origin | None = None,
         cached: Closeable | None = None,
+        taxonomy: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.path = path
         """The folder; that of the cache for a database of an object store, or for a sequence file."""
@@ -77,6 +82,8 @@ class PackedDatabase(Closeable):
         """The slices together, if there are some, and each further segment by itself: the parts of an export."""
         self._bases = [part[0].numbering.base for part in self.parts]
         self._entries = [segment.entry for segment in segments]
+        self.taxonomy_arrays = taxonomy
+        """The arrays of the stored taxonomy, by their names; None if there is none."""
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
@@ -111,6 +118,7 @@ class PackedDatabase(Closeable):
             failure = None
             try:
                 mapped = map_segments(folder, catalogue, segments)
+                taxonomy = mapped_taxonomy(folder, catalogue)
             except DatabaseError as error:
                 failure = error
             # A concurrent change may have mixed two generations or removed files.
@@ -118,7 +126,7 @@ class PackedDatabase(Closeable):
             if catalogue == before:
                 if failure is not None:
                     raise failure
-                return cls(folder, catalogue, mapped)
+                return cls(folder, catalogue, mapped, taxonomy=taxonomy)
         raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
 
     @classmethod
@@ -152,9 +160,8 @@ class PackedDatabase(Closeable):
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
         """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
-        return PackedDatabase(
-            self.path, self.catalogue, tuple(self.segments[number] for number in segments), self.origin
-        )
+        chosen = tuple(self.segments[number] for number in segments)
+        return PackedDatabase(self.path, self.catalogue, chosen, self.origin, taxonomy=self.taxonomy_arrays)
 
     @classmethod
     def open_searched(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
@@ -240,6 +247,17 @@ class PackedDatabase(Closeable):
     def digest(self) -> str:
         """SHA-256 of the content, in hexadecimal; equal digests mean equal content."""
         return self.catalogue.digest
+
+    @cached_property
+    def taxonomy(self) -> DatabaseTaxonomy | None:
+        """The organisms of the subjects; None if they are not stored."""
+        if self.taxonomy_arrays is None or self.catalogue.taxonomy is None:
+            return None
+        from swsearch.database.taxonomy import DatabaseTaxonomy, first_rows
+
+        rows = first_rows(self.catalogue)
+        parts = [(part[0].numbering, rows[part[0].entry.name]) for part in self.parts]
+        return DatabaseTaxonomy(self.path / self.catalogue.taxonomy.name, self.taxonomy_arrays, parts)
 
     @property
     def subject_index(self) -> SubjectIndex:

@@ -17,12 +17,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from swsearch.database.format import (
-    CATALOGUE,
-    MAX_CATALOGUE_BYTES,
-    FileEntry,
-    read_catalogue,
-)
+from swsearch.database.catalogue_json import read_catalogue
+from swsearch.database.format import CATALOGUE, MAX_CATALOGUE_BYTES, FileEntry
 from swsearch.database.node_cache import CacheEntry, NodeCache
 from swsearch.database.object_store import ObjectFolder
 from swsearch.errors import DatabaseError

@@ -7,7 +7,6 @@ is one of several slices.
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,11 +28,11 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
 )
+from swsearch.database.mapping import mapped_file
 from swsearch.database.partition import Partition
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
-from swsearch.words import counted
 
 BLOCK_HEADERS: Final = 1 << 16
 """Number of headers that are read at a time."""
@@ -288,14 +287,14 @@ class Segment:
 
 def _array(folder: Path, entry: SegmentEntry, name: str, n_items: int | None = None) -> np.ndarray[Any, np.dtype[Any]]:
     """One array of a segment."""
-    return _mapped(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
+    return mapped_file(array_path(folder, name), np.dtype(ARRAY_DTYPES[name]), entry.files[name].size, n_items)
 
 
 def indices_of(folder: Path, entry: SegmentEntry) -> SubjectIndex | None:
     """The FASTA index in the whole segment of each subject of a slice; None if the segment is no slice."""
     if entry.indices is None:
         return None
-    return _mapped(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)
+    return mapped_file(array_path(folder, INDICES), np.dtype(INDICES_DTYPE), entry.indices.size, entry.n_subjects)
 
 
 def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:
@@ -303,28 +302,7 @@ def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:
     if entry.removed is None:
         return np.empty(0, dtype=np.uint32)
     path = folder / entry.removed.name
-    removed = _mapped(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
+    removed = mapped_file(path, np.dtype(TOMBSTONE_DTYPE), entry.removed.file.size, entry.removed.n_subjects)
     if int(removed[-1]) >= entry.n_subjects or bool((removed[1:] <= removed[:-1]).any()):
         raise DatabaseError(f"{path} is damaged: the removed are no growing places of subjects; index the FASTA again")
     return removed
-
-
-def _mapped(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
-    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
-    if n_items is not None and expected != n_items * dtype.itemsize:
-        raise DatabaseError(
-            f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
-        )
-    try:
-        found = path.stat()
-        size = found.st_size
-        if not stat.S_ISREG(found.st_mode):
-            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
-        if size != expected:
-            advice = "the database is damaged, index the FASTA again"
-            raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
-        if size == 0:
-            return np.empty(0, dtype=dtype)
-        return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
-    except OSError as error:
-        raise DatabaseError(f"{path} cannot be read: {error.strerror or error}; the database is damaged") from error

@@ -25,7 +25,8 @@ from pathlib import Path
 from types import FrameType
 
 from swsearch import _native
-from swsearch.database.format import CATALOGUE, Catalogue, catalogue_text, read_catalogue, write_catalogue
+from swsearch.database.catalogue_json import catalogue_text, read_catalogue, write_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.lock import writer_lock
 from swsearch.errors import DatabaseError
 

@@ -77,7 +77,9 @@ def verify(database: PackedDatabase, *, threads: int | None = None) -> list[str]
         damaged = changed_files(list(zip(folders, entries, strict=True)), used)
         for segment, folder, lines in zip(database.segments, folders, damaged, strict=True):
             problems += lines or _structure_problems(segment, str(folder), database.alphabet, used)
-    return [*catalogue_problems(database.path, database.catalogue), *(problems or _slice_problems(database))]
+        problems = problems or _slice_problems(database)
+        problems += _taxonomy_problems(database)
+    return [*catalogue_problems(database.path, database.catalogue), *problems]
 
 
 def catalogue_problems(path: Path, catalogue: Catalogue) -> list[str]:
@@ -221,6 +223,22 @@ def _residues_hold(segment: Segment, part: slice, alphabet: Alphabet) -> bool:
     last = np.uint64(-(-int(lengths[-1]) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT)
     residues = segment.residues[int(base) : int(starts[-1] + last)]
     return _native.residues_hold(residues, starts - base, lengths, alphabet.is_letter.view(np.uint8), PAD_CODE)
+
+
+def _taxonomy_problems(database: PackedDatabase) -> list[str]:
+    entry = database.catalogue.taxonomy
+    if entry is None:
+        return []
+    folder = database.path / entry.name
+    lines = [line for name, file in entry.files.items() if (line := _change_of(folder / f"{name}.bin", file))]
+    if lines:
+        return lines
+    try:
+        taxonomy = database.taxonomy
+    except DatabaseError as error:
+        return [str(error)]
+    n_taxa = 0 if taxonomy is None else len(taxonomy.tree)
+    return [] if n_taxa == entry.n_taxa else [f"{folder}: the taxa are not as many as the catalogue says"]
 
 
 def _slice_problems(database: PackedDatabase) -> list[str]:

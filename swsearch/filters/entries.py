@@ -2,8 +2,8 @@
 
 A list of entries has one a line: an identifier, then optionally a range (``10-200``, counted from 1, both ends
 included; ``10-`` goes to the end) and a strand (``plus`` or ``minus``), in any order, as for ``blastdbcmd
--entry_batch``. An identifier denotes a subject by the rules of :mod:`swsearch.filters.identifiers`; if it is the whole
-first word of a header, it denotes the subjects with this header alone.
+-entry_batch``. An identifier denotes a subject by the rules of :mod:`swsearch.sequences.identifiers`; if it is the
+whole first word of a header, it denotes the subjects with this header alone.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
-from swsearch.filters.identifiers import names_of
 from swsearch.hits.subjects import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import REVERSED, part_header
+from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.lines import text_lines
 from swsearch.sequences.record import split_header
 from swsearch.words import quoted, shortened

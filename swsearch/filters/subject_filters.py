@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.filters.identifiers import IdentifierList
-from swsearch.filters.taxonomy import TaxonFilter
 from swsearch.sequences.record import split_header
 from swsearch.typing import SubjectIndex
 
@@ -33,12 +32,12 @@ class SubjectFilters:
         Regular expression that must match somewhere in the first word of the subject's header.
     include, exclude : str or None
         Files with the identifiers of the only subjects to align, or of subjects to leave out
-        (:mod:`swsearch.filters.identifiers`).
+        (:mod:`swsearch.sequences.identifiers`).
     taxid : str or None
         NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
     taxid_map, taxonomy : str or None
         Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
-        by which descendants are included.
+        by which descendants are included, in place of those that the database has stored.
     """
 
     min_length: int | None = None
@@ -127,6 +126,12 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
         for name, path in (("include", filters.include), ("exclude", filters.exclude))
         if path is not None
     }
+    organisms = None
+    if filters.taxid is not None:
+        from swsearch.filters.taxonomy import TaxonFilter  # its import takes a few milliseconds
+
+        organisms = TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy, database)
+        chosen &= organisms.chosen(database)
     tests = _header_tests(filters, lists)
     if tests:
         for indices, headers in database.header_blocks():
@@ -135,11 +140,11 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
                 chosen[index] &= all(passed)
     if not chosen.any():
         advice = "loosen or correct them"
-        if filters.taxid is not None and filters.taxid_map is None:
-            advice = "taxonomy ids are those that headers state as OX=; --taxid-map gives others"
+        if filters.taxid is not None and filters.taxid_map is None and database.taxonomy is None:
+            advice = "taxonomy ids are those that headers state as OX= or TaxID=; --taxid-map gives others"
         raise InputError(f"no subject of {database.name} passes {filters}; {advice}")
-    notes = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
-    return SubjectSelection(chosen, notes)
+    of_lists = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
+    return SubjectSelection(chosen, (*(() if organisms is None else organisms.notes), *of_lists))
 
 
 def _header_tests(filters: SubjectFilters, lists: dict[str, IdentifierList]) -> list[Callable[[str], bool]]:
@@ -152,6 +157,4 @@ def _header_tests(filters: SubjectFilters, lists: dict[str, IdentifierList]) -> 
         tests.append(lambda header: lists["include"].names(split_header(header)[0]))
     if "exclude" in lists:
         tests.append(lambda header: not lists["exclude"].names(split_header(header)[0]))
-    if filters.taxid is not None:
-        tests.append(TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy).holds)
     return tests

@@ -1,8 +1,8 @@
-"""The filter by taxonomy id: the organism of each subject, and the descendants of an id in NCBI's tree.
+"""The filter by taxonomy id: the subjects of some organisms, and of all that descend from them.
 
-A subject's id is read from its header (``OX=``, as in UniProt) or from a map: a file of two columns, identifier and id,
-or one of NCBI's ``accession2taxid`` files with its header line. If there is a map, the ids in headers are ignored. The
-tree is ``nodes.dmp`` of NCBI's ``taxdump``; without it, an id has no descendants.
+A subject's ids are those of a map (:mod:`swsearch.taxonomy.assignment`), or else those that the database has stored, or
+else those that its header states. Descendants come from a taxonomic tree (:mod:`swsearch.taxonomy.sources`); without
+one, an id has no descendants.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
-from swsearch.filters.identifiers import names_of
-from swsearch.sequences.lines import text_lines, whole_number
-from swsearch.sequences.organism import header_taxid
-from swsearch.sequences.record import split_header
+from swsearch.sequences.organism import header_taxids
+from swsearch.taxonomy.assignment import mapped_names, read_map
+from swsearch.taxonomy.sources import chosen_tree
+from swsearch.taxonomy.tree import Taxonomy
+from swsearch.words import quoted
 
 _TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -29,31 +34,55 @@ class TaxonFilter:
     taxids : frozenset of int
         The ids that pass, including descendants.
     members : frozenset of str or None
-        Identifiers to which the map assigns one of these ids; None if ids are read from headers.
+        Identifiers to which the map assigns one of these ids; None if there is no map.
+    notes : tuple of str
+        Messages for the user, such as ids that were merged into others.
     """
 
     taxids: frozenset[int]
     members: frozenset[str] | None
+    notes: tuple[str, ...]
 
     @staticmethod
-    def read(taxid: str, taxid_map: str | None, taxonomy: str | None) -> TaxonFilter:
+    def read(taxid: str, taxid_map: str | None, taxonomy: str | None, database: PackedDatabase) -> TaxonFilter:
         """The filter for the values of the options with these names.
 
         Raises
         ------
         InputError
-            ``taxid`` is not a list of ids, a file cannot be read or has another format, or the tree lacks an id.
+            ``taxid`` is not a list of ids, a file cannot be read or has another format, or the tree of ``taxonomy``
+            lacks an id.
         """
         taxids = parse_taxids(taxid)
-        if taxonomy is not None:
-            taxids = with_descendants(taxids, taxonomy)
-        return TaxonFilter(taxids, None if taxid_map is None else mapped_members(taxids, taxid_map))
+        notes: list[str] = []
+        stored = None if database.taxonomy is None else database.taxonomy.tree
+        if (tree := chosen_tree(taxonomy, stored)) is not None:
+            # A stored tree lacks the organisms of which the database has no sequence.
+            taxids, notes = with_descendants(taxids, tree, is_whole=tree is not stored)
+        return TaxonFilter(taxids, None if taxid_map is None else mapped_members(taxids, taxid_map), tuple(notes))
 
-    def holds(self, header: str) -> bool:
-        """Whether the subject with this header belongs to one of the organisms."""
+    def chosen(self, database: PackedDatabase) -> NDArray[np.bool_]:
+        """Whether each subject belongs to one of the organisms, by its index; bool, shape (n_subjects,)."""
+        chosen = np.zeros(database.n_subjects, dtype=np.bool_)
+        sets = np.full(database.n_subjects, -1, np.int64)
+        if self.members is None and database.taxonomy is not None:
+            there = database.subject_index
+            sets[there] = database.taxonomy.set_of(there)
+            numbers = range(1, database.taxonomy.n_sets + 1)
+            of_set = [not self.taxids.isdisjoint(database.taxonomy.taxids_of_set(number)) for number in numbers]
+            chosen = np.array([False, *of_set, False])[sets]  # the last is that of no set, -1
+            if not (sets[there] < 0).any():
+                return chosen
+        for indices, headers in database.header_blocks():
+            for index, header in zip(indices.tolist(), headers, strict=True):
+                if sets[index] < 0:
+                    chosen[index] = self._holds(header)
+        return chosen
+
+    def _holds(self, header: str) -> bool:
         if self.members is None:
-            return header_taxid(header) in self.taxids
-        return any(name in self.members for name in names_of(split_header(header)[0]))
+            return not self.taxids.isdisjoint(header_taxids(header))
+        return any(name in self.members for name in mapped_names(header))
 
 
 def parse_taxids(text: str) -> frozenset[int]:
@@ -64,42 +93,44 @@ def parse_taxids(text: str) -> frozenset[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(_TAXID.fullmatch(part) for part in parts):
-        shown = repr(text if len(text) <= 60 else text[:57] + "...")
-        raise InputError(f"--taxid {shown}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+        raise InputError(f"--taxid {quoted(text, 60)}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
 
-def with_descendants(taxids: frozenset[int], path: str) -> frozenset[int]:
-    """The ids and all their descendants in the tree of a ``nodes.dmp`` file.
+def with_descendants(
+    taxids: frozenset[int], tree: Taxonomy, *, is_whole: bool = True
+) -> tuple[frozenset[int], list[str]]:
+    """The ids and all their descendants in a tree, and messages about ids that were merged into others.
+
+    Former ids of these taxa are included, so that sequences which state them are found.
 
     Raises
     ------
     InputError
-        The file is not a ``nodes.dmp``, or an id is not in it.
+        The tree is whole and lacks an id.
     """
-    children: dict[int, list[int]] = {}
-    known = set()
-    for number, line in enumerate(text_lines(path, f"--taxonomy {path}"), 1):
-        fields = line.split("|", 2)
-        try:
-            node, parent = whole_number(fields[0].strip()), whole_number(fields[1].strip())
-        except (IndexError, ValueError) as error:
-            problem = "a node's line is `id | parent | …`; give nodes.dmp of NCBI's taxdump"
-            raise InputError(f"--taxonomy {path}, line {number}: {problem}") from error
-        known.add(node)
-        if node != parent:  # the root is its own parent
-            children.setdefault(parent, []).append(node)
-    missing = sorted(taxids - known)
-    if missing:
-        raise InputError(f"--taxid {missing[0]} is not in {path}; take a newer taxonomy, or the id that replaced it")
-    found: set[int] = set()
-    waiting = list(taxids)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
-            waiting += children.get(node, ())
-    return frozenset(found)
+    notes = []
+    is_chosen = np.zeros(len(tree), np.bool_)
+    found = set(taxids)
+    for taxid in sorted(taxids):
+        taxon = tree.index(taxid)
+        if taxon is None:
+            if is_whole:
+                raise InputError(f"--taxid {taxid} {_absence(tree, taxid)}")
+            continue
+        if (current := tree.taxid(taxon)) != taxid:
+            notes.append(f"--taxid {taxid} was merged into {current}, which is used")
+        for first, stop in tree.descendants(taxon):
+            is_chosen[first:stop] = True
+    found.update(tree.taxids[is_chosen].tolist())
+    found.update(tree.merged[np.isin(tree.merged[:, 1], tree.taxids[is_chosen]), 0].tolist())
+    return frozenset(found), notes
+
+
+def _absence(tree: Taxonomy, taxid: int) -> str:
+    if tree.is_deleted(taxid):
+        return "was deleted from the taxonomy; take the id of the organism that it was meant for"
+    return "is not in the taxonomy; take a newer taxdump, or correct the id"
 
 
 def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
@@ -110,19 +141,8 @@ def mapped_members(taxids: frozenset[int], path: str) -> frozenset[str]:
     InputError
         The file is not a map.
     """
-    members = set()
-    n_names = 1
-    for number, line in enumerate(text_lines(path, f"--taxid-map {path}"), 1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        if number == 1 and "taxid" in fields[1:]:
-            n_names = fields.index("taxid")  # preceded by NCBI's columns accession, accession.version or both
-            continue
-        try:
-            if whole_number(fields[n_names]) in taxids:
-                members.update(fields[:n_names])
-        except (IndexError, ValueError) as error:
-            problem = "a line is an identifier and a taxonomy id; NCBI's accession2taxid files are read as well"
-            raise InputError(f"--taxid-map {path}, line {number}: {problem}") from error
+    members: set[str] = set()
+    for names, ids in read_map(path):
+        if not taxids.isdisjoint(ids):
+            members.update(names)
     return frozenset(members)

@@ -7,12 +7,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.pssm import Pssm
 from swsearch.hits.subjects import SubjectReader
 from swsearch.sequences.genetic_code import STANDARD_CODE
+
+if TYPE_CHECKING:
+    from swsearch.taxonomy.subjects import TaxonomyOfSubjects
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ class QueryResult:
     subjects : SubjectReader or None
         Reads more of the subjects than the records of the hits contain, for reports that need it
         (:func:`with_subjects`); otherwise None. It is not part of the result and is ignored in comparisons.
+    taxonomy : TaxonomyOfSubjects or None
+        The organisms of the subjects, for reports that use them (:func:`with_taxonomy`); otherwise None. As
+        ``subjects``, it is not part of the result.
     """
 
     number: int
@@ -93,6 +99,7 @@ class QueryResult:
     pssm: Pssm | None = None
     n_stored: int | None = None
     subjects: SubjectReader | None = field(default=None, compare=False, repr=False)
+    taxonomy: TaxonomyOfSubjects | None = field(default=None, compare=False, repr=False)
 
     @property
     def length(self) -> int:
@@ -121,9 +128,17 @@ def with_subjects(results: Iterable[QueryResult], subjects: SubjectReader) -> It
         yield replace(result, subjects=subjects)
 
 
+def with_taxonomy(results: Iterable[QueryResult], taxonomy: TaxonomyOfSubjects) -> Iterator[QueryResult]:
+    """The results, with the organisms of the subjects of the database that was searched."""
+    for result in results:
+        yield replace(result, taxonomy=taxonomy)
+
+
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
 """Parameters that are paths of files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects
 that passed."""
+TAXONOMY_DIGEST: Final = "taxonomy_digest"
+"""Parameter with the SHA-256 of the taxonomy that the searched database has stored; absent if it has none."""
 
 
 ALL_AGAINST_ALL: Final = "all_against_all"
@@ -218,7 +233,8 @@ class RunInfo:
         Engine, threads, command and paths of files are ignored.
         """
         # Instead of these parameters, the values that they determine are compared.
-        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", *CHOICE_FILES}
+        # A taxonomy changes reports and the choice of subjects, which is compared, but no hit.
+        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, *CHOICE_FILES}
         names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
             "database": (self.database.digest[:12], found.database.digest[:12]),

@@ -12,6 +12,8 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import STANDARD, Field, select_fields
 from swsearch.report.numbers import UNKNOWN, blast_bits, blast_evalue
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.taxa import greatest_use
 from swsearch.report.text import one_line
 
 
@@ -39,6 +41,10 @@ class Blast6Report:
     def needs_subjects(self, run: RunInfo) -> bool:
         """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
         return any(field.needs_subjects for field in self.fields)
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return greatest_use(field.use for field in self.fields)
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

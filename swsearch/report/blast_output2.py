@@ -20,9 +20,10 @@ from swsearch.hits.cigar import gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.blast_xml import NO_HEADER, UNKNOWN, effective_space, masking, places, program_name, xml_text
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.rows import matrix_of, shown
+from swsearch.report.taxa import first_organism, first_taxid
 from swsearch.report.text import one_line
-from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.sequences.record import identifier, split_header
 
 _Number = int | float | None
@@ -51,6 +52,10 @@ class Xml2Report:
 
     name = "xml2"
     binary = False
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.IF_KNOWN
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -81,6 +86,10 @@ class Json2Report:
 
     name = "json2"
     binary = False
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.IF_KNOWN
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -174,7 +183,7 @@ def _hits(run: RunInfo, query: QueryResult) -> Iterator[dict[str, Any]]:
             "accession": name,
             "title": one_line(split_header(header)[1]) or NO_HEADER,
         }
-        taxid, organism = header_taxid(header), header_organism(header)
+        taxid, organism = first_taxid(query, hsps[0]), first_organism(query, hsps[0])
         described |= {} if taxid is None else {"taxid": taxid}
         described |= {} if organism is None else {"sciname": one_line(organism)}
         yield {

@@ -15,9 +15,10 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report import taxa
 from swsearch.report.numbers import percent, whole_percent
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.rows import shown
-from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.sequences.record import identifier
 
 Value = str | int | float | None
@@ -41,6 +42,8 @@ class Field:
         Type of a known value: ``str``, ``int`` or ``float``.
     needs_subjects : bool
         Whether the value is read from the database (:func:`swsearch.hits.result.with_subjects`).
+    use : TaxonomyUse
+        What the value takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`).
     """
 
     name: str
@@ -49,6 +52,7 @@ class Field:
     decimals: int | None = None
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
+    use: TaxonomyUse = TaxonomyUse.NONE
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:
@@ -76,11 +80,6 @@ def _frames(hit: Hit) -> tuple[int, int]:
     return 1, -1 if hit.is_turned else 1
 
 
-def _taxids(hit: Hit) -> str | None:
-    taxid = header_taxid(hit.subject_header)
-    return None if taxid is None else str(taxid)
-
-
 def _subject(query: QueryResult, hit: Hit) -> str:
     """The whole subject as written.
 
@@ -97,6 +96,13 @@ def _subject(query: QueryResult, hit: Hit) -> str:
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.aligned_alphabet == "dna" else None
 
+
+def _of_taxa(name: str, title: str, value: Callable[[QueryResult, Hit], str | None]) -> Field:
+    """A column of names that only a taxonomy has."""
+    return Field(name, title, lambda _, query, hit: value(query, hit), kind=str, use=TaxonomyUse.NEEDED)
+
+
+_IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
 
 _ALL: Final = (
     Field("qseqid", "query id", lambda r, q, h: identifier(q.header), kind=str),
@@ -134,10 +140,20 @@ _ALL: Final = (
     Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h)), kind=str),
     Field("stitle", "subject title", lambda r, q, h: h.subject_header, kind=str),
     Field("salltitles", "subject titles", lambda r, q, h: h.subject_header, kind=str),
-    Field("staxid", "subject tax id", lambda r, q, h: header_taxid(h.subject_header)),
-    Field("staxids", "subject tax ids", lambda r, q, h: _taxids(h), kind=str),
-    Field("ssciname", "subject sci name", lambda r, q, h: header_organism(h.subject_header), kind=str),
-    Field("sscinames", "subject sci names", lambda r, q, h: header_organism(h.subject_header), kind=str),
+    Field("staxid", "subject tax id", lambda r, q, h: taxa.first_taxid(q, h), use=_IF_KNOWN),
+    Field("staxids", "subject tax ids", lambda r, q, h: taxa.joined_taxids(q, h), kind=str, use=_IF_KNOWN),
+    Field("ssciname", "subject sci name", lambda r, q, h: taxa.first_organism(q, h), kind=str, use=_IF_KNOWN),
+    Field("sscinames", "subject sci names", lambda r, q, h: taxa.joined_organisms(q, h), kind=str, use=_IF_KNOWN),
+    _of_taxa("scomname", "subject com names", taxa.first_name(taxa.common_name)),
+    _of_taxa("scomnames", "subject com names", taxa.joined_names(taxa.common_name)),
+    _of_taxa("sblastname", "subject blast name", taxa.first_name(taxa.blast_name)),
+    _of_taxa("sblastnames", "subject blast names", taxa.joined_names(taxa.blast_name, alphabetical=True)),
+    _of_taxa("sskingdom", "subject super kingdom", taxa.first_name(taxa.domain)),
+    _of_taxa("sskingdoms", "subject super kingdoms", taxa.joined_names(taxa.domain, alphabetical=True)),
+    _of_taxa("skingdoms", "subject kingdoms", taxa.joined_names(taxa.name_at("kingdom"))),
+    _of_taxa("sphylums", "subject phylums", taxa.joined_names(taxa.name_at("phylum"))),
+    _of_taxa("slineage", "subject lineage", taxa.first_name(taxa.lineage)),
+    _of_taxa("slineages", "subject lineages", taxa.joined_lineages),
     Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
     Field("qcovs", "% query coverage per subject", lambda r, q, h: _subject_coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),

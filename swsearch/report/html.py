@@ -18,8 +18,10 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.overview import key, overview
 from swsearch.report.pairwise import blocks, value_lines
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
+from swsearch.report.taxa import organisms
 from swsearch.report.text import one_line
 from swsearch.sequences.record import identifier, split_header
 
@@ -35,6 +37,10 @@ class HtmlReport:
 
     name = "html"
     binary = False
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.IF_KNOWN
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -103,7 +109,9 @@ def _figure(query: QueryResult, name: str) -> Iterator[str]:
 
 
 def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
-    titles = ["#", "id", "description", *number_titles(run)]
+    has_organisms = query.taxonomy is not None
+    texts = ["#", "id", "description", *(["organism"] if has_organisms else [])]
+    titles = [*texts, *number_titles(run)]
     short = len(query.hits) > ROWS_SHOWN
     yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
@@ -120,7 +128,9 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
         link = f'<a href="#{_anchor(name, hit)}">{_text(subject or "unnamed")}</a>'
         yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
         yield f'<td class="text">{_text(description)}</td>'
-        for title, cell in zip(titles[3:], number_cells(run, query, hit), strict=True):
+        if has_organisms:
+            yield f'<td class="text organism">{_text("; ".join(organisms(query, hit)))}</td>'
+        for title, cell in zip(titles[len(texts) :], number_cells(run, query, hit), strict=True):
             yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"

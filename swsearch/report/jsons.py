@@ -14,6 +14,8 @@ from typing import Any, Final, TextIO
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.numbers import percent
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.taxa import organisms, taxids
 from swsearch.sequences.record import identifier
 
 SCHEMA_VERSION: Final = 2
@@ -62,7 +64,10 @@ def describe_query(query: QueryResult) -> dict[str, Any]:
 
 
 def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
-    """A hit and its alignment, as one object; of an iterated search, also the round of its subject, or null."""
+    """A hit and its alignment, as one object.
+
+    Of an iterated search, also the round of its subject, or null; with a taxonomy, also the organisms.
+    """
     alignment = hit.alignment
     rounds = {"round": hit.round or None} if query.is_iterated else {}
     return {
@@ -92,7 +97,15 @@ def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
         "identity_percent": percent(alignment.identities, alignment.columns),
         "query_coverage_percent": percent(alignment.query_end - alignment.query_start, query.length),
         **rounds,
+        **_organisms(query, hit),
     }
+
+
+def _organisms(query: QueryResult, hit: Hit) -> dict[str, Any]:
+    """Taxonomy ids and scientific names of the subject, if a taxonomy is known."""
+    if query.taxonomy is None:
+        return {}
+    return {"taxids": list(taxids(query, hit)), "organisms": organisms(query, hit)}
 
 
 def _text(value: dict[str, Any]) -> str:
@@ -104,6 +117,10 @@ class JsonReport:
 
     name = "json"
     binary = False
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.IF_KNOWN
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -128,6 +145,10 @@ class JsonLinesReport:
 
     name = "jsonl"
     binary = False
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.IF_KNOWN
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

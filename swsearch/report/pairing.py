@@ -11,7 +11,6 @@ alignment of all chains, as ``colabfold_batch`` takes it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TextIO
@@ -23,7 +22,6 @@ from swsearch.report.a3m import SEPARATOR
 from swsearch.report.anchored_rows import aligned_letters, hit_row, query_letters, query_row, row_header
 from swsearch.sequences.organism import header_organism, header_taxid
 
-_UNIREF_TAXID: Final = re.compile(r"(?:^|\s)TaxID=([0-9]{1,18})(?=\s|$)")
 FIRST_CHAIN: Final = 101
 """Name of the first chain of a complex in ColabFold's files; the next ones are counted from it."""
 UNPAIRED: Final = "DUMMY"
@@ -65,9 +63,6 @@ def organism_of(header: str) -> str | None:
     'Homo sapiens'
     """
     taxid = header_taxid(header)
-    if taxid is None:
-        found = _UNIREF_TAXID.search(header)
-        taxid = None if found is None else int(found[1])
     return header_organism(header) if taxid is None else str(taxid)
 
 

@@ -17,7 +17,9 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import Field, Value, select_fields
 from swsearch.report.jsons import describe_run
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.separated import default_fields
+from swsearch.report.taxa import greatest_use
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,6 +54,10 @@ class ParquetReport:
     def needs_subjects(self, run: RunInfo) -> bool:
         """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
         return any(field.needs_subjects for field in self._asked or ())
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return greatest_use(field.use for field in self._asked or ())
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`), each row group as soon as it is full."""

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import Protocol, TextIO, runtime_checkable
 
 from swsearch.hits.result import QueryResult, RunInfo
+
+
+class TaxonomyUse(IntEnum):
+    """What a report takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`)."""
+
+    NONE = 0
+    IF_KNOWN = 1
+    """Ids and names, which headers may state as well."""
+    NEEDED = 2
+    """What no header states."""
 
 
 class ReportFormat(Protocol):
@@ -36,4 +47,13 @@ class SubjectReport(ReportFormat, Protocol):
 
     def needs_subjects(self, run: RunInfo) -> bool:
         """Whether the queries of this run need a reader (:func:`swsearch.hits.result.with_subjects`)."""
+        ...
+
+
+@runtime_checkable
+class TaxonomyReport(ReportFormat, Protocol):
+    """A format that may write what a taxonomy has about the subjects."""
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """What the report takes from a taxonomy."""
         ...

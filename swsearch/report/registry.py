@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
-from swsearch.report.protocol import SubjectReport
+from swsearch.report.protocol import SubjectReport, TaxonomyReport, TaxonomyUse
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
@@ -39,6 +39,8 @@ _WITHOUT_COLUMNS: Final = {
     "fasta": ("hit_sequences", "FastaReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
+COLUMNS: Final = tuple(_WITH_COLUMNS)
+"""The formats whose columns can be selected."""
 ALIGNMENTS: Final = ("a3m", "sto", "afasta")
 """The formats that are multiple alignments."""
 
@@ -74,6 +76,11 @@ def needs_subjects(report: ReportFormat, run: RunInfo) -> bool:
     Its queries then need a reader of subjects (:func:`swsearch.hits.result.with_subjects`).
     """
     return isinstance(report, SubjectReport) and report.needs_subjects(run)
+
+
+def taxonomy_use(report: ReportFormat) -> TaxonomyUse:
+    """What the format takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`)."""
+    return report.taxonomy_use() if isinstance(report, TaxonomyReport) else TaxonomyUse.NONE
 
 
 def fitting_formats(run: RunInfo) -> list[str]:
@@ -139,7 +146,7 @@ def get_format(
     if name not in _WITHOUT_COLUMNS:
         raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
     if fields is not None:
-        raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(_WITH_COLUMNS)}")
+        raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(COLUMNS)}")
     if rows and name not in ALIGNMENTS:
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])

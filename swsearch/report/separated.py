@@ -13,6 +13,8 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.fields import Field, select_fields
 from swsearch.report.numbers import blast_evalue
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.taxa import greatest_use
 from swsearch.report.text import one_line
 
 DEFAULT_FIELDS: Final = (
@@ -54,6 +56,10 @@ class _HeadedReport:
     def needs_subjects(self, run: RunInfo) -> bool:
         """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
         return any(field.needs_subjects for field in self._asked or ())
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return greatest_use(field.use for field in self._asked or ())
 
     def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
         fields = self._asked or default_fields(run)

@@ -133,18 +133,23 @@ MEANINGS: Final[dict[str, Meaning]] = {
     ),
     "taxid": Meaning(
         "Organisms",
-        "Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers). Without --taxonomy an id "
-        "stands for itself, not for what lies below it.",
+        "Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers), and of all below them if the "
+        "database has a taxonomy. --taxonomy or SWSEARCH_TAXONOMY gives one.",
         FILTERS,
         metavar="ID[,ID…]",
     ),
     "taxid_map": Meaning(
         "Taxonomy ids of subjects",
-        "For --taxid: lines of identifier and taxonomy id, or NCBI's accession2taxid; headers then do not count.",
+        "For --taxid and reports: lines of identifier and taxonomy ids, or NCBI's accession2taxid; headers then do not "
+        "count.",
         FILTERS,
         metavar="FILE",
     ),
     "taxonomy": Meaning(
-        "Taxonomy", "For --taxid: NCBI's nodes.dmp, which adds all descendants.", FILTERS, metavar="FILE"
+        "Taxonomy",
+        "For --taxid and reports: NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), in place of what "
+        "the database has stored.",
+        FILTERS,
+        metavar="PATH",
     ),
 }

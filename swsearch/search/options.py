@@ -97,12 +97,12 @@ class SearchOptions:
         Python regular expression that must match somewhere in the first word of a subject's header.
     include, exclude : str, optional
         Files with the identifiers of the only subjects to search, or of subjects to leave out
-        (:mod:`swsearch.filters.identifiers`).
+        (:mod:`swsearch.sequences.identifiers`).
     taxid : str, optional
         NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
     taxid_map, taxonomy : str, optional
-        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
-        by which descendants are included.
+        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`) and for the columns of taxa in reports: the taxonomy ids
+        of the subjects, and NCBI's taxdump. By default, those that the database has stored.
     iterations : int
         Largest number of rounds of an iterated search (:mod:`swsearch.search.rounds`), 1 to 100; 1 does not iterate.
         For protein queries only.
@@ -210,8 +210,6 @@ class SearchOptions:
                 re.compile(self.id_pattern)
             except (re.error, OverflowError, RecursionError) as error:
                 raise InputError(f"--id-pattern {self.id_pattern!r} is no regular expression: {error}") from error
-        if self.taxid is None and (self.taxid_map is not None or self.taxonomy is not None):
-            raise InputError("--taxid-map and --taxonomy serve --taxid; give the taxonomy ids to search")
 
     def _check_iterations(self) -> None:
         if not 1 <= self.iterations <= _MOST_ITERATIONS:

@@ -16,7 +16,7 @@ from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.errors import InputError
-from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo
+from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
 from swsearch.query.composition import BIAS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import matrix_text
@@ -203,7 +203,7 @@ class PlannedSearch(ABC):
         known = statistics if isinstance(statistics, Statistics) else None
         return RunInfo(
             command=command,
-            parameters={**self.options.as_parameters(), **self.search_subjects.parameters},
+            parameters={**self.options.as_parameters(), **self.search_subjects.parameters, **self._taxonomy_parameter},
             matrix=self.scheme.matrix.name,
             matrix_scores=matrix_text(self.scheme.matrix),
             gap_open=self.scheme.gap.open,
@@ -224,3 +224,8 @@ class PlannedSearch(ABC):
             engine=self.engine_name,
             threads=self.threads,
         )
+
+    @property
+    def _taxonomy_parameter(self) -> dict[str, str]:
+        taxonomy = self.database.catalogue.taxonomy
+        return {} if taxonomy is None else {TAXONOMY_DIGEST: taxonomy.digest}

@@ -6,12 +6,15 @@ import hashlib
 import json
 
 from swsearch import __version__
-from swsearch.store.search_records import Parameters
+from swsearch.store.search_records import Parameters, SearchedDatabase
 
 
-def fingerprint(digest: str, options: Parameters) -> str:
-    """SHA-256 of a database's content, the options and the program; one engine call may score what shares it."""
-    known = [digest, sorted(options.items()), __version__]
+def fingerprint(database: SearchedDatabase, options: Parameters) -> str:
+    """SHA-256 of a database, the options and the program; one engine call may score what shares it.
+
+    The generation counts, because filters and reports use the stored taxonomy, which is no part of the content.
+    """
+    known = [database.digest, database.generation, sorted(options.items()), __version__]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 

@@ -98,7 +98,7 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
     asked = all_of((query.header, query.letters) for query in queries).digest
     assert asked is not None
     parameters = options.as_parameters()
-    compatible = fingerprint(database.searched.digest, parameters)
+    compatible = fingerprint(database.searched, parameters)
     return NewSearch(
         owner=owner,
         database=database.searched,

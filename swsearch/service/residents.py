@@ -91,7 +91,7 @@ class Residents(Closeable):
 
     def _opened(self, searched: SearchedDatabase, path: Path) -> bool:
         known = self._open.get(searched.name)
-        if known is not None and known.digest == searched.digest:
+        if known is not None and (known.digest, known.catalogue.generation) == (searched.digest, searched.generation):
             return True
         try:
             database = PackedDatabase.open_content(path, searched.digest)
@@ -144,7 +144,7 @@ class Residents(Closeable):
         for searched in self.current():
             options = SearchOptions()
             searcher = self._new_searcher(searched.name, options)
-            self._searchers[fingerprint(searched.digest, options.as_parameters())] = searcher
+            self._searchers[fingerprint(searched, options.as_parameters())] = searcher
             alphabet = searcher.query_alphabet
             letters = _WARM_UP_LETTERS if alphabet.name == "protein" else "ACGTTGCATGCA" * 25
             for _ in searcher.search([SequenceRecord("", alphabet.encode(letters), alphabet)]):

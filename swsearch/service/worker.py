@@ -300,7 +300,7 @@ class Worker:
                 self._begin_again(search, database)
 
     def _begin_again(self, search: StoredSearch, database: SearchedDatabase) -> None:
-        compatible = fingerprint(database.digest, search.options)
+        compatible = fingerprint(database, search.options)
         self._store.begin_again(search.id, database, compatible, content(compatible, search.asked_digest))
         log("search begun anew", worker=self.name, search=search.key, generation=database.generation)
 

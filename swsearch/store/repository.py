@@ -22,9 +22,9 @@ from sqlalchemy.exc import IntegrityError
 
 from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
-from swsearch.filters.identifiers import names_of
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, FINISHED, HITS, INTERRUPTED, QUERIES, RUNS
 from swsearch.store.records import (

@@ -15,7 +15,7 @@ COMMANDS = [
     ["completion"], ["config"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
-    ["db", "compact"],
+    ["db", "compact"], ["db", "taxonomy"],
     ["runs", "list"], ["runs", "show"], ["runs", "merge"], ["runs", "export"], ["runs", "delete"], ["runs", "prune"],
     ["runs", "upgrade"],
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.database.format import read_catalogue, write_catalogue
+from swsearch.database.catalogue_json import read_catalogue, write_catalogue
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.remote import fetch

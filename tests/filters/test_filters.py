@@ -232,7 +232,6 @@ def test_a_map_replaces_what_headers_state(family, tmp_path, text):
         ({"taxid": "human"}, "", "taxonomy ids separated by commas"),
         ({"taxid": "9606", "taxid_map": "FILE"}, "Q00001\n", "line 1: a line is an identifier"),
         ({"taxid": "9606", "taxonomy": "FILE"}, "1\t|\t1\t|\nroot\n", "line 2: a node's line"),
-        ({"taxonomy": "FILE"}, NODES, "serve --taxid"),
         ({"min_length": 9000}, "", "passes --min-length 9000"),
         ({"min_bits": 3.0, "gap_open": 4, "gap_extend": 1}, "", "there are no bit scores"),
     ],

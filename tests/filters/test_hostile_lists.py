@@ -3,10 +3,11 @@
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.filters.identifiers import names_of
-from swsearch.filters.taxonomy import mapped_members, parse_taxids, with_descendants
+from swsearch.filters.taxonomy import mapped_members, parse_taxids
 from swsearch.hits.cigar import gapped, parse
+from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.taxonomy.dump import read_dump
 
 
 def test_a_word_of_a_megabyte_is_an_identifier_like_others():
@@ -28,7 +29,7 @@ def test_what_is_no_taxonomy_id_is_refused(text, tmp_path):
     mapped.write_text(f"P1 {text}x\n")
     if text != "-1":
         with pytest.raises(InputError, match=r"nodes\.dmp, line 1"):
-            with_descendants(frozenset({1}), str(tree))
+            read_dump(tree)
     with pytest.raises(InputError, match="map, line 1"):
         mapped_members(frozenset({1}), str(mapped))
     assert header_taxid(f"x OX={text}") is None

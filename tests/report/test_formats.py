@@ -13,6 +13,7 @@ from Bio import SearchIO
 
 from swsearch.errors import InputError
 from swsearch.report.fields import FIELDS
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import formats, get_format
 from tests.report.conftest import (
     DNA_QUERIES,
@@ -157,12 +158,9 @@ def test_std_stands_for_blasts_twelve_columns(written):
     assert written("tsv", fields=["std", "cigar"]).splitlines()[0].split("\t")[-2:] == ["bitscore", "cigar"]
 
 
-OF_ORGANISMS = {"staxid", "staxids", "ssciname", "sscinames"}
-
-
-@pytest.mark.parametrize("field", [name for name in FIELDS if name not in OF_ORGANISMS])
+@pytest.mark.parametrize("field", [name for name, field in FIELDS.items() if field.use is TaxonomyUse.NONE])
 def test_every_field_has_a_value_on_both_strands(written, field):
-    """Every field has a value for DNA, as in BLAST; fields of organisms are omitted, because no header names one."""
+    """Every field has a value for DNA, as in BLAST; those of organisms are in ``test_taxa.py``."""
     for line in written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines():
         assert line
 

@@ -19,11 +19,15 @@ from pyarrow import parquet
 from swsearch.cli.app import main
 from swsearch.cli.output import result_stream
 from swsearch.errors import InputError
+from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
 from swsearch.report.parquet import ParquetReport
 from swsearch.report.registry import get_format
 from swsearch.report.separated import DEFAULT_FIELDS
+from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.subjects import TaxonomyOfSubjects
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
+from tests.taxonomy.dumps import EXCERPT
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,8 +52,10 @@ def test_pyarrow_reads_the_values_with_their_types(written):
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_has_the_type_of_its_values(written, field):
     """Source: the ``tsv`` report of the same field; a value of another type would not match its column."""
-    (values,) = table(written("parquet", DNA_RUN, DNA_QUERIES, [field])).to_pydict().values()
-    lines = written("tsv", DNA_RUN, DNA_QUERIES, [field]).splitlines()[1:]
+    organisms = TaxonomyOfSubjects(read_dump(EXCERPT), {0: (562, 9606), 1: ()}.get)
+    queries = tuple(with_taxonomy(DNA_QUERIES, organisms))
+    (values,) = table(written("parquet", DNA_RUN, queries, [field])).to_pydict().values()
+    lines = written("tsv", DNA_RUN, queries, [field]).splitlines()[1:]
     if FIELDS[field].kind is float:
         assert values == pytest.approx([float(line) for line in lines], rel=1e-2)
     else:

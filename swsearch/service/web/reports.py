@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import queue
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
@@ -17,9 +17,10 @@ from anyio import CapacityLimiter, to_thread
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError, OutputClosed, Refused
-from swsearch.hits.result import with_subjects
+from swsearch.hits.result import QueryResult, RunInfo, with_subjects, with_taxonomy
+from swsearch.organisms import cannot_do_without, known_taxonomy, reads_database
 from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import check_fits, needs_subjects
+from swsearch.report.registry import check_fits, needs_subjects, taxonomy_use
 from swsearch.service.logs import log
 from swsearch.service.web.state import Service
 
@@ -52,6 +53,41 @@ SUFFIXES: Final = {
     "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt", "xml2": "xml", "json2": "json"
 }  # fmt: skip
 """Suffixes of file names, where they are not the name of the format."""
+
+
+def opens_database(report: ReportFormat, run: RunInfo) -> bool:
+    """Whether a report of this run reads the database that was searched."""
+    return needs_subjects(report, run) or reads_database(taxonomy_use(report), run, None, None)
+
+
+def completion(
+    report: ReportFormat, run: RunInfo, database: PackedDatabase | None
+) -> Callable[[Iterable[QueryResult]], Iterable[QueryResult]]:
+    """A function that adds to results what the report takes from the database: letters and organisms of subjects.
+
+    Parameters
+    ----------
+    report : ReportFormat
+    run : RunInfo
+    database : PackedDatabase or None
+        The database of the run, if :func:`opens_database` and it is still offered.
+
+    Raises
+    ------
+    InputError
+        The report needs the database, which is None, or a taxonomy, which the database does not have.
+    """
+    use = taxonomy_use(report)
+    if database is None and (needs_subjects(report, run) or cannot_do_without(use, None, None)):
+        raise InputError(GONE)
+    taxonomy = known_taxonomy(use, database, None, None)
+
+    def complete(results: Iterable[QueryResult]) -> Iterable[QueryResult]:
+        if database is not None and needs_subjects(report, run):
+            results = with_subjects(results, database)
+        return results if taxonomy is None else with_taxonomy(results, taxonomy)
+
+    return complete
 
 
 class _Blocks(io.RawIOBase):
@@ -107,7 +143,8 @@ class Download:
         self._opened = ExitStack()
         self._opened.callback(service.download_slots.release)
         try:
-            self._subjects = self._open_subjects()
+            database = self._open_subjects()
+            self._complete = completion(self._format, self._info, database)
         except BaseException:
             self._opened.close()
             raise
@@ -116,13 +153,10 @@ class Download:
         self._problem: BaseException | None = None
 
     def _open_subjects(self) -> PackedDatabase | None:
-        """The database of the run, if the format needs it."""
-        if not needs_subjects(self._format, self._info):
+        """The database of the run, if the format reads it."""
+        if not opens_database(self._format, self._info):
             return None
-        database = self._opened.enter_context(self._service.open_database(self._info.database))
-        if database is None:
-            raise InputError(GONE)
-        return database
+        return self._opened.enter_context(self._service.open_database(self._info.database))
 
     def _write(self) -> None:
         try:
@@ -131,9 +165,7 @@ class Download:
                     cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
                 )
                 queries = self._service.downloads.queries(self._run_id)
-                if self._subjects is not None:
-                    queries = with_subjects(queries, self._subjects)
-                self._format.write(self._info, queries, stream)
+                self._format.write(self._info, self._complete(queries), stream)
                 stream.flush()
                 stream.detach()
                 buffer.flush()

@@ -10,6 +10,7 @@ reader.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swsearch.database.format import read_catalogue, write_catalogue
+from swsearch.database.catalogue_json import read_catalogue, write_catalogue
 from swsearch.errors import InputError, SwSearchError
 from swsearch.filters.identifiers import IdentifierList
-from swsearch.filters.taxonomy import TaxonFilter
+from swsearch.filters.taxonomy import mapped_members, parse_taxids, with_descendants
 from swsearch.hits import cigar
 from swsearch.pssm.read import detect_query_format, read_profiles
 from swsearch.report.fields import STANDARD, select_fields
@@ -30,6 +31,10 @@ from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.genetic_code import genetic_code
 from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.sequences.record import SequenceRecord
+from swsearch.taxonomy.assignment import mapped_taxids
+from swsearch.taxonomy.dump import FILES as DUMP_FILES
+from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.packed import packed_arrays, unpacked
 
 if TYPE_CHECKING:
     pass
@@ -153,21 +158,38 @@ def check_identifiers(data: bytes, folder: Path) -> None:
 
 
 def check_taxonomy(data: bytes, folder: Path) -> None:
-    """The input is a line with the ids, then ``=====``, then a map, then ``=====``, then a tree."""
+    """The input is a line with the ids, then, each after ``=====``, a map, and a tree or files of a taxdump."""
     taxid, *files = data.split(b"=====")
-    options: list[str | None] = [
-        str(_written(file, folder, f"input.{number}")) for number, file in enumerate(files[:2])
-    ]
-    options += [None] * (2 - len(options))
-    text = taxid.decode("utf-8", "surrogateescape").strip("\n")
-    for taxid_map, taxonomy in ((None, None), (options[0], None), (None, options[1])):
-        try:
-            chosen = TaxonFilter.read(text, taxid_map, taxonomy)
-        except InputError as error:
-            refused_well(error, "--tax")
-            continue
-        assert all(0 <= number < 10**18 for number in chosen.taxids)
-        assert chosen.holds("x OX=" + str(max(chosen.taxids))) or taxid_map is not None
+    files += [b""] * (2 - len(files))
+    taxid_map = _written(files[0], folder, "input.map")
+    dump = folder / "input.dump"
+    dump.mkdir(exist_ok=True)
+    for name, content in zip(DUMP_FILES, [*files[1:], b"", b"", b""], strict=False):
+        (dump / name).write_bytes(content)
+    try:
+        taxids = parse_taxids(taxid.decode("utf-8", "surrogateescape").strip("\n"))
+    except InputError as error:
+        refused_well(error, "--taxid")
+        taxids = frozenset({1})
+    assert all(0 <= number < 10**18 for number in taxids)
+    try:
+        mapped_members(taxids, str(taxid_map))
+    except InputError as error:
+        refused_well(error, "--taxid-map")
+    else:
+        headers = ["P1", "P2 two", "sp|P02232|LGB1_VICFA"]
+        assert len(mapped_taxids(headers, str(taxid_map)).set_of) == len(headers)
+    try:
+        tree = read_dump(dump)
+    except InputError as error:
+        refused_well(error, "--taxonomy")
+        return
+    assert len(unpacked(packed_arrays(tree))) == len(tree)
+    for taxon in range(min(len(tree), 50)):
+        tree.lineage_names(taxon)
+        assert tree.index(tree.taxid(taxon)) == taxon
+    with contextlib.suppress(InputError):
+        assert with_descendants(taxids, tree)[0] >= taxids
 
 
 def check_headers(data: bytes, folder: Path) -> None:

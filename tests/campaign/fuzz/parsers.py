@@ -66,6 +66,7 @@ _DNA_MATRIX = (
 )
 _A3M = "#name\n>q first\nMKLV\n>s2\nM-LaaV\n>s3\nMKL-\n"
 _TREE = "1\t|\t1\t|\tno rank\t|\n2\t|\t1\t|\tx\t|\n9606\t|\t2\t|\ty\t|\n"
+_NAMES = "1\t|\troot\t|\t\t|\tscientific name\t|\n2\t|\tmice\t|\t\t|\tblast name\t|\n"
 _MAP = "accession\taccession.version\ttaxid\tgi\nP1\tP1.1\t9606\t0\nP2\tP2.1\t2\t0\n"
 
 
@@ -158,7 +159,10 @@ TARGETS: Final[dict[str, Target]] = {
     ),
     "taxonomy": Target(
         check_taxonomy,
-        (f"9606=====\n{_MAP}=====\n{_TREE}".encode(), b"1,2=====P1 2\nP2 1\n=====1|1|\n2|1|\n"),
+        (
+            f"9606====={_MAP}====={_TREE}====={_NAMES}=====5\t|\t2\t|\n=====7\t|\n".encode(),
+            b"1=====P1 2\n=====1|1|\n2|1|\n",
+        ),
         (*_NUMBERS, *_LINES, b",", b"taxid"),
     ),
     "headers": Target(

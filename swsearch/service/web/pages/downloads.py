@@ -12,13 +12,13 @@ from typing import IO, Final, TextIO
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo, with_subjects
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.subjects import SubjectPart
 from swsearch.report.hit_sequences import hit_records, reads_database
-from swsearch.report.registry import check_fits, get_format, needs_subjects
+from swsearch.report.registry import check_fits, get_format
 from swsearch.sequences.fasta_text import write_pieces
 from swsearch.sequences.record import split_header
-from swsearch.service.web.reports import GONE
+from swsearch.service.web.reports import GONE, completion
 
 PARTS: Final = ("aligned", "flanks", "whole")
 """The parts of a hit sequence that can be downloaded."""
@@ -54,10 +54,7 @@ def written_report(
     """
     report = get_format(format_name)
     check_fits(report, run)
-    if needs_subjects(report, run):
-        if database is None:
-            raise InputError(GONE)
-        queries = with_subjects(queries, database)
+    queries = completion(report, run, database)(queries)
     with _Spool() as spool:
         report.write(run, queries, spool.text)
         return spool.finished()

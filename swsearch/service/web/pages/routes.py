@@ -30,7 +30,7 @@ from starlette.datastructures import FormData, UploadFile
 from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.hit_sequences import reads_database
-from swsearch.report.registry import fitting_formats, formats, get_format, needs_subjects
+from swsearch.report.registry import fitting_formats, formats, get_format
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -50,7 +50,7 @@ from swsearch.service.web.pages.results import (
 )
 from swsearch.service.web.pages.taxonomy import organisms
 from swsearch.service.web.pages.templating import page, rendered, static_response
-from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES
+from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, opens_database
 from swsearch.service.web.root_path import address, server_url
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
@@ -397,7 +397,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
                 name = downloads.file_name(view.query.header, suffix)
             with ExitStack() as stack:
                 database = None
-                if needs_subjects(get_format(format_name), run.info):
+                if opens_database(get_format(format_name), run.info):
                     database = stack.enter_context(backend.open_database(run.info.database))
                 file = downloads.written_report(run.info, queries, format_name, database)
         return _download(file, name, MEDIA_TYPES[format_name])

@@ -1,0 +1,191 @@
+"""NCBI's taxdump as it is published: a folder, ``taxdump.tar.gz``, ``taxdmp.zip``, or ``nodes.dmp`` by itself.
+
+Four of its files are read: ``nodes.dmp`` (parents and ranks), ``names.dmp``, ``merged.dmp`` and ``delnodes.dmp``. All
+but the first may be missing. Those of ``new_taxdump`` have the same columns at their beginning. Beside a ``nodes.dmp``
+that is given by itself, the others are read from its folder. Ranks may be any text.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.errors import InputError
+from swsearch.sequences.archives import MAGIC_BYTES, Readable, archive_format, decompressed
+from swsearch.sequences.source import seekable
+from swsearch.taxonomy.dump_lines import DumpLines, MalformedLine, line_blocks
+from swsearch.taxonomy.texts import Numbers, Texts
+from swsearch.taxonomy.tree import Taxonomy, TreeError, build_tree
+
+NODES: Final = "nodes.dmp"
+FILES: Final = (NODES, "names.dmp", "merged.dmp", "delnodes.dmp")
+ADVICE: Final = "give NCBI's taxdump: its folder, taxdump.tar.gz, taxdmp.zip, or nodes.dmp"
+_NAME_COLUMNS: Final = ((b"scientific name",), (b"genbank common name", b"common name"), (b"blast name",))
+"""The classes of names that are read, those of each column of the tree in order of preference."""
+_FORMS: Final = {
+    NODES: "a node's line is `id | parent | …`; give nodes.dmp of NCBI's taxdump",
+    "names.dmp": "a name's line is `id | name | unique name | class |`; give names.dmp of NCBI's taxdump",
+    "merged.dmp": "a line is `former id | id |`; give merged.dmp of NCBI's taxdump",
+    "delnodes.dmp": "a line is `id |`; give delnodes.dmp of NCBI's taxdump",
+}
+_TAR_MAGIC: Final = (257, b"ustar")
+
+
+class _Contents:
+    """What has been read of the files, block by block."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[Numbers, Numbers, NDArray[np.uint16]]] = []
+        self.ranks: dict[bytes, int] = {}
+        self.names: dict[bytes, list[tuple[Numbers, Texts]]] = {kind: [] for kinds in _NAME_COLUMNS for kind in kinds}
+        self.merged: list[Numbers] = []
+        self.deleted: list[Numbers] = []
+
+    def add(self, name: str, lines: DumpLines) -> None:
+        """Add a block of one of the files."""
+        if name == NODES:
+            self.nodes.append((lines.numbers(0), lines.numbers(1), lines.codes(2, self.ranks)))
+        elif name == "names.dmp":
+            ids = lines.numbers(0)
+            for kind, found in self.names.items():
+                chosen = lines.lines_with(3, kind)
+                found.append((ids[chosen], lines.texts(1, chosen)))
+        elif name == "merged.dmp":
+            self.merged.append(np.stack((lines.numbers(0), lines.numbers(1)), axis=1))
+        else:
+            self.deleted.append(lines.numbers(0))
+
+    def tree(self) -> Taxonomy:
+        """The tree of all blocks."""
+        empty = np.empty(0, np.uint32)
+        ids, parents, ranks = (np.concatenate(parts) for parts in zip(*self.nodes, strict=True))
+        self.nodes.clear()
+        rank_names = [name.decode("utf-8", "surrogateescape") for name in self.ranks]
+        names = []
+        for kinds in _NAME_COLUMNS:
+            found = [block for kind in kinds for block in self.names.pop(kind)]
+            names.append((np.concatenate([empty, *(of for of, _ in found)]), Texts.joined(texts for _, texts in found)))
+            del found
+        merged = np.concatenate([empty.reshape(0, 2), *self.merged])
+        deleted = np.concatenate([empty, *self.deleted])
+        return build_tree(ids, parents, ranks, rank_names, names, merged, deleted)
+
+
+def read_dump(path: str | os.PathLike[str], option: str = "--taxonomy") -> Taxonomy:
+    """The tree of a taxdump.
+
+    Parameters
+    ----------
+    path : path
+        A folder, an archive (tar, compressed or not, or zip), or ``nodes.dmp``, compressed or not; ``-`` is stdin.
+    option : str
+        The option by which it was given, for messages.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, has no ``nodes.dmp``, a line has another form, or the parents make no tree.
+    """
+    contents = _Contents()
+    shown = f"{option} {os.fspath(path)}"
+    for name, where, file in _members(path, shown):
+        n_lines = 0
+        try:
+            for lines in line_blocks(file):
+                contents.add(name, lines)
+                n_lines += len(lines)
+        except MalformedLine as error:
+            raise InputError(f"{where}, line {n_lines + error.line + 1}: {_FORMS[name]}") from error
+        except Exception as error:  # each decompressor has its own exceptions
+            raise _unreadable(where, error) from error
+    if not contents.nodes:
+        raise InputError(f"{shown}: there is no {NODES} in it, or an empty one; {ADVICE}")
+    try:
+        return contents.tree()
+    except TreeError as error:
+        raise InputError(f"{shown}: {error}; fetch the taxdump again") from error
+
+
+def dump_files(path: str | os.PathLike[str]) -> list[Path]:
+    """The files on the disk whose content determines the tree; those that exist."""
+    given = Path(path)
+    if given.is_dir():
+        return [file for name in FILES if (file := given / name).is_file()]
+    if given.name == NODES:
+        return [given, *(file for name in FILES[1:] if (file := given.with_name(name)).is_file())]
+    return [given]
+
+
+_Member = tuple[str, str, Readable]
+"""The name of a file in :data:`FILES`, its name in messages, and its content."""
+
+
+def _members(path: str | os.PathLike[str], shown: str) -> Iterator[_Member]:
+    """The files of the taxdump, one after another."""
+    if os.path.isdir(path):
+        files = dump_files(path)
+        if not files or files[0].name != NODES:
+            raise InputError(f"{shown}: the folder has no {NODES}; {ADVICE}")
+        yield from _plain_files(files, shown)
+        return
+    with ExitStack() as stack:
+        source = seekable(path)  # the copy of a pipe exists as long as this object
+        try:
+            file = stack.enter_context(open(source, "rb"))
+            start = file.read(MAGIC_BYTES)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{shown}: {getattr(error, 'strerror', None) or error}; {ADVICE}") from error
+        file.seek(0)
+        try:
+            if start.startswith(b"PK"):
+                yield from _zip_members(file, shown)
+                return
+            form = archive_format(start)
+            first = decompressed(file, form).read(512)
+            file.seek(0)
+            if first[_TAR_MAGIC[0] :].startswith(_TAR_MAGIC[1]):
+                yield from _tar_members(decompressed(file, form), shown)
+            else:
+                yield NODES, shown, decompressed(file, form)
+        except InputError:
+            raise
+        except Exception as error:
+            raise _unreadable(shown, error) from error
+    yield from _plain_files(dump_files(path)[1:], os.path.dirname(shown))
+
+
+def _plain_files(files: list[Path], folder: str) -> Iterator[_Member]:
+    for path in files:
+        with path.open("rb") as file:
+            yield path.name, os.path.join(folder, path.name), cast(Readable, file)
+
+
+def _tar_members(stream: Readable, shown: str) -> Iterator[_Member]:
+    with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
+        for member in archive:
+            name = os.path.basename(member.name)
+            if member.isfile() and name in FILES and (file := archive.extractfile(member)) is not None:
+                yield name, f"{shown}: {name}", cast(Readable, file)
+
+
+def _zip_members(file: BinaryIO, shown: str) -> Iterator[_Member]:
+    with zipfile.ZipFile(file) as archive:
+        for info in archive.infolist():
+            name = os.path.basename(info.filename)
+            if name in FILES:
+                with archive.open(info) as member:
+                    yield name, f"{shown}: {name}", cast(Readable, member)
+
+
+def _unreadable(where: str, error: Exception) -> InputError:
+    if isinstance(error, OSError) and error.strerror:
+        return InputError(f"{where}: {error.strerror}; {ADVICE}")
+    return InputError(f"{where}: the archive is damaged or cut short ({error}); fetch it again")

@@ -1,0 +1,51 @@
+"""A server's searches and reports use the taxonomy of its databases, also one that is stored while it runs.
+
+Source: the same searches and reports on this machine.
+"""
+
+import pytest
+
+from swsearch.cli.app import main
+from swsearch.errors import SwSearchError
+from tests.service.conftest import DATA
+from tests.service.servers import RunningServer
+from tests.taxonomy.dumps import EXCERPT
+
+FIELDS = ["qseqid", "sseqid", "staxids", "sblastnames", "slineage"]
+
+
+@pytest.fixture
+def served(tmp_path, fork_server):
+    """A server of the real proteins, and their database, which has no taxonomy yet."""
+    database = tmp_path / "proteins.db"
+    assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet"]) == 0
+    running = RunningServer(tmp_path, [database], forks=fork_server)
+    yield running, database
+    assert running.stop() == 0
+
+
+def test_organisms_are_those_of_the_database(served, queries, capfd):
+    server, database = served
+    client = server.client()
+
+    def search(**options):
+        return client.wait(client.submit(queries, "proteins.db", {"top": 5, **options})["id"])
+
+    plain = search()
+    assert plain["state"] == "done"
+    with pytest.raises(SwSearchError, match="needs a taxonomy"):
+        client.report(plain["id"], "blast6", FIELDS)
+    assert search(taxid="7711")["state"] == "failed"  # no header states an id
+
+    command = ["db", "taxonomy", str(database), str(EXCERPT), "--taxid-map", str(DATA / "taxids.tsv"), "--quiet"]
+    assert main(command) == 0
+    capfd.readouterr()
+    for options, arguments in (({}, []), ({"taxid": "7711"}, ["--taxid", "7711"])):
+        found = search(**options)
+        assert found["state"] == "done", found
+        for name, fields in (("blast6", FIELDS), ("html", None)):
+            asked = [] if fields is None else ["--fields", " ".join(fields)]
+            query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", *arguments, "--store", "none"]
+            assert main([*query, "--format", name, *asked, "--quiet"]) == 0
+            assert client.report(found["id"], name, fields).decode() == capfd.readouterr().out
+    assert b"Nematoda" in client.report(plain["id"], "blast6", FIELDS)  # of the run before
