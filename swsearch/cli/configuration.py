@@ -32,14 +32,18 @@ FILE_VARIABLE: Final = "SWSEARCH_CONFIG"
 """Environment variable that names the configuration file; if it is empty, none is read."""
 OTHER_VARIABLES: Final = (
     FILE_VARIABLE, "SWSEARCH_CACHE", "SWSEARCH_CACHE_LIMIT", "SWSEARCH_DATABASES", "SWSEARCH_KERNEL_CACHE",
-    "SWSEARCH_KERNELS", "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
+    "SWSEARCH_KERNELS", "SWSEARCH_TAXONOMY", "SWSEARCH_TEST_CACHE", "SWSEARCH_TOKEN",
 )  # fmt: skip
 """Environment variables that are no default of an option."""
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
 _OF_MACHINE: Final = ("engine", "devices", "kernel", "no_bound", "partition_residues")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
-SHARED: Final = (*_OF_ALL, *_OF_MACHINE, *MEANINGS)
-"""The options that have an environment variable and may stand outside of tables, by their names with ``_``."""
+SHARED: Final = (*_OF_ALL, *_OF_MACHINE, *(name for name in MEANINGS if name != "taxonomy"))
+"""The options that have an environment variable and may stand outside of tables, by their names with ``_``.
+
+``SWSEARCH_TAXONOMY`` is no default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has
+none (:mod:`swsearch.taxonomy.sources`).
+"""
 
 
 def is_shared(command: str, name: str) -> bool:
@@ -52,7 +56,7 @@ def is_shared(command: str, name: str) -> bool:
         return False
     if name in _OF_MACHINE:
         return command in (*_SEARCHES, "cluster", "rbh")
-    return name in _OF_ALL or (command in _SEARCHES and name in MEANINGS)
+    return name in _OF_ALL or (command in _SEARCHES and name in SHARED)
 
 
 @dataclass(frozen=True)
