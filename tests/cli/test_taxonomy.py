@@ -132,3 +132,13 @@ def test_the_real_proteins_have_the_organisms_of_their_map(swsearch):
     for row in rows:
         name = row.split(" tr|")[0].split(" sp|")[0]
         assert f"OS={name}" in row
+
+
+def test_the_variable_counts_only_where_a_taxonomy_is_needed(swsearch, inputs, monkeypatch):
+    """A search without taxa is made as before, and a stored taxonomy precedes the variable."""
+    assert swsearch("index", "s.fa", "-o", "db", "--taxonomy", "dump", "--taxid-map", "map").code == 0
+    monkeypatch.setenv("SWSEARCH_TAXONOMY", str(inputs / "nosuch"))
+    assert swsearch("query", "q.fa", "db").code == 0
+    assert lines(swsearch("query", "q.fa", "db", "--format", "blast6", "--fields", COLUMNS))[0] == HUMAN
+    assert swsearch("batch", "q.fa", "db", "--store", "b.sqlite").code == 0
+    assert "SWSEARCH_TAXONOMY" in swsearch("query", "q.fa", "s.fa", "--format", "blast6", "--fields", COLUMNS).error
