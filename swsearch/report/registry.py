@@ -37,6 +37,7 @@ _WITHOUT_COLUMNS: Final = {
     "json2": ("blast_output2", "Json2Report"),
     "html": ("html", "HtmlReport"),
     "fasta": ("hit_sequences", "FastaReport"),
+    "multiqc": ("multiqc", "MultiqcReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
 COLUMNS: Final = tuple(_WITH_COLUMNS)
@@ -54,7 +55,7 @@ def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
     >>> " ".join(formats())
-    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta'
+    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta multiqc'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 

@@ -239,3 +239,25 @@ def test_the_modules_of_nf_core_give_the_hits_of_the_program(tmp_path):
         (command,) = re.findall(r'eval\("(.*?)"\)', outputs)
         assert run("bash", "-c", command, env=ON_PATH).strip() == VERSION
     assert (tmp_path / "proteins.blast6").read_text() == (GALAXY / "test-data" / "hits.tabular").read_text()
+
+
+# --- MultiQC ---
+
+
+@pytest.mark.packages
+def test_multiqc_plots_a_bar_for_each_sample(tmp_path):
+    """Expected: the lines of the two files, which MultiQC names by their samples and saves as it read them."""
+    for sample, evalue in (("first", "1e-60"), ("second", "10")):
+        command = ["query", DATA / "queries.fasta", DATA / "proteins.fasta.gz", "--evalue", evalue, "--store", "none"]
+        out = ["--quiet", "--format", "multiqc", "--out", tmp_path / f"{sample}_mqc.tsv"]
+        run(sys.executable, "-m", "swsearch", *command, *out)
+    run(tool("multiqc", "multiqc"), "--quiet", "--no-ansi", "--outdir", tmp_path / "report", tmp_path)
+    (table,) = (tmp_path / "report" / "multiqc_data").glob("*swsearch*best_hits*.txt")
+    head, *rows = [line.split("\t") for line in table.read_text().splitlines()]
+    plotted = {row[0]: {name: float(count) for name, count in zip(head[1:], row[1:], strict=True)} for row in rows}
+    written = {}
+    for sample in ("first", "second"):
+        lines = (tmp_path / f"{sample}_mqc.tsv").read_text().splitlines()
+        written[sample] = {name: float(count) for name, count in (line.split("\t") for line in lines if line[0] != "#")}
+    assert plotted == written
+    assert written["first"]["no hit"] > written["second"]["no hit"] == 0

@@ -132,7 +132,7 @@ def test_engine_threads_times_and_command_are_in_no_report(written, name):
     assert written(name, other, slower) == written(name)
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet"}))
+@pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet", "multiqc"}))
 def test_queries_are_written_as_they_come(name):
     """A format that delayed the queries would not have written the first one before it takes the second one.
 
@@ -148,7 +148,7 @@ def test_queries_are_written_as_they_come(name):
     get_format(name).write(PROTEIN_RUN, queries(), stream)
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - {"parquet"}))
+@pytest.mark.parametrize("name", sorted({*formats()} - {"parquet", "multiqc"}))
 def test_every_text_format_writes_dna(written, name):
     assert "m2" in written(name, DNA_RUN, DNA_QUERIES)
 
@@ -268,3 +268,20 @@ def test_the_records_of_these_tests_are_consistent():
     """The number of the subject's letters equals that of its coordinates."""
     assert len(TURNED) == MINUS.alignment.subject_end - MINUS.alignment.subject_start
     assert PLUS.alignment.columns == 66
+
+
+def test_multiqc_counts_queries_by_their_best_hit(written):
+    """By hand: a limit belongs to the upper category; the best hit counts, not the second one."""
+    query = PROTEIN_QUERIES[0]
+    counts = [(144, 144), (90, 100), (8999, 10000), (7, 10), (1, 2), (3, 10), (299, 1000), (0, 1)]
+    queries = [
+        replace(
+            query, hits=(replace(SELF, alignment=replace(SELF.alignment, identities=same, columns=columns)), GAPPED)
+        )
+        for same, columns in counts
+    ]
+    queries.append(replace(query, hits=(), n_passed=0))
+    lines = written("multiqc", PROTEIN_RUN, tuple(queries)).splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        "90 to 100 % identical\t2", "70 to 90 %\t2", "50 to 70 %\t1", "30 to 50 %\t1", "below 30 %\t2", "no hit\t1",
+    ]  # fmt: skip

@@ -25,7 +25,7 @@ from swsearch.sequences.record import identifier
 from swsearch.service.requests import Submission
 from swsearch.service.web import models
 from swsearch.service.web.hub import Hub
-from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, Download
+from swsearch.service.web.reports import MEDIA_TYPES, Download, ending
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.store.result_views import SORTS, HitFilter, HitView
 from swsearch.store.search_records import StoredSearch
@@ -334,7 +334,7 @@ def report(
     chosen = None if fields is None else fields.replace(",", " ").split()
     part = SubjectPart(aligned, flank) if aligned or flank else None
     download = Download(service, run_id, get_format(format, chosen, rows, part))
-    name = f"search-{search.key[:8]}.{SUFFIXES.get(format, format)}"
+    name = f"search-{search.key[:8]}{ending(format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])
 

@@ -48,11 +48,22 @@ MEDIA_TYPES: Final = {
     "json2": "application/json",
     "html": "text/html; charset=utf-8",
     "fasta": "text/x-fasta; charset=utf-8",
+    "multiqc": "text/tab-separated-values; charset=utf-8",
 }
-SUFFIXES: Final = {
-    "table": "txt", "pairwise": "txt", "blast6": "tsv", "blast7": "txt", "xml2": "xml", "json2": "json"
+_ENDINGS: Final = {
+    "table": ".txt", "pairwise": ".txt", "blast6": ".tsv", "blast7": ".txt", "xml2": ".xml", "json2": ".json",
+    "multiqc": "_mqc.tsv",
 }  # fmt: skip
-"""Suffixes of file names, where they are not the name of the format."""
+"""Ends of file names, where they are not the name of the format."""
+
+
+def ending(format_name: str) -> str:
+    """The end of the name of a file in a format.
+
+    >>> ending("blast6"), ending("csv")
+    ('.tsv', '.csv')
+    """
+    return _ENDINGS.get(format_name, f".{format_name}")
 
 
 def opens_database(report: ReportFormat, run: RunInfo) -> bool:

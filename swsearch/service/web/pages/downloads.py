@@ -31,15 +31,15 @@ _SPOOLED: Final = 8 << 20
 _CHUNK: Final = 1 << 16
 
 
-def file_name(header: str, suffix: str) -> str:
+def file_name(header: str, end: str) -> str:
     """A name for a downloaded file, from a header or a title.
 
-    >>> file_name("sp|P02232|LGB1_VICFA Leghemoglobin-1", "xml")
+    >>> file_name("sp|P02232|LGB1_VICFA Leghemoglobin-1", ".xml")
     'sp_P02232_LGB1_VICFA.xml'
     """
     first = split_header(header)[0]
     stem = re.sub(r"[^A-Za-z0-9.-]+", "_", first).strip("._")[:80]
-    return f"{stem or 'result'}.{suffix}"
+    return f"{stem or 'result'}{end}"
 
 
 def written_report(

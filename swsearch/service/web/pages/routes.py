@@ -50,7 +50,7 @@ from swsearch.service.web.pages.results import (
 )
 from swsearch.service.web.pages.taxonomy import organisms
 from swsearch.service.web.pages.templating import page, rendered, static_response
-from swsearch.service.web.reports import MEDIA_TYPES, SUFFIXES, opens_database
+from swsearch.service.web.reports import MEDIA_TYPES, ending, opens_database
 from swsearch.service.web.root_path import address, server_url
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
@@ -81,6 +81,7 @@ _WORDS: Final = {
     "afasta": "Aligned FASTA",
     "html": "HTML report, self-contained",
     "fasta": "Whole sequences of the hits (FASTA)",
+    "multiqc": "Identity of best hits, for MultiQC",
 }
 
 
@@ -384,17 +385,16 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         if format_name not in formats():
             raise NotFound(f"there is no format {format_name}")
         asked = request.query_params.get("query")
-        suffix = SUFFIXES.get(format_name, format_name)
         with backend.downloading() as store:
             if asked is None:
                 queries = store.queries(run.id)
-                name = downloads.file_name(f"{run.info.database.name}_hits", suffix)
+                name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
             else:
                 view = pages.hits_view(request, reference, _number(asked), {})
                 keep = read_view(dict(request.query_params)).keep
                 hits = tuple(store.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
-                name = downloads.file_name(view.query.header, suffix)
+                name = downloads.file_name(view.query.header, ending(format_name))
             with ExitStack() as stack:
                 database = None
                 if opens_database(get_format(format_name), run.info):
@@ -492,7 +492,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
                 else iter(store.subject(run.id, number - 1, _number(rank)).hits)
             )
             file = downloads.written_sequences(run.info, view.query, hits, part, database)
-        name = downloads.file_name(view.query.header, f"{given.get('part', 'aligned')}.fasta")
+        name = downloads.file_name(view.query.header, f".{given.get('part', 'aligned')}.fasta")
         return _download(file, name, _FASTA)
 
 
