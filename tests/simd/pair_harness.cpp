@@ -67,7 +67,7 @@ int main(int, char** arguments) {
             for (const bool by_table : {false, true}) {
                 const auto problem = [&](bool is_local) {
                     const std::int8_t* const table = by_table ? plain.table.data() : nullptr;
-                    return PairProblem{{table, n_letters, 32, match, mismatch, open, extend, {is_local, is_local, is_local}},
+                    return PairProblem{{table, n_letters, 32, match, mismatch, open, extend, {is_local, 0}},
                                        rows.get(), query.size(), columns.get(), subject.size()};
                 };
                 for (const int threads : {1, 3}) {

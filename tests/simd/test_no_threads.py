@@ -36,7 +36,7 @@ from swsearch.alignment.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.engine.pair_arrays import AlignmentProblem, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -50,7 +50,7 @@ profile = sequence_profile(query, default_scheme(PROTEIN))
 where = {"residues": partition.residues, "starts": partition.starts, "lengths": partition.lengths}
 found = align_several(query, profile, PROTEIN, **where, n_threads=3)
 long = rng.integers(0, 4, 8000).astype(np.uint16)
-problem = AlignmentProblem(True, True, True, 5, 2, 2, -3)
+problem = AlignmentProblem(True, FreeEnds.ALL, 5, 2, 2, -3)
 pair = CpuPairs(3).align(Sequences.of([long]), Sequences.of([long[90:]]), problem)
 sides = [Sequences(long, np.arange(100, 8001, 100)) for _ in range(2)]
 batch = CpuPairs(3).align(*sides, problem)
