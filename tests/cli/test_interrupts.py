@@ -19,7 +19,7 @@ QUERIES = DATA / "queries.fasta"
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("command", ["query", "batch"])
 def test_the_command_that_is_printed_finishes_the_search(
-    swsearch, spawn_paused, tmp_path, few_proteins_db, command, sent, code
+    swsearch, spawn_paused, tmp_path, few_proteins_db, user_store, command, sent, code
 ):
     words = [command, QUERIES, few_proteins_db, "--top", "3", "--format", "blast6", "--out", "the hits.txt"]
     expected = swsearch("query", QUERIES, few_proteins_db, "--top", "3", "--format", "blast6", "--store", "none")
@@ -27,7 +27,7 @@ def test_the_command_that_is_printed_finishes_the_search(
     process.send_signal(sent)
     _, errors = process.communicate()
     assert process.returncode == code
-    assert "run 1 in hits.sqlite keeps 2 of 7 queries and is marked interrupted" in errors
+    assert f"run 1 in {user_store} keeps 2 of 7 queries and is marked interrupted" in errors
     assert ("swsearch: interrupted\n" in errors) == (sent == signal.SIGINT)
     (line,) = re.findall("^swsearch: to go on: swsearch (.*)$", errors, re.MULTILINE)
     assert line.endswith(" --resume 1")
