@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import ClusteringRunArguments, PairSearchArguments, takes_arguments
+from swsearch.cli.search_arguments import ComparisonRunArguments, PairSearchArguments, takes_arguments
 from swsearch.errors import InputError
 from swsearch.words import counted
 
@@ -54,7 +54,7 @@ def cluster(
         typer.Option(metavar="FILE", help="FASTA file for the representatives.", rich_help_panel=options.OUTPUT),
     ] = None,
     search: PairSearchArguments,
-    run: ClusteringRunArguments,
+    run: ComparisonRunArguments,
 ) -> None:
     """Divide the sequences of a database into clusters by the pairs that `swsearch allpairs` finds.
 

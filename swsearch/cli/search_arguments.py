@@ -271,13 +271,16 @@ class PartArguments:
 
 
 class RunChoice:
-    """The options of a run that every command has: its store entry, its share and its report."""
+    """The options of a run that every command has: its store entry, its share and its report.
+
+    Those with a value here have it in commands without such an option.
+    """
 
     resume: str | None
-    shard: str
-    format_name: str
-    fields: str | None
-    width: int | None
+    shard: str = "1/1"
+    format_name: str = "none"
+    fields: str | None = None
+    width: int | None = None
     out: Path | None
     events: Path | None
     stage_store: str
@@ -395,8 +398,8 @@ class BestHitSearchArguments(PairSearchArguments):
 
 
 @dataclass(frozen=True)
-class ClusteringRunArguments(ClusterRunChoice):
-    """The options of a run of all against all whose pairs become clusters; a report has a format of its own."""
+class ComparisonRunArguments(ClusterRunChoice):
+    """The options of a run whose queries are sequences of a database. The command itself writes what it finds."""
 
     resume: options.Resume = None
     out: options.Out = None
@@ -406,46 +409,21 @@ class ClusteringRunArguments(ClusterRunChoice):
     slices: options.Slices = "auto"
     deadline: options.Deadline = defaults.DEADLINE_SECONDS
 
-    # Clusters are those of all pairs, and are written by the command itself.
-    shard = "1/1"
-    format_name = "none"
-    fields = None
-    width = None
-
 
 @dataclass(frozen=True)
-class ReciprocalRunArguments(ClusterRunChoice):
+class ReciprocalRunArguments(ComparisonRunArguments):
     """The options of the two runs whose best hits are compared, and of the report of the reciprocal ones."""
 
-    resume: options.Resume = None
     format_name: options.Format = "blast6"
     fields: options.Fields = None
     width: options.Width = None
-    out: options.Out = None
-    events: options.Events = None
-    stage_store: options.StageStore = "auto"
-    cluster: options.Cluster = None
-    slices: options.Slices = "auto"
-    deadline: options.Deadline = defaults.DEADLINE_SECONDS
-
-    shard = "1/1"  # best hits are compared with those of all sequences
 
 
 @dataclass(frozen=True)
-class PairRunArguments(ClusterRunChoice):
+class PairRunArguments(ReciprocalRunArguments):
     """The options of a run of all against all, which prints one line for each pair."""
 
-    resume: options.Resume = None
     shard: options.Shard = "1/1"
-    format_name: options.Format = "blast6"
-    fields: options.Fields = None
-    width: options.Width = None
-    out: options.Out = None
-    events: options.Events = None
-    stage_store: options.StageStore = "auto"
-    cluster: options.Cluster = None
-    slices: options.Slices = "auto"
-    deadline: options.Deadline = defaults.DEADLINE_SECONDS
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:
