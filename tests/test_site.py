@@ -219,4 +219,6 @@ class TestInABrowser:
             page.goto(f"{folder.as_uri()}/index.html")
             page.get_by_placeholder("Search").fill("dbsize")
             page.keyboard.press("Enter")
-            page.locator("#search-results a", has_text="swsearch query").first.wait_for()
+            found = page.locator("#search-results a", has_text="swsearch query").first
+            found.wait_for()
+            assert "query" in found.get_attribute("href")

@@ -139,15 +139,15 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     _place(found, meant.places)
     words = [*found.first, *found.positional, *found.last]
     n_needed = 2 if meant.command == "query" else 1
-    if len(words) < n_needed:  # placeholders stand for what is missing
+    if len(words) < n_needed:  # the names of the arguments stand for those that are not given
         missing = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}[meant.command]
         kept = [] if found.first or not found.last else missing[:1]
         words = [*kept, *words, *missing[len(kept) + len(words) :]]
-    placeholders = {"QUERY…", "FASTA…", "DB"}
+    argument_names = {"QUERY…", "FASTA…", "DB"}
     line = ["swsearch", meant.command, *words, *meant.options, *found.options]
     if meant.command == "index" and not {"-o", "--out"} & set(found.options):
         line += ["--out", "DB"]
-    shown = " ".join(word if word in placeholders else shlex.quote(word) for word in line)
+    shown = " ".join(word if word in argument_names else shlex.quote(word) for word in line)
     return shown + "".join(f"; without {one.word} ({_why(one)})" for one in found.refused)
 
 

@@ -37,9 +37,9 @@ def run(*command: object, **options: object) -> str:
 
 @cache
 def interpreter(minor: int) -> str | None:
-    """A Python 3.``minor``: on ``PATH``, or one of pyenv; None if there is none."""
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [shutil.which(f"python3.{minor}"), *sorted(map(str, versions.glob(f"3.{minor}.*/bin/python")))]
+    """A Python 3.``minor``: on ``PATH``, or in a folder that the variable ``PYTHONS`` names; None if there is none."""
+    folders = filter(None, os.environ.get("PYTHONS", "").split(os.pathsep))
+    candidates = [shutil.which(f"python3.{minor}", path=path) for path in (None, *folders)]
     code = f"import sys, venv; sys.exit(sys.version_info[:2] != (3, {minor}))"
     for path in candidates:
         if path and subprocess.run([path, "-c", code], capture_output=True, check=False).returncode == 0:
