@@ -183,7 +183,7 @@ def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: in
     (tmp_path / "subjects.fasta").write_text("".join(lines))
     (tmp_path / "queries.fasta").write_text("".join(lines[:3]))
     build_database([tmp_path / "subjects.fasta"], tmp_path / "subjects.db")
-    command = ["query", "queries.fasta", "subjects.db", "--engine", "cuda", "--quiet"]
+    command = ["query", "queries.fasta", "subjects.db", "--engine", "cuda", "--quiet", "--store", "none"]
     done = subprocess.run(
         [sys.executable, "-c", LOST, str(launch), *command],
         cwd=tmp_path, capture_output=True, text=True, check=False,
