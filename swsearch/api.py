@@ -47,6 +47,7 @@ from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored_rows import with_kept_rows
 from swsearch.report.fields import select_fields
+from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import check_fits, get_format, needs_subjects, taxonomy_use
 from swsearch.report.separated import default_fields
@@ -164,7 +165,7 @@ class SearchResults(Closeable):
         taxonomy, taxid_map = (None if path is None else str(path) for path in given)
         return with_organisms(results, use, database, taxonomy, taxid_map)
 
-    def to_arrow(self, fields: Sequence[str] | None = None) -> pyarrow.Table:
+    def to_arrow(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pyarrow.Table:
         """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
 
         It requires ``swsearch[parquet]``.
@@ -173,6 +174,8 @@ class SearchResults(Closeable):
         ----------
         fields : sequence of str, optional
             Names of columns, as for ``--fields``; by default, those of ``--format tsv``.
+        lca_top : float
+            For the fields of the query's taxon: as ``--lca-top``.
 
         Raises
         ------
@@ -183,7 +186,7 @@ class SearchResults(Closeable):
         """
         import pyarrow
 
-        chosen = default_fields(self.run) if fields is None else select_fields(list(fields))
+        chosen = default_fields(self.run) if fields is None else select_fields(list(fields), lca_top)
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
         results = self._complete(any(field.needs_subjects for field in chosen), greatest_use(f.use for f in chosen))
@@ -194,9 +197,9 @@ class SearchResults(Closeable):
         schema = pyarrow.schema([(field.name, types[field.kind]) for field in chosen])
         return pyarrow.table(columns, schema=schema)
 
-    def to_pandas(self, fields: Sequence[str] | None = None) -> pandas.DataFrame:
+    def to_pandas(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pandas.DataFrame:
         """All hits as a data frame of pandas, which is required; parameters and errors as for :meth:`to_arrow`."""
-        return self.to_arrow(fields).to_pandas()
+        return self.to_arrow(fields, lca_top).to_pandas()
 
     def close(self) -> None:
         """End the search, and close the database and the engine that it opened."""
@@ -424,6 +427,7 @@ def write_report(
     database: str | os.PathLike[str] | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
+    lca_top: float | None = None,
 ) -> None:
     r"""Write all results in a format of ``swsearch query``; the file appears only when it is complete.
 
@@ -435,7 +439,7 @@ def write_report(
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
         ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
-        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta`` or ``multiqc``.
+        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta``, ``lca`` or ``multiqc``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
     rows : RowFilter, optional
@@ -447,6 +451,9 @@ def write_report(
         the organisms of subjects.
     taxonomy, taxid_map : path, optional
         The taxonomy for the report of a stored run, in place of that of its database; as in :class:`SearchOptions`.
+    lca_top : float, optional
+        For ``lca`` and the fields of the query's taxon: the percentage of the best bit score within which hits count;
+        by default 10.
 
     Raises
     ------
@@ -465,7 +472,7 @@ def write_report(
     >>> (folder / "hits.tsv").read_text()
     'first\tfirst\t100.000\t5.39e-14\n'
     """
-    report = get_format(format, fields, rows, part)
+    report = get_format(format, fields, rows, part, lca_top=lca_top)
     target = Path(path)
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")

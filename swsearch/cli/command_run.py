@@ -83,7 +83,7 @@ class CommandRun:
         check_fits(report, searcher.run_info(""))
         organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
         write = write_report(report, self.run.out, self.stack, searcher.database)
-        return with_organisms(write, organisms, quiet=self.search.quiet)
+        return with_organisms(write, report, organisms, quiet=self.search.quiet)
 
     def execute(
         self,
@@ -274,11 +274,13 @@ def report_format(search: SearchChoice, run: RunChoice) -> ReportFormat | None:
                 raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
             if run.width is not None:
                 raise InputError(f"--width {run.width} is that of a report; say --format table")
+            if run.lca_top is not None:
+                raise InputError(f"--lca-top {run.lca_top:g} is that of a report; say --format lca")
             refuse_unused(None, search.taxid, search.taxonomy, search.taxid_map)
             return None
         name = "table"
     width = table_width(name, run.out, run.width)
-    report = get_format(name, options.field_list(run.fields), run.rows, run.part, width)
+    report = get_format(name, options.field_list(run.fields), run.rows, run.part, width, run.lca_top)
     refuse_unused(report, search.taxid, search.taxonomy, search.taxid_map)
     return report
 

@@ -45,7 +45,9 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     refuse_collisions({"--out": run.out or "-"}, inputs=paths)
     names = options.field_list(run.fields)
     rows = run.rows
-    report = get_format("table" if run.format_name == "none" else run.format_name, names, rows, run.part)
+    report = get_format(
+        "table" if run.format_name == "none" else run.format_name, names, rows, run.part, lca_top=run.lca_top
+    )
     client = Client(url)
     subjects = _subjects(client, database)
     text = _queries(subjects, paths, search, run)
@@ -76,7 +78,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     if run.format_name != "none" or run.out is not None:
         # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
         with tempfile.TemporaryFile() as file:
-            client.save_report(done["id"], file, report.name, names, run.part, rows or None)
+            client.save_report(done["id"], file, report.name, names, run.part, rows or None, run.lca_top)
             file.seek(0)
             with result_stream(run.out, binary=report.binary) as stream:
                 stream.flush()

@@ -33,6 +33,7 @@ def report(
     format_name: options.Format = "table",
     fields: options.Fields = None,
     width: options.Width = None,
+    lca_top: options.LcaTop = None,
     out: options.Out = None,
     save_pssm: options.SavePssm = None,
     database: Annotated[
@@ -74,9 +75,8 @@ def report(
     outputs = {"--out": out or "-", "--save-pssm": save_pssm}
     inputs = [path for path in (taxid_map, taxonomy) if path is not None]
     refuse_collisions(outputs, inputs=inputs, databases=[] if database is None else [database], stores=[store])
-    chosen = get_format(
-        format_name, options.field_list(fields), rows.rows, part.part, table_width(format_name, out, width)
-    )
+    shown_width = table_width(format_name, out, width)
+    chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part, shown_width, lca_top)
     narrowing = narrow.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
     with HitStore(store, only_read=True) as opened:
@@ -97,7 +97,7 @@ def report(
             if database is not None and searched is None:
                 raise InputError(f"--database {database}: this report is written from the store alone; leave it out")
             organisms = report_taxonomy(chosen, searched, taxonomy, taxid_map)
-            write = with_organisms(write_report(chosen, out, stack, subjects), organisms)
+            write = with_organisms(write_report(chosen, out, stack, subjects), chosen, organisms)
             if save_pssm is not None:
                 from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
 

@@ -281,6 +281,7 @@ class RunChoice:
     format_name: str = "none"
     fields: str | None = None
     width: int | None = None
+    lca_top: float | None = None
     out: Path | None
     events: Path | None
     stage_store: str
@@ -367,6 +368,7 @@ class RunArguments(PartArguments, RowArguments, RunChoice):
     format_name: options.Format = "table"
     fields: options.Fields = None
     width: options.Width = None
+    lca_top: options.LcaTop = None
     out: options.Out = None
     plot: options.Plot = None
     save_pssm: options.SavePssm = None
@@ -417,6 +419,7 @@ class ReciprocalRunArguments(ComparisonRunArguments):
     format_name: options.Format = "blast6"
     fields: options.Fields = None
     width: options.Width = None
+    lca_top: options.LcaTop = None
 
 
 @dataclass(frozen=True)

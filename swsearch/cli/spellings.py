@@ -83,9 +83,9 @@ class Spelling:
 
 _BLAST_FORMATS: Final = {
     "0": "pairwise", "5": "xml", "6": "blast6", "7": "blast7", "10": "csv", "15": "json2", "16": "xml2", "17": "sam",
-    "101": "sam", "tab": "blast6",
+    "101": "sam", "102": "lca", "tab": "blast6",
 }  # fmt: skip
-"""Names of the numbers of ``-outfmt``; 101 and ``tab`` are DIAMOND's."""
+"""Names of the numbers of ``-outfmt``; 101, 102 and ``tab`` are DIAMOND's."""
 _MMSEQS_FORMATS: Final = {"0": "blast6", "1": "sam", "3": "html", "4": "tsv"}
 _SSEARCH_FORMATS: Final = {"0": "pairwise", "8": "blast6", "8C": "blast7", "9": "blast7", "B": "pairwise", "7": "xml"}
 """Names of the numbers of ``-m``, also of ``blastall``."""
@@ -302,6 +302,10 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("--taxonlist", DIAMOND, "--taxid"),
     Spelling("--taxonmap", DIAMOND, "--taxid-map"),
     Spelling("--taxonnodes", DIAMOND, "--taxonomy"),
+    Spelling(
+        "--include-lineage", DIAMOND, '--fields "qseqid lca evalue lcalineage"', 0,
+        _fixed("--fields", "qseqid lca evalue lcalineage"),
+    ),
     *_none(
         DIAMOND,
         "--faster --fast --mid-sensitive --sensitive --more-sensitive --very-sensitive --ultra-sensitive --iterate "
@@ -309,7 +313,8 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
         0, _EXHAUSTIVE,
     ),
     *_none(DIAMOND, "--block-size -b --index-chunks -c --tmpdir -t", 1, _BOUNDED),
-    *_none(DIAMOND, "--top", 1, "--top is a number of subjects, not a percentage of the best score", "say --top N"),
+    *_none(DIAMOND, "--top", 1, "--top is a number of subjects, not a percentage of the best score",
+           "say --top N, or --lca-top PERCENT for --format lca"),
     *_none(DIAMOND, "--compress", 1, "the name of the file decides", "end it with .gz or .zst"),
     *_none(DIAMOND, "--header", 0, "titles belong to the format", "say --format tsv or --format blast7"),
     *_none(DIAMOND, "--frameshift -F", 1, "an alignment stays in one frame"),

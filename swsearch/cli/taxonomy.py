@@ -106,17 +106,26 @@ def database_for_taxonomy(
         return None
 
 
-def with_organisms(write: WriteReport, taxonomy: TaxonomyOfSubjects | None, *, quiet: bool = False) -> WriteReport:
-    """A function that writes a report with the organisms of the subjects, and says which ids are not current."""
+def with_organisms(
+    write: WriteReport, report: ReportFormat, taxonomy: TaxonomyOfSubjects | None, *, quiet: bool = False
+) -> WriteReport:
+    """A function that writes a report with the organisms of the subjects.
+
+    It says which ids are not current, and which lists may be too short for the taxa of their queries.
+    """
     if taxonomy is None:
         return write
     from swsearch.cli.output import say
+    from swsearch.report.registry import lca_percent
 
     def write_with_organisms(run: RunInfo, results: Iterator[QueryResult]) -> None:
         from swsearch.hits.result import with_taxonomy
+        from swsearch.report.lca import CutLists
 
-        write(run, with_taxonomy(results, taxonomy))
-        for message in () if quiet else taxonomy.messages():
+        percent = lca_percent(report)
+        cut = None if percent is None else CutLists(run, percent)
+        write(run, with_taxonomy(results if cut is None else cut.counted(results), taxonomy))
+        for message in () if quiet else [*taxonomy.messages(), *(() if cut is None else cut.messages())]:
             say(message)
 
     return write_with_organisms

@@ -10,10 +10,10 @@ from typing import TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import STANDARD, Field, select_fields
+from swsearch.report.columns import ColumnsReport
+from swsearch.report.fields import STANDARD, Field
+from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.numbers import UNKNOWN, blast_bits, blast_evalue
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.taxa import greatest_use
 from swsearch.report.text import one_line
 
 
@@ -29,22 +29,14 @@ def blast_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
     return f"{value:.{field.decimals}f}" if field.decimals is not None else one_line(str(value))
 
 
-class Blast6Report:
+class Blast6Report(ColumnsReport):
     """One line per hit, with columns separated by tabs and without a header line."""
 
     name = "blast6"
     binary = False
 
-    def __init__(self, fields: Sequence[str] | None = None) -> None:
-        self.fields = select_fields(STANDARD if fields is None else fields)
-
-    def needs_subjects(self, run: RunInfo) -> bool:
-        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
-        return any(field.needs_subjects for field in self.fields)
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return greatest_use(field.use for field in self.fields)
+    def __init__(self, fields: Sequence[str] | None = None, lca_percent: float = DEFAULT_PERCENT) -> None:
+        super().__init__(STANDARD if fields is None else fields, lca_percent)
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
@@ -53,7 +45,7 @@ class Blast6Report:
 
     def _write_hits(self, run: RunInfo, query: QueryResult, stream: TextIO) -> None:
         for hit in query.hits:
-            stream.write("\t".join(blast_cell(field, run, query, hit) for field in self.fields) + "\n")
+            stream.write("\t".join(blast_cell(field, run, query, hit) for field in self.asked or ()) + "\n")
 
 
 class Blast7Report(Blast6Report):
@@ -70,7 +62,7 @@ class Blast7Report(Blast6Report):
             stream.write(f"# Query: {one_line(query.header) or 'unnamed'}\n")
             stream.write(f"# Database: {one_line(run.database.name)}\n")
             if query.hits:
-                stream.write(f"# Fields: {', '.join(field.title for field in self.fields)}\n")
+                stream.write(f"# Fields: {', '.join(field.title for field in self.asked or ())}\n")
             stream.write(f"# {len(query.hits)} hits found\n")
             self._write_hits(run, query, stream)
         stream.write(f"# BLAST processed {n_queries} queries\n")  # parsers search for this text

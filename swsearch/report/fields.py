@@ -8,14 +8,14 @@ A :class:`Field` computes a value from the records; a format converts the value 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from swsearch.errors import InputError
 from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report import taxa
+from swsearch.report import lca, taxa
 from swsearch.report.numbers import percent, whole_percent
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.rows import shown
@@ -44,6 +44,8 @@ class Field:
         Whether the value is read from the database (:func:`swsearch.hits.result.with_subjects`).
     use : TaxonomyUse
         What the value takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`).
+    is_lca : bool
+        Whether the value is of the query's taxon (:mod:`swsearch.report.lca`), and so the same in all its lines.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Field:
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
     use: TaxonomyUse = TaxonomyUse.NONE
+    is_lca: bool = False
 
 
 def _coverage(query: QueryResult, hit: Hit) -> int:
@@ -100,6 +103,23 @@ def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
 def _of_taxa(name: str, title: str, value: Callable[[QueryResult, Hit], str | None]) -> Field:
     """A column of names that only a taxonomy has."""
     return Field(name, title, lambda _, query, hit: value(query, hit), kind=str, use=TaxonomyUse.NEEDED)
+
+
+_LCA: Final[dict[str, lca.ValueOfQuery]] = {
+    "lca": lca.taxid, "lcarank": lca.rank, "lcaname": lca.name, "lcalineage": lca.names_of_lineage,
+}  # fmt: skip
+
+
+def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
+    """A column of the query's taxon, with the default percentage."""
+    field = Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED, is_lca=True)
+    return _assigned_by(lca.CommonAncestors(), field)
+
+
+def _assigned_by(ancestors: lca.CommonAncestors, field: Field) -> Field:
+    """A column of the query's taxon, with the percentage of ``ancestors``."""
+    value = _LCA[field.name]
+    return replace(field, value=lambda _, query, __: value(ancestors, query))
 
 
 _IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
@@ -154,6 +174,10 @@ _ALL: Final = (
     _of_taxa("sphylums", "subject phylums", taxa.joined_names(taxa.name_at("phylum"))),
     _of_taxa("slineage", "subject lineage", taxa.first_name(taxa.lineage)),
     _of_taxa("slineages", "subject lineages", taxa.joined_lineages),
+    _of_query("lca", "query lca tax id", int),
+    _of_query("lcarank", "query lca rank"),
+    _of_query("lcaname", "query lca sci name"),
+    _of_query("lcalineage", "query lca lineage"),
     Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
     Field("qcovs", "% query coverage per subject", lambda r, q, h: _subject_coverage(q, h)),
     Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),
@@ -173,13 +197,19 @@ STANDARD: Final = (
 """The twelve default columns of BLAST, its ``std``."""
 
 
-def select_fields(names: Sequence[str]) -> tuple[Field, ...]:
+def select_fields(names: Sequence[str], lca_percent: float = lca.DEFAULT_PERCENT) -> tuple[Field, ...]:
     """The fields with these names; ``std`` denotes the twelve default columns of BLAST.
+
+    Parameters
+    ----------
+    names : sequence of str
+    lca_percent : float
+        For the fields of the query's taxon (:class:`swsearch.report.lca.CommonAncestors`).
 
     Raises
     ------
     InputError
-        A name is unknown, or ``names`` is empty.
+        A name is unknown, ``names`` is empty, or ``lca_percent`` is out of its range.
     """
     expanded = [name for given in names for name in (STANDARD if given == "std" else (given,))]
     unknown = [name for name in expanded if name not in FIELDS]
@@ -187,4 +217,6 @@ def select_fields(names: Sequence[str]) -> tuple[Field, ...]:
         raise InputError(f"there is no field {', '.join(unknown)}; choose from std, {', '.join(FIELDS)}")
     if not expanded:
         raise InputError(f"--fields names no field; choose from std, {', '.join(FIELDS)}")
-    return tuple(FIELDS[name] for name in expanded)
+    chosen = (FIELDS[name] for name in expanded)
+    ancestors = lca.CommonAncestors(lca_percent)
+    return tuple(_assigned_by(ancestors, field) if field.is_lca else field for field in chosen)

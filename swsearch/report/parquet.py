@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import Field, Value, select_fields
+from swsearch.report.columns import ColumnsReport
+from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
-from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.separated import default_fields
-from swsearch.report.taxa import greatest_use
 
 if TYPE_CHECKING:
     import pyarrow
@@ -29,7 +29,7 @@ ROWS_IN_GROUP: Final = 65_536
 _NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
 
 
-class ParquetReport:
+class ParquetReport(ColumnsReport):
     """One row per hit, with columns compressed by zstd.
 
     Raises
@@ -41,30 +41,28 @@ class ParquetReport:
     name = "parquet"
     binary = True
 
-    def __init__(self, fields: Sequence[str] | None = None, *, rows_in_group: int = ROWS_IN_GROUP) -> None:
+    def __init__(
+        self,
+        fields: Sequence[str] | None = None,
+        lca_percent: float = DEFAULT_PERCENT,
+        *,
+        rows_in_group: int = ROWS_IN_GROUP,
+    ) -> None:
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
-        self._asked = None if fields is None else select_fields(fields)
-        names = [field.name for field in self._asked or ()]
+        super().__init__(fields, lca_percent)
+        names = [field.name for field in self.asked or ()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(f"--fields names {', '.join(twice)} twice; a column of a parquet file is there once")
         self._rows_in_group = rows_in_group
-
-    def needs_subjects(self, run: RunInfo) -> bool:
-        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
-        return any(field.needs_subjects for field in self._asked or ())
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return greatest_use(field.use for field in self._asked or ())
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`), each row group as soon as it is full."""
         import pyarrow
         from pyarrow import parquet
 
-        fields = self._asked or default_fields(run)
+        fields = self.asked or default_fields(run)
         schema = _schema(run, fields)
         columns: list[list[Value]] = [[] for _ in fields]
         with parquet.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:

@@ -57,3 +57,12 @@ class TaxonomyReport(ReportFormat, Protocol):
     def taxonomy_use(self) -> TaxonomyUse:
         """What the report takes from a taxonomy."""
         ...
+
+
+@runtime_checkable
+class AncestorReport(ReportFormat, Protocol):
+    """A format that may assign queries to taxa (:class:`swsearch.report.lca.CommonAncestors`)."""
+
+    def lca_percent(self) -> float | None:
+        """The percentage of the best bit score within which hits count; None if the report assigns no query."""
+        ...

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
-from swsearch.report.protocol import SubjectReport, TaxonomyReport, TaxonomyUse
+from swsearch.report.protocol import AncestorReport, SubjectReport, TaxonomyReport, TaxonomyUse
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
@@ -22,6 +22,7 @@ _WITH_COLUMNS: Final = {
     "tsv": ("separated", "TsvReport"),
     "csv": ("separated", "CsvReport"),
     "parquet": ("parquet", "ParquetReport"),
+    "lca": ("taxa_of_queries", "LcaReport"),
 }
 _WITHOUT_COLUMNS: Final = {
     "table": ("table", "TableReport"),
@@ -55,7 +56,7 @@ def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
     >>> " ".join(formats())
-    'table blast6 blast7 tsv csv parquet json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta multiqc'
+    'table blast6 blast7 tsv csv parquet lca json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta multiqc'
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -82,6 +83,11 @@ def needs_subjects(report: ReportFormat, run: RunInfo) -> bool:
 def taxonomy_use(report: ReportFormat) -> TaxonomyUse:
     """What the format takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`)."""
     return report.taxonomy_use() if isinstance(report, TaxonomyReport) else TaxonomyUse.NONE
+
+
+def lca_percent(report: ReportFormat) -> float | None:
+    """The percentage for the taxa of queries (:mod:`swsearch.report.lca`); None if the report has no such taxa."""
+    return report.lca_percent() if isinstance(report, AncestorReport) else None
 
 
 def fitting_formats(run: RunInfo) -> list[str]:
@@ -111,6 +117,7 @@ def get_format(
     rows: RowFilter | None = None,
     part: SubjectPart | None = None,
     width: int | None = None,
+    lca_top: float | None = None,
 ) -> ReportFormat:
     """A format by its name.
 
@@ -126,12 +133,15 @@ def get_format(
         The part of each subject that ``fasta`` writes; by default, the whole sequence.
     width : int, optional
         Largest number of characters of a line of ``table``, where identifiers leave that room; 100 by default.
+    lca_top : float, optional
+        Percentage of the best bit score within which hits count for the taxon of a query
+        (:class:`swsearch.report.lca.CommonAncestors`); 10 by default.
 
     Raises
     ------
     InputError
-        There is no such format or field, the columns, rows, sequences or width of the format cannot be selected, or a
-        library is not installed.
+        There is no such format or field, the columns, rows, sequences or width of the format cannot be selected,
+        ``lca_top`` is out of its range or the report has no taxa of queries, or a library is not installed.
     """
     if part is not None and name != "fasta" and name in formats():
         raise InputError(
@@ -142,8 +152,8 @@ def get_format(
     if name in _WITH_COLUMNS:
         if rows:
             raise InputError(_no_rows(name))
-        chosen: ReportFormat = _class_of(_WITH_COLUMNS[name])(fields)
-        return chosen
+        chosen: ReportFormat = _class_of(_WITH_COLUMNS[name])(fields, *([] if lca_top is None else [lca_top]))
+        return _with_use_of(lca_top, chosen)
     if name not in _WITHOUT_COLUMNS:
         raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
     if fields is not None:
@@ -152,7 +162,16 @@ def get_format(
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])
     chosen = report(*(given for given in (part, rows or None, width) if given is not None))
-    return chosen
+    return _with_use_of(lca_top, chosen)
+
+
+def _with_use_of(lca_top: float | None, report: ReportFormat) -> ReportFormat:
+    """The report; InputError if it does not use ``lca_top``, which is given."""
+    if lca_top is not None and lca_percent(report) is None:
+        fields = "with these columns " if report.name in COLUMNS else ""
+        there = "give it with --format lca, or with the fields lca, lcarank, lcaname and lcalineage"
+        raise InputError(f"--lca-top {lca_top:g}: format {report.name} {fields}has no taxa of queries; {there}")
+    return report
 
 
 def _no_rows(name: str) -> str:

@@ -6,15 +6,14 @@ Unknown values are empty. Real numbers have fixed decimals; E-values have three 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.columns import ColumnsReport
 from swsearch.report.fields import Field, select_fields
 from swsearch.report.numbers import blast_evalue
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.taxa import greatest_use
 from swsearch.report.text import one_line
 
 DEFAULT_FIELDS: Final = (
@@ -45,24 +44,11 @@ def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
     return f"{value:.{field.decimals}f}" if field.decimals is not None else str(value)
 
 
-class _HeadedReport:
-    """The common part of both formats: the fields and the header line."""
-
-    name: str
-
-    def __init__(self, fields: Sequence[str] | None = None) -> None:
-        self._asked = None if fields is None else select_fields(fields)
-
-    def needs_subjects(self, run: RunInfo) -> bool:
-        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
-        return any(field.needs_subjects for field in self._asked or ())
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return greatest_use(field.use for field in self._asked or ())
+class _HeadedReport(ColumnsReport):
+    """The common part of both formats: the header line and the lines of the hits."""
 
     def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
-        fields = self._asked or default_fields(run)
+        fields = self.asked or default_fields(run)
         yield [field.name for field in fields]
         for query in queries:
             for hit in query.hits:

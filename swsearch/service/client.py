@@ -215,10 +215,11 @@ class Client:
         fields: Sequence[str] | None = None,
         part: SubjectPart | None = None,
         rows: RowFilter | None = None,
+        lca_top: float | None = None,
     ) -> bytes:
         """The report of a finished search: the bytes that `swsearch query --format` prints; see :meth:`save_report`."""
         content = io.BytesIO()
-        self.save_report(search_id, content, format, fields, part, rows)
+        self.save_report(search_id, content, format, fields, part, rows, lca_top)
         return content.getvalue()
 
     def save_report(
@@ -229,6 +230,7 @@ class Client:
         fields: Sequence[str] | None = None,
         part: SubjectPart | None = None,
         rows: RowFilter | None = None,
+        lca_top: float | None = None,
     ) -> None:
         """Write the report of a finished search to a file; if the connection ends early, begin again.
 
@@ -244,6 +246,8 @@ class Client:
             The part of each subject that ``fasta`` has; by default, the whole sequence.
         rows : RowFilter, optional
             Conditions on the rows of a multiple alignment; by default, all rows.
+        lca_top : float, optional
+            For ``lca`` and the fields of the query's taxon: as ``--lca-top``.
 
         Raises
         ------
@@ -255,6 +259,8 @@ class Client:
             asked |= {"aligned": "true" if part.aligned else "false", "flank": str(part.flank)}
         if rows is not None:
             asked |= {f"msa_{name}": str(value) for name, value in asdict(rows).items()}
+        if lca_top is not None:
+            asked["lca_top"] = f"{lca_top!r}"
         path = f"/searches/{quote(search_id, safe='')}/report?{urlencode(asked)}"
         self._patiently(lambda: self._save(path, file))
 

@@ -71,6 +71,8 @@ UNDERSTOOD = {
         ),
         "--outfmt '6 qseqid sseqid'": "--format blast6 --fields 'qseqid sseqid'",
         "-f 101": "--format sam",
+        "-f 102": "--format lca",
+        "--outfmt 102 --include-lineage": "--format lca --fields 'qseqid lca evalue lcalineage'",
         "--query-cover 80 --subject-cover 70": "--min-query-coverage 80 --min-subject-coverage 70",
         "--min-score 50": "--min-bits 50",
         "--gapopen 11 --gapextend 1": "--gap-open 11 --gap-extend 1",

@@ -142,3 +142,53 @@ def test_the_variable_counts_only_where_a_taxonomy_is_needed(swsearch, inputs, m
     assert lines(swsearch("query", "q.fa", "db", "--format", "blast6", "--fields", COLUMNS))[0] == HUMAN
     assert swsearch("batch", "q.fa", "db", "--store", "b.sqlite").code == 0
     assert "SWSEARCH_TAXONOMY" in swsearch("query", "q.fa", "s.fa", "--format", "blast6", "--fields", COLUMNS).error
+
+
+# --- the taxon of a query ---
+
+
+def test_queries_are_assigned_to_the_taxon_of_their_best_hits(swsearch, inputs):
+    """By hand: human and mouse are Euarchontoglires, with the third subject they are cellular organisms."""
+    assert swsearch("index", "s.fa", "-o", "db", "--taxonomy", "dump", "--taxid-map", "map").code == 0
+    (inputs / "map").write_text("h 9606\nm 10090\nx 562\n")
+    asked = swsearch("query", "q.fa", "db", "--format", "lca")
+    (line,) = lines(asked)
+    assert line.split()[:2] == ["q", "314146"]
+    assert lines(swsearch("report", "latest", "--format", "lca")) == [line]
+    names = ["--format", "lca", "--fields", "qseqid,lca,lcaname"]
+    assert lines(swsearch("report", "latest", *names, "--lca-top", "0")) == ["q 9606 Homo sapiens"]
+    mapped = ["--taxonomy", "dump", "--taxid-map", "map", "--lca-top", "50"]
+    assert lines(swsearch("report", "latest", *names, *mapped)) == ["q 131567 cellular organisms"]
+    batch = swsearch("batch", "q.fa", "db", "--store", "b.sqlite", *names, *mapped)
+    assert lines(batch) == ["q 131567 cellular organisms"]
+    table = swsearch("report", "latest", "--format", "blast6", "--fields", "sseqid lca lcarank")
+    assert lines(table) == ["h 314146 superorder", "m 314146 superorder", "x 314146 superorder"]
+
+
+def test_a_list_that_is_cut_among_the_hits_that_count_is_told(swsearch, inputs):
+    assert swsearch("index", "s.fa", "-o", "db", "--taxonomy", "dump", "--taxid-map", "map").code == 0
+    cut = swsearch("query", "q.fa", "db", "--top", "1", "--format", "lca")
+    assert lines(cut)[0].split()[:2] == ["q", "9606"]
+    assert "warning: 1 list was cut at --top 1 where hits still counted for the query's taxon" in cut.err
+    assert "was cut" not in swsearch("report", "latest", "--format", "blast6").err
+    assert "was cut" in swsearch("report", "latest", "--format", "csv", "--fields", "lca").err
+    assert "was cut" not in swsearch("query", "q.fa", "db", "--format", "lca").err
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("report latest --lca-top 5", 1, "format table has no taxa of queries; give it with --format lca"),
+        ("report latest --format tsv --lca-top 5", 1, "format tsv with these columns has no taxa of queries"),
+        ("batch q.fa db --store b.sqlite --lca-top 5", 1, "--lca-top 5 is that of a report; say --format lca"),
+        ("report latest --format lca --lca-top 101", 2, "101.0 is not in the range 0<=x<=100"),
+        ("report latest --format lca", 1, "format lca with these columns needs a taxonomy"),
+        ("report latest --format lca --fields sseqid", 1, "which has no sseqid; choose from qseqid"),
+    ],
+)
+def test_taxa_of_queries_that_cannot_be_are_one_clear_line(swsearch, inputs, command, code, words):
+    assert swsearch("index", "s.fa", "-o", "db").code == 0
+    assert swsearch("query", "q.fa", "db").code == 0
+    outcome = swsearch(*command.split())
+    assert (outcome.code, outcome.out) == (code, "")
+    assert words in outcome.error

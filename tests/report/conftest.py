@@ -10,9 +10,12 @@ import pytest
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.report.registry import get_format
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.registry import formats, get_format, taxonomy_use
 from swsearch.scoring.matrix import match_mismatch, matrix_text, named_matrix
 
+OF_TAXA = {name for name in formats() if name != "parquet" and taxonomy_use(get_format(name)) is TaxonomyUse.NEEDED}
+"""The formats that need a taxonomy."""
 STATS = SearchStats(cells=57_888, score_seconds=0.5, total_seconds=1.0, n_rescored=0)
 
 LEGHEMOGLOBIN = (

@@ -16,6 +16,7 @@ from swsearch.cli.app import main
 from swsearch.report.registry import formats
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from tests.cli.conftest import DATA
+from tests.taxonomy.dumps import EXCERPT
 
 FILTERED = ("--include", "chosen", "--matrix", "scores")
 
@@ -24,7 +25,8 @@ def make_files(folder: Path) -> None:
     """Write a database, queries and files for options to a folder."""
     folder.mkdir()
     shutil.copy(DATA / "queries.fasta", folder / "q.fasta")
-    assert main(["index", str(folder / "q.fasta"), "-o", str(folder / "x.db"), "--quiet"]) == 0
+    index = ["index", str(folder / "q.fasta"), "-o", str(folder / "x.db"), "--taxonomy", str(EXCERPT), "--quiet"]
+    assert main(index) == 0
     lines = (folder / "q.fasta").read_text().splitlines()
     identifiers = [line[1:].split()[0] for line in lines if line.startswith(">")]
     (folder / "chosen").write_text("\n".join(identifiers[:4]) + "\n")

@@ -14,6 +14,7 @@ from swsearch.cli.app import main
 from swsearch.report.registry import formats
 from swsearch.service.client import Client, ServerError
 from swsearch.store.repository import HitStore
+from tests.report.conftest import OF_TAXA
 from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, held_answer, local_report, worker_pids
 
@@ -29,7 +30,7 @@ def finished(server, queries):
     return client.wait(submitted["id"])
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", sorted({*formats()} - OF_TAXA))
 def test_a_report_has_the_bytes_of_a_query(server, databases, finished, name, tmp_path):
     local = local_report(
         ["query", str(DATA / "queries.fasta"), str(databases / "proteins.db"), "--format", name, *ARGUMENTS], tmp_path

@@ -49,3 +49,13 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
             assert main([*query, "--format", name, *asked, "--quiet"]) == 0
             assert client.report(found["id"], name, fields).decode() == capfd.readouterr().out
     assert b"Nematoda" in client.report(plain["id"], "blast6", FIELDS)  # of the run before
+    query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", "--store", "none", "--quiet"]
+    assert main([*query, "--format", "lca", "--lca-top", "70"]) == 0
+    lines = client.report(plain["id"], "lca", lca_top=70)
+    assert lines.decode() == capfd.readouterr().out
+    assert lines != client.report(plain["id"], "lca")
+    url = ["query", str(DATA / "queries.fasta"), "proteins.db", "--server", client.url, "--top", "5", "--quiet"]
+    assert main([*url, "--format", "lca", "--lca-top", "70"]) == 0
+    assert lines.decode() == capfd.readouterr().out
+    with pytest.raises(SwSearchError, match="no taxa of queries"):
+        client.report(plain["id"], "blast6", lca_top=70)

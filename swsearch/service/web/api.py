@@ -325,6 +325,10 @@ def report(
     flank: Annotated[
         int, Query(ge=0, le=MAX_FLANK, description="For fasta, with aligned: residues on each side of a part.")
     ] = 0,
+    lca_top: Annotated[
+        float | None,
+        Query(ge=0, le=100, description="For lca and the fields lca…: percentage of the best bit score. [10]"),
+    ] = None,
     *,
     rows: Annotated[RowFilter, Depends(row_filter)],
 ) -> Response:
@@ -333,7 +337,7 @@ def report(
     search, run_id = service.finished_run(key, owner_of(request))
     chosen = None if fields is None else fields.replace(",", " ").split()
     part = SubjectPart(aligned, flank) if aligned or flank else None
-    download = Download(service, run_id, get_format(format, chosen, rows, part))
+    download = Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
     name = f"search-{search.key[:8]}{ending(format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])

@@ -36,6 +36,7 @@ MEDIA_TYPES: Final = {
     "blast7": "text/plain; charset=utf-8",
     "tsv": "text/tab-separated-values; charset=utf-8",
     "csv": "text/csv; charset=utf-8",
+    "lca": "text/tab-separated-values; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",
     "json": "application/json",
     "jsonl": "application/x-ndjson",
@@ -52,7 +53,7 @@ MEDIA_TYPES: Final = {
 }
 _ENDINGS: Final = {
     "table": ".txt", "pairwise": ".txt", "blast6": ".tsv", "blast7": ".txt", "xml2": ".xml", "json2": ".json",
-    "multiqc": "_mqc.tsv",
+    "multiqc": "_mqc.tsv", "lca": ".lca.tsv",
 }  # fmt: skip
 """Ends of file names, where they are not the name of the format."""
 

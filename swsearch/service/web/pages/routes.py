@@ -73,6 +73,7 @@ _WORDS: Final = {
     "tsv": "TSV with a header",
     "csv": "CSV",
     "parquet": "Parquet",
+    "lca": "Taxon of each query (TSV)",
     "json": "JSON",
     "jsonl": "JSON lines",
     "sam": "SAM",
