@@ -23,32 +23,31 @@ that ends worker after worker is divided into single queries, and a query that d
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final, cast
 
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
-from swsearch.cluster.parts import PLACES, Batch, Flight, Part, SliceTask, Worker
+from swsearch.cluster.parts import PLACES, Flight, Part, SliceTask, Worker
 from swsearch.cluster.residents import prepare, search
+from swsearch.cluster.streams import Stream
 from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
-from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.defaults import DEADLINE_SECONDS
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import shortened
 
 TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
+LEAST_SECONDS: Final = 0.1
+"""Predicted time of the smallest parts, those of the last batches of a search."""
 FIRST_CELLS_PER_SECOND: Final = 5e8
 """Speed of a thread that is assumed until it is measured; it is low, so that the first part is short."""
 MAX_HITS: Final = 50_000
 """Largest number of subjects that the results of a batch may list."""
-MAX_PACKED_BYTES: Final = 1 << 22
-"""Approximate size of the largest batch of queries."""
 LOOK_SECONDS: Final = 1.0
 """Time between two looks at which workers there are."""
 WAIT_SECONDS: Final = 0.25
@@ -59,16 +58,6 @@ OPENING_BYTES_PER_SECOND: Final = 20e6
 """Speed of a slow file system; with it, the time in which a worker opens a slice is predicted."""
 MAX_LOSSES: Final = 3
 """Number of workers that may end with a part before it is divided, or fails."""
-
-
-class _Stream:
-    """One call of a search: its queries, and the batches that are begun and not yet yielded."""
-
-    def __init__(self, queries: Iterable[SequenceRecord], progress: Progress | None) -> None:
-        self.queries = iter(queries)
-        self.progress = progress
-        self.batches: deque[Batch] = deque()
-        self.is_read = False
 
 
 class Dispatcher:
@@ -116,7 +105,7 @@ class Dispatcher:
         self._slices: list[SliceTask] = []
         self._specs: list[bytes] = []
         self._workers: dict[str, Worker] = {}
-        self._streams: list[_Stream] = []
+        self._streams: list[Stream] = []
         self._waiting: list[Part] = []
         self._orders = count()
         self._looked = float("-inf")
@@ -166,12 +155,12 @@ class Dispatcher:
         SwSearchError
             A worker refuses the search, or no worker can perform it.
         """
-        results = self._results(_Stream(queries, progress), merge)
+        results = self._results(Stream(queries, self._cells_of, self._max_queries, progress), merge)
         next(results)  # sends the first parts
         return cast(Generator[QueryResult, None, None], results)
 
     def _results(
-        self, stream: _Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
+        self, stream: Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
     ) -> Generator[QueryResult | None, None, None]:
         """Yield None when the first parts have been sent, then the results."""
         self._streams.append(stream)
@@ -194,7 +183,7 @@ class Dispatcher:
         finally:
             self._end(stream)
 
-    def _end(self, stream: _Stream) -> None:
+    def _end(self, stream: Stream) -> None:
         """Let go of all parts of a search."""
         self._streams.remove(stream)
         ended = set(map(id, stream.batches))
@@ -400,34 +389,28 @@ class Dispatcher:
         for stream in self._streams:
             if stream.is_read or len(stream.batches) >= most:
                 continue
-            batch = self._read_batch(stream, worker)
+            batch = stream.add_batch(next(self._orders), self._cells_of_batch(stream, worker), len(self._slices))
             if batch is not None:
-                stream.batches.append(batch)
                 for number in range(len(self._slices)):
                     self._wait(Part(batch, number, 0, len(batch.queries)))
                 return True
         return False
 
-    def _read_batch(self, stream: _Stream, worker: Worker) -> Batch | None:
-        """The next queries, as many as the worker is predicted to search in one largest slice in the time of a part."""
-        budget = worker.rate * TASK_SECONDS / max(one.share for one in self._slices)
+    def _cells_of_batch(self, stream: Stream, worker: Worker) -> float:
+        """How large the next batch is: as the worker searches in one largest slice in the time of a part.
+
+        Near the end of the search it is half of the worker's share of the queries that are left, which lets all workers
+        end at about the same time (guided self-scheduling; Polychronopoulos and Kuck 1987).
+        """
+        share = max(one.share for one in self._slices)
         if not worker.is_measured:
-            budget /= 4
-        queries: list[SequenceRecord] = []
-        cells: list[int] = []
-        n_bytes = 0
-        while sum(cells) < budget and len(queries) < self._max_queries and n_bytes < MAX_PACKED_BYTES:
-            query = next(stream.queries, None)
-            if query is None:
-                stream.is_read = True
-                break
-            queries.append(query)
-            cells.append(self._cells_of(query))
-            n_bytes += query.scores.nbytes if isinstance(query, PositionSpecificQuery) else len(query)
-        if not queries:
-            return None
-        found: list[dict[int, QueryResult]] = [{} for _ in queries]
-        return Batch(next(self._orders), queries, cells, found, len(queries) * len(self._slices))
+            return worker.rate * TASK_SECONDS / share / 4
+        rate_of_all = sum(one.rate for one in self._workers.values() if one.is_well)
+        cells = worker.rate * TASK_SECONDS / share
+        if stream.read_ahead(PLACES * TASK_SECONDS * rate_of_all / share):
+            fair = stream.cells_ahead * worker.rate / rate_of_all / share
+            cells = min(cells, max(fair / 2, worker.rate * LEAST_SECONDS / share))
+        return cells
 
     def _send(self, worker: Worker, part: Part) -> None:
         self._waiting = [one for one in self._waiting if one is not part]

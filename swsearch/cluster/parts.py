@@ -125,7 +125,11 @@ class Worker:
         return int(MEMORY_SHARE * (self.ready.engine_bytes or share))
 
     @property
+    def is_well(self) -> bool:
+        """Whether it is ready, answers and may be given work."""
+        return self.ready is not None and not (self.is_silent or self.is_left_out or self.info.is_paused)
+
+    @property
     def can_take(self) -> bool:
-        """Whether it may be given a part."""
-        is_well = not (self.is_silent or self.is_left_out or self.info.is_paused)
-        return self.ready is not None and is_well and len(self.flights) < PLACES
+        """Whether it may be given a part at present."""
+        return self.is_well and len(self.flights) < PLACES

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from swsearch.cluster import dispatcher as dispatching
+from swsearch.cluster import streams
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.parts import SliceTask
@@ -328,3 +329,49 @@ def test_every_query_is_answered_once_and_in_order(seed: int, monkeypatch: pytes
     n_slices = 1 + seed % 3
     _, results = dealt(Chance(seed), 40, [GB // 2] * n_slices)
     assert answers(results) == [(number, f"q{number}", "012"[:n_slices]) for number in range(40)]
+
+
+def test_batches_become_smaller_toward_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers of 1,000 cells per second each, and queries of 1,000 cells."""
+    monkeypatch.setattr(dispatching, "TASK_SECONDS", 8.0)
+    monkeypatch.setattr(dispatching, "LEAST_SECONDS", 1.0)
+    monkeypatch.setattr(dispatching, "FIRST_CELLS_PER_SECOND", 500.0)
+    hands = Hands({"a": GB, "b": GB})
+    _, results = dealt(hands, 100, [1])
+    sizes = []
+    while hands.sent:
+        one = hands.sent[0]
+        sizes.append(len(one.names))
+        hands.answer(one, seconds=len(one.names))
+        assert [next(results).header for _ in one.names] == one.names
+    assert list(results) == []
+    assert sizes[:12] == [1] * 12  # begun before a speed was known
+    assert sizes[12:20] == [8] * 8
+    assert sizes[20:] == [6, 5, 4, 3, 2, 1, 1, 1, 1]
+
+
+def test_queries_are_read_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MAX_AHEAD_BYTES", 50)
+    read: list[int] = []
+
+    def queries() -> Iterator[SequenceRecord]:
+        for number in range(100):
+            read.append(number)
+            yield query(number)  # 10 letters
+
+    stream = streams.Stream(queries(), lambda _: 1000, 2000, None)
+    assert not stream.read_ahead(3000)
+    assert (len(read), stream.cells_ahead) == (3, 3000)
+    assert not stream.read_ahead(1e9)
+    assert (len(read), stream.cells_ahead) == (5, 5000)
+    batch = stream.add_batch(0, 6500, 2)
+    assert batch is not None
+    assert [one.header for one in batch.queries] == [f"q{number}" for number in range(7)]
+    assert (batch.cells, batch.n_missing, stream.cells_ahead) == ([1000] * 7, 14, 0)
+    batch = stream.add_batch(1, 1e9, 2)
+    assert batch is not None
+    assert len(batch.queries) == 93
+    assert stream.is_read
+    assert stream.read_ahead(1)
+    assert stream.add_batch(2, 1.0, 2) is None
+    assert list(stream.batches)[1:] == [batch]
