@@ -8,6 +8,7 @@ reads none of them before the versions are compared.
 
 from __future__ import annotations
 
+import gc
 import pickle
 from dataclasses import dataclass
 from typing import Any, Final
@@ -136,8 +137,17 @@ def packed(record: Any) -> bytes:
 
 
 def unpacked(data: bytes) -> Any:
-    """The record that :func:`packed` made into bytes; only of data from the driver, or from one of its workers."""
-    return pickle.loads(data)
+    """The record that :func:`packed` made into bytes; only of data from the driver, or from one of its workers.
+
+    Python does not look for garbage cycles meanwhile: records have none, and the looks take a third of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return pickle.loads(data)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def failed(error: BaseException) -> Failed:
