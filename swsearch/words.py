@@ -1,4 +1,4 @@
-"""Text of messages and reports: singular and plural, and abbreviation of values that may be longer than a line."""
+"""Text of messages and reports: singular and plural, long values abbreviated, no secrets, no control characters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import re
 from typing import Final
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SECRETS: Final = (
+    (re.compile(r"(\w://[^\s:/@]*:)(?:[^\s/]+|[^\s@]+)@"), r"\1***@"),
+    (re.compile(r"(\bhttps?://)[^\s/@:]+@"), r"\1***@"),
+    (re.compile(r"(?i)([?&](?:[\w-]*(?:password|token|signature|credential)|sig|key)=)[^\s&'\"]+"), r"\1***"),
+    (re.compile(r"\b(sws_|share-)[A-Za-z0-9_-]{20,}"), r"\1..."),
+)  # fmt: skip
+"""Passwords in URLs, the users of web addresses, secret parameters of URLs; tokens and keys of links of a service."""
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -63,3 +70,16 @@ def first_word(header: str) -> str:
     ('P1', 'unnamed')
     """
     return shortened(header.split(None, 1)[0]) if header.strip() else "unnamed"
+
+
+def without_secrets(text: str) -> str:
+    """A command line or a message without its passwords and tokens; of a service's tokens, the first letters stay.
+
+    >>> without_secrets("swsearch runs list --store postgresql://me:secret@host/hits")
+    'swsearch runs list --store postgresql://me:***@host/hits'
+    >>> without_secrets("https://me@host/?X-Amz-Signature=12ab&x=1"), without_secrets("sws_0123456789abcdefghijkl")
+    ('https://***@host/?X-Amz-Signature=***&x=1', 'sws_...')
+    """
+    for pattern, instead in _SECRETS:
+        text = pattern.sub(instead, text)
+    return text

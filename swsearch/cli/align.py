@@ -181,9 +181,10 @@ def align(
         kernel=kernel,
         n_threads=threads_to_use(threads),
     )
-    if n_large and cigar is None and aligner.leaves_large_pairs and not quiet:
+    if n_large and cigar is None and aligner.leaves_large_pairs:
         which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"
-        say(f"{which} more than {CIGAR_CELLS:,} cells, so score and end alone are found; --cigar finds the alignment")
+        advice = "so score and end alone are found; --cigar finds the alignment"
+        say(f"{which} more than {CIGAR_CELLS:,} cells, {advice}", quiet=quiet)
     if matrix_out is not None:
         matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
         write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))

@@ -48,7 +48,7 @@ def allpairs(
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
         outcome = comparison.execute(comparison.running.report(comparison.searcher, asked.report))
-    if outcome.run_id is not None and not search.quiet:
+    if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
-        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}")
+        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}", quiet=search.quiet)

@@ -2,20 +2,23 @@
 
 Results are written to stdout, messages to stderr. The exit codes are 0 for success, 1 for invalid input or state, 2 for
 wrong usage, and 130 for an interrupt. A closed pipe (``swsearch query … | head``) ends the program without a message.
-``--debug`` also shows the traceback of an expected error.
+``--debug`` also shows the traceback of an expected error. ``--log`` keeps what is said (:mod:`swsearch.cli.log`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from functools import cache
+from itertools import takewhile
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
@@ -44,8 +47,10 @@ from swsearch.cli import (
 )
 from swsearch.cli.command import MAX_WIDTH, CommandGroup
 from swsearch.cli.command_line import begin
+from swsearch.cli.log import begin_log, end_log
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
+from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
 from swsearch.words import one_line
 
@@ -132,18 +137,33 @@ def commands(name: str | None = None) -> Callable[..., Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    began = time.monotonic()
     arguments = sys.argv[1:] if arguments is None else arguments
     begin(arguments)
-    debug = "--debug" in arguments[:1]
     open_closed_streams()
     if completion.VARIABLE in os.environ:
         completion.begin_completion()
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
+        code = _code(arguments)
+    except BaseException as error:
+        end_log(began, error)
+        raise
+    end_log(began, code)
+    return code
+
+
+def _code(arguments: list[str]) -> int:
+    """Run the command line and convert errors; returns the exit code."""
+    head = list(takewhile(lambda word: word not in _COMMANDS, arguments))
+    debug = "--debug" in head
+    try:
         if signal.getsignal(signal.SIGINT) is leave:  # up to here, there was nothing to clean up
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        named = arguments[0] if arguments and arguments[0] in _COMMANDS else None
+        if completion.VARIABLE not in os.environ:
+            begin_log(arguments, is_early=True)
+        named = arguments[0] if arguments and not head else None
         outcome: Any = commands(named)(arguments, standalone_mode=False, prog_name="swsearch")
         if outcome == EXIT_INTERRUPTED:  # Typer has caught the KeyboardInterrupt
             say("interrupted")
@@ -163,13 +183,14 @@ def main(arguments: list[str] | None = None) -> int:
     except SwSearchError as error:
         return _fail(error, str(error), debug)
     except OSError as error:
-        return _fail(error, _describe(error), debug)
+        return _fail(error, _describe(error), debug, is_logged=True)
     except MemoryError as error:
-        return _fail(error, "out of memory; search a smaller database, or give fewer --threads", debug)
+        message = "out of memory; search a smaller database, or give fewer --threads"
+        return _fail(error, message, debug, is_logged=True)
     except Exception as error:
-        if (message := _wrong_usage(error)) is None:
+        if (usage := _wrong_usage(error)) is None:
             raise
-        return _fail(error, message, debug, EXIT_WRONG_USAGE)
+        return _fail(error, usage, debug, EXIT_WRONG_USAGE)
     return int(outcome) if isinstance(outcome, int) else 0
 
 
@@ -208,10 +229,17 @@ def _wrong_usage(error: Exception) -> str | None:
     return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
 
 
-def _fail(error: BaseException, message: str, debug: bool, code: int = EXIT_BAD_INPUT) -> int:
+def _fail(
+    error: BaseException, message: str, debug: bool, code: int = EXIT_BAD_INPUT, *, is_logged: bool = False
+) -> int:
+    """Say an error in one line; with ``debug`` with its traceback, which ``is_logged`` adds to the log in any case."""
     if debug:
         traceback.print_exception(error, file=sys.stderr)
-        if isinstance(error, KernelCompileError):
+    if debug or is_logged:
+        append("traceback of the error that follows", logging.ERROR, error)
+    if isinstance(error, KernelCompileError):
+        append(error.log, logging.ERROR)
+        if debug:
             print(error.log, file=sys.stderr)
     say(f"error: {one_line(message)}")
     return code

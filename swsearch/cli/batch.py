@@ -49,6 +49,7 @@ def batch(
         say(summary)  # stdout is used by the report or by queries
     else:
         print(summary)
+        say(summary, quiet=True)
     for refused in outcome.failed:
         say(f"failed: {refused}")
     if outcome.failed:

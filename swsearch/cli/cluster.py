@@ -98,15 +98,14 @@ def cluster(
                 for one in clusters:
                     index = one.representative
                     write_record(stream, subjects.header(index), subjects.letters(index))
-    if not search.quiet:
-        n_single = sum(len(one.members) == 1 for one in clusters)
-        say(
-            f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
-            f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, "
-            f"{n_single:,} have one"
-        )
-        if outcome.run_id is not None:
-            say(f"the pairs are run {outcome.run_id} in {outcome.store}")
+    n_single = sum(len(one.members) == 1 for one in clusters)
+    say(
+        f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
+        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} have one",
+        quiet=search.quiet,
+    )
+    if outcome.run_id is not None:
+        say(f"the pairs are run {outcome.run_id} in {outcome.store}", quiet=search.quiet)
 
 
 def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:

@@ -58,10 +58,11 @@ def refuse_collisions(
     InputError
         An output is one of these files, is inside a packed database, or is an existing SQLite database.
     """
+    named = [os.fspath(path) for path in inputs if path is not None]
     read = {
-        identity: os.fspath(path)
-        for path in inputs
-        if path is not None and (identity := _identity("/dev/stdin" if os.fspath(path) == "-" else path, existing=True))
+        identity: path
+        for path in named
+        if (identity := identity_of("/dev/stdin" if path == "-" else path, existing=True)) is not None
     }
     packed = {identity: os.fspath(folder) for folder in databases for identity in _files_of(folder)}
     kept: dict[Identity, str] = {}
@@ -88,14 +89,14 @@ def refuse_database(option: str, folder: Path, inputs: Iterable[str | os.PathLik
     InputError
         The folder is an input, is inside another database, or contains an input or a store.
     """
-    read = {identity for path in inputs if (identity := _identity(path, existing=True)) is not None}
-    if _identity(folder, existing=True) in read:
+    read = {identity for path in inputs if (identity := identity_of(path, existing=True)) is not None}
+    if identity_of(folder, existing=True) in read:
         raise InputError(f"{option} {folder}: this file is read by the same command; choose another name")
     if (database := _packed_around(Path(os.path.realpath(folder)).parent)) is not None:
         raise InputError(f"{option} {folder}: this lies in the packed database {database}; choose another place")
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
-            if _identity(path, existing=True) in read:
+            if identity_of(path, existing=True) in read:
                 raise InputError(f"{option} {folder}: {path} lies in it and is read; move it out of the database")
             if _is_sqlite(path):
                 raise InputError(f"{option} {folder}: {path} lies in it and is a store; move it out of the database")
@@ -114,7 +115,7 @@ def _refuse_one(
     """Refuse one output if it must not be written; otherwise add it to ``written``."""
     is_stdout = option == "stdout"
     shown = option if is_stdout else f"{option} {path}"
-    identity = _identity(path, existing=is_stdout)
+    identity = identity_of(path, existing=is_stdout)
     if identity is None:
         return
     if identity in read:
@@ -148,7 +149,7 @@ def _sqlite_at(path: Path) -> Path | None:
     return None
 
 
-def _identity(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
+def identity_of(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
     """The identity of a file; None for a device, which may be specified twice.
 
     With ``existing``, the result is also None for a file that does not exist.
@@ -189,17 +190,17 @@ def _store_identities(store: str) -> Iterator[Identity]:
         return
     for name in {str(file), os.path.realpath(file)}:
         for end in ("", *_SIDE_FILES):
-            if (identity := _identity(f"{name}{end}")) is not None:
+            if (identity := identity_of(f"{name}{end}")) is not None:
                 yield identity
 
 
 def _files_of(folder: str | os.PathLike[str]) -> Iterator[Identity]:
     """The identities of a packed database and of all its files, which may have hard links outside."""
-    if (identity := _identity(folder, existing=True)) is not None:
+    if (identity := identity_of(folder, existing=True)) is not None:
         yield identity
     for parent, _, names in os.walk(folder):
         for name in names:
-            if (identity := _identity(os.path.join(parent, name), existing=True)) is not None:
+            if (identity := identity_of(os.path.join(parent, name), existing=True)) is not None:
                 yield identity
 
 

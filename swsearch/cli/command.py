@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from swsearch.cli import log
 from swsearch.cli.configuration import Given, converted, defaults_of
 from swsearch.cli.wording import CommandOptions, in_own_words
 
@@ -27,7 +28,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Command(TyperCommand):
-    """A command."""
+    """A command; each has the option ``--log``."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.append(log.option())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, in the words of swsearch or of other programs.
@@ -44,6 +49,7 @@ class Command(TyperCommand):
                 on_server = any(word.partition("=")[0] == "--server" for word in args)
                 found = configured(self, ctx, name, on_server=on_server)
                 ctx.default_map = {key: value for key, (value, _) in found.items()}
+                log.begin_log(args, ctx.default_map.get(log.NAME), ctx.default_map.get("shard"))
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -73,7 +79,8 @@ def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) ->
     from swsearch.search.option_meanings import MEANINGS
 
     by_name = option_names(command, ctx)
-    found = defaults_of(name, [one for one in by_name if not on_server or one in MEANINGS], _names_of_all)
+    usable = [one for one in by_name if not on_server or one in MEANINGS or one == log.NAME]
+    found = defaults_of(name, usable, _names_of_all)
     return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
 
 
@@ -112,12 +119,21 @@ def _with_words_for_values(records: Iterable[tuple[str, str]]) -> Iterable[tuple
 class Group(TyperGroup):
     """A group of commands; the root of all answers the words of other programs."""
 
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.append(log.option())
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the options before the command; without arguments, print the help and end with exit code 2."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             print(ctx.get_help(), file=sys.stderr)
             ctx.exit(2)
-        if ctx.parent is None and not ctx.resilient_parsing and args and args[0] not in self._known(ctx):
+        if (
+            ctx.parent is None
+            and not ctx.resilient_parsing
+            and args
+            and args[0].partition("=")[0] not in self._known(ctx)
+        ):
             from swsearch.cli.other_programs import refuse_other_words
 
             refuse_other_words(args, self.commands)

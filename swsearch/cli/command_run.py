@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
@@ -16,6 +17,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.cli.search_arguments import RunChoice, SearchChoice
+from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
 from swsearch.words import counted
 
@@ -119,8 +121,7 @@ class CommandRun:
         from swsearch.run import run_search
 
         search, run = self.search, self.run
-        if not search.quiet:
-            _say_plan(searcher, found)
+        _say_plan(searcher, found, quiet=search.quiet)
         events = None if run.events is None else _event_stream(run.events, self.stack)
         # A bound may take the place of the scores of some cells.
         every_cell = search.no_bound or every_score or searcher.engine_name == "reference"
@@ -152,14 +153,14 @@ class CommandRun:
             search_repeated=every_score or search_repeated,
             events=events,
             progress=progress.advance,
-            notify=None if search.quiet else say,
+            notify=partial(say, quiet=search.quiet),
             on_query_done=lambda so_far: progress.note(done_of(so_far)),
             on_run_open=note_open,
             on_store_failure=on_store_failure,
         )
-        if outcome.n_bounded and not search.quiet:
+        if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
-            say(f"{scores} were proved too low to report, the others were computed")
+            say(f"{scores} were proved too low to report, the others were computed", quiet=search.quiet)
         return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
@@ -197,16 +198,21 @@ def command_run(
         raise
 
 
-def _say_plan(searcher: PlannedSearch, found: Survey) -> None:
+def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
+    if quiet and log_path() is None:  # the forecast is not for nothing
+        return
     from swsearch.cli.output import say
     from swsearch.cli.progress import say_plan
 
     for line in (searcher.engine_choice, *searcher.notes, *found.notes):
-        say(line)
-    say_plan(searcher.forecast(found.cells, found.sample))
-    statistics = searcher.run_info("")
-    if statistics.lam is None:
-        say(f"no E-values: {statistics.statistics}")
+        say(line, quiet=quiet)
+    say_plan(searcher.forecast(found.cells, found.sample), quiet=quiet)
+    run = searcher.run_info("")
+    held = run.database
+    sizes = f"{counted(held.n_subjects, 'sequence')}, {counted(held.n_residues, 'residue')}"
+    append(f"database {held.name}: {held.alphabet}, {sizes}, SHA-256 {held.digest}")
+    if run.lam is None:
+        say(f"no E-values: {run.statistics}", quiet=quiet)
 
 
 def named_by_share(given: _Options, shard: Shard) -> _Options:
@@ -237,8 +243,7 @@ def named_store(search: SearchChoice, *, must_store: bool) -> str:
             raise
         _say_not_stored(error)
         return "none"
-    if not search.quiet:
-        options.say_if_former_default_is_here()
+    options.say_if_former_default_is_here(quiet=search.quiet)
     return store
 
 

@@ -38,7 +38,8 @@ OTHER_VARIABLES: Final = (
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
 _OF_MACHINE: Final = ("engine", "devices", "kernel", "no_bound", "partition_residues")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
-SHARED: Final = (*_OF_ALL, *_OF_MACHINE, *(name for name in MEANINGS if name != "taxonomy"))
+_LOG: Final = "log"
+SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in MEANINGS if name != "taxonomy"))
 """The options that have an environment variable and may stand outside of tables, by their names with ``_``.
 
 ``SWSEARCH_TAXONOMY`` is no default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has
@@ -52,6 +53,8 @@ def is_shared(command: str, name: str) -> bool:
     >>> is_shared("query", "evalue"), is_shared("report", "evalue"), is_shared("db verify", "threads")
     (True, False, True)
     """
+    if name == _LOG:
+        return True
     if command.split(maxsplit=1)[0] in ("bench", "plan"):
         return False
     if name in _OF_MACHINE:

@@ -76,8 +76,7 @@ def _fetched(url: str, quiet: bool) -> PackedDatabase:
         reports: list[ProgressReport] = []
 
         def begin(n_bytes: int) -> None:
-            if not quiet:
-                say(f"fetching {url}, {counted(n_bytes, 'byte')}")
+            say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=quiet)
             reports.append(stack.enter_context(ProgressReport("fetching", n_bytes, "MB/s", 1e6, quiet)))
 
         def advance(n_bytes: int) -> None:
@@ -107,8 +106,8 @@ def _packed(path: str, threads: int | None, quiet: bool) -> PackedDatabase:
             progress=lambda _, residues: progress.reach(residues),
             report=reports.append,
         )
-    if reports and not quiet:
+    if reports:
         repeated = repetitions(reports[0])
         more = f"; {repeated}" if repeated else ""
-        say(f"{origin.name}: {contents(reports[0], is_asked=False)}, packed into {cache.folder}{more}")
+        say(f"{origin.name}: {contents(reports[0], is_asked=False)}, packed into {cache.folder}{more}", quiet=quiet)
     return open_entry(entry, origin)

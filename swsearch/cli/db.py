@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -207,15 +208,14 @@ def add(
             threads=threads,
             progress=lambda _, residues: progress.reach(residues),
         )
-    if quiet:
-        return
+    tell = partial(say, quiet=quiet)
     new = added.catalogue.segments[-1]
     come = f"{counted(new.n_subjects, 'sequence')}, {counted(new.n_residues, 'residue')} added"
-    say(f"{database}: {come}; {_now_holds(added.catalogue)}")
+    tell(f"{database}: {come}; {_now_holds(added.catalogue)}")
     if added.catalogue.taxonomy is not None:
-        say("what was added has the taxonomy ids of its headers; `swsearch db taxonomy` stores them with their names")
+        tell("what was added has the taxonomy ids of its headers; `swsearch db taxonomy` stores them with their names")
     if added.n_duplicates:
-        say(
+        tell(
             f"warning: {added.n_duplicates:,} of the added identifiers "
             f"{'occurs' if added.n_duplicates == 1 else 'occur'} more than once in the database, "
             f"{added.first_duplicate!r} for one"
@@ -250,9 +250,8 @@ def remove(
     elif not wanted:
         raise UsageError("give identifiers, or a file of them with --from-file")
     removed = remove_from_database(database, wanted)
-    if not quiet:
-        gone = f"{counted(removed.n_subjects, 'sequence')}, {counted(removed.n_residues, 'residue')} removed"
-        say(f"{database}: {gone}; {_now_holds(removed.catalogue)}")
+    gone = f"{counted(removed.n_subjects, 'sequence')}, {counted(removed.n_residues, 'residue')} removed"
+    say(f"{database}: {gone}; {_now_holds(removed.catalogue)}", quiet=quiet)
 
 
 @app.command()
@@ -280,16 +279,14 @@ def compact(
         done = compact_database(
             database, slices=slices, threads=threads, progress=lambda _, residues: progress.reach(residues)
         )
-    if quiet:
-        return
     if done.catalogue is done.before:
-        say(f"{database} is compact already")
+        say(f"{database} is compact already", quiet=quiet)
         return
     freed = done.before.n_bytes - done.catalogue.n_bytes
     made = counted(done.catalogue.n_slices, "slice") if done.catalogue.n_slices else "one"
     room = f"{counted(freed, 'byte')} freed" if freed >= 0 else f"{counted(-freed, 'byte')} more"
     merged = f"{counted(len(done.before.segments), 'segment')} made {made}, {room}"
-    say(f"{database}: {merged}; {_now_holds(done.catalogue)}")
+    say(f"{database}: {merged}; {_now_holds(done.catalogue)}", quiet=quiet)
 
 
 @app.command()
@@ -315,11 +312,10 @@ def taxonomy(
     from swsearch.database.changes import set_taxonomy
 
     done = set_taxonomy(database, taxdump, taxid_map)
-    if quiet or done.catalogue.taxonomy is None:
+    if done.catalogue.taxonomy is None:
         return
-    say(f"{database}: {taxonomy_line(done.catalogue.taxonomy)}")
-    for note in done.notes:
-        say(note)
+    for line in (f"{database}: {taxonomy_line(done.catalogue.taxonomy)}", *done.notes):
+        say(line, quiet=quiet)
 
 
 def _slices(catalogue: Catalogue) -> str:

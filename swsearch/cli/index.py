@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -95,19 +96,18 @@ def index(
             progress=lambda _, residues: progress.reach(residues),
             skip=left_out.add if skip_bad else None,
         )
-    if quiet:
-        return
+    tell = partial(say, quiet=quiet)
     catalogue = built.catalogue
     sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
-    say(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    tell(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
     if catalogue.taxonomy is not None:
-        say(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
+        tell(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
         for note in built.notes:
-            say(note)
+            tell(note)
     if repeated := repetitions(built):
-        say(f"warning: {repeated}")
+        tell(f"warning: {repeated}")
     for line in left_out.lines(skipped):
-        say(line)
+        tell(line)
 
 
 class _LeftOut:
@@ -155,9 +155,8 @@ def _sources(
             continue
 
         def begin(content: BlastContent, name: str = name) -> None:
-            if not quiet:
-                n_sequences = counted(content.n_sequences, f"{content.alphabet.name} sequence")
-                say(f"{name}: a BLAST database of {n_sequences}, read with blastdbcmd")
+            n_sequences = counted(content.n_sequences, f"{content.alphabet.name} sequence")
+            say(f"{name}: a BLAST database of {n_sequences}, read with blastdbcmd", quiet=quiet)
 
         source, alphabet = exported(name, alphabet, begin=begin)
         sources.append(source)

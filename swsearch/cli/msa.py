@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -148,13 +149,12 @@ def msa(
         files_of_queries = _files_of_queries(queries, folder, format_name)
         for path in files_of_queries:
             refuse_collisions({"--out": path}, inputs=inputs, databases=databases)
-        if not search.quiet:
-            for line in (searchers[0].engine_choice, *searchers[0].notes):
-                say(line)
+        for line in (searchers[0].engine_choice, *searchers[0].notes):
+            say(line, quiet=search.quiet)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
         names = [PurePath(searcher.database.location).name for searcher in searchers]
-        finish = _Finish(searchers[0], names, rows, None if search.quiet else say)
+        finish = _Finish(searchers[0], names, rows, partial(say, quiet=search.quiet))
         found = deep_alignments(queries, searchers, progress.advance)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -175,9 +175,7 @@ def msa(
 class _Finish:
     """The rows that an alignment keeps, and a line about it for the user."""
 
-    def __init__(
-        self, searcher: Searcher, names: Sequence[str], rows: RowFilter, say: Callable[[str], None] | None
-    ) -> None:
+    def __init__(self, searcher: Searcher, names: Sequence[str], rows: RowFilter, say: Callable[[str], None]) -> None:
         self._alphabet = searcher.options.aligned_alphabet(searcher.database.alphabet)
         self._threads = searcher.threads
         self._names = names
@@ -190,8 +188,7 @@ class _Finish:
         from swsearch.run.deep_alignments import distinct
 
         kept = with_kept_rows(distinct(alignment.query), self._rows, self._alphabet)
-        if self._say is not None:
-            self._say(self._summary(alignment, kept))
+        self._say(self._summary(alignment, kept))
         return kept
 
     def _summary(self, alignment: DeepAlignment, kept: QueryResult) -> str:

@@ -442,14 +442,15 @@ def _created_store(store: str) -> str:
     return name
 
 
-def say_if_former_default_is_here() -> None:
+def say_if_former_default_is_here(*, quiet: bool = False) -> None:
     """Tell a user of the user's store that the current folder has a store, the default of former versions."""
     from swsearch.cli.output import say
     from swsearch.store.user_store import user_store
 
     path = user_store()
     if _FORMER_DEFAULT.is_file() and _FORMER_DEFAULT.resolve() != path.resolve():
-        say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; --store {_FORMER_DEFAULT} uses it")
+        advice = f"--store {_FORMER_DEFAULT} uses it"
+        say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; {advice}", quiet=quiet)
 
 
 Store = Annotated[
@@ -491,7 +492,7 @@ StageStore = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Quiet = Annotated[bool, typer.Option(*names("quiet"), help="Say nothing but errors.", rich_help_panel=OUTPUT)]
+Quiet = Annotated[bool, typer.Option(*names("quiet"), help="Say nothing but errors on stderr.", rich_help_panel=OUTPUT)]
 
 
 def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:

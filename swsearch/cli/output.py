@@ -1,12 +1,14 @@
 """The output of a command: results to stdout or to a file that appears only when it is complete, messages to stderr.
 
 On a terminal, both streams share the screen, with the progress bar on the last line. Therefore all output passes
-through this module, which removes the bar before it writes; the next update of the progress draws the bar again.
+through this module, which removes the bar before it writes; the next update of the progress draws the bar again. All
+messages are also lines of the log that ``--log`` names, those that ``--quiet`` keeps from stderr too.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import threading
@@ -15,11 +17,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
+from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
+_LEVELS: Final = {"error": logging.ERROR, "failed": logging.ERROR, "warning": logging.WARNING}
+"""The level of a message in the log, by the word before its first colon."""
 
 
 class _LastLine:
@@ -80,10 +85,12 @@ def table_width(format_name: str, out: Path | None, width: int | None) -> int | 
     return width
 
 
-def say(message: str) -> None:
-    """Write a message of one line to stderr."""
-    last_line.clear_bar()
-    _write_stderr(f"swsearch: {message}\n")
+def say(message: str, *, quiet: bool = False) -> None:
+    """Write a message of one line to stderr, unless ``quiet``, and to the log of ``--log``, if there is one."""
+    append(message, _LEVELS.get(message.partition(":")[0], logging.INFO))
+    if not quiet:
+        last_line.clear_bar()
+        _write_stderr(f"swsearch: {message}\n")
 
 
 def _write_stderr(text: str) -> None:

@@ -1,6 +1,7 @@
 """The progress of a command on stderr: a bar on a terminal, otherwise plain lines, as in a log file.
 
-The interval between plain lines increases with the elapsed time, from a few seconds to a few minutes.
+The interval between plain lines increases with the elapsed time, from a few seconds to a few minutes. The log of
+``--log`` gets the plain lines in either case.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def say_plan(forecast: Forecast | None) -> None:
+def say_plan(forecast: Forecast | None, *, quiet: bool) -> None:
     """Print the plan of a long search and an estimate of its time, if one is known."""
     if forecast is not None and forecast.seconds >= LONG_SECONDS:
-        say(f"plan: {forecast}; about {duration(forecast.seconds)}")
+        say(f"plan: {forecast}; about {duration(forecast.seconds)}", quiet=quiet)
 
 
 class ProgressReport:
@@ -61,7 +62,7 @@ class ProgressReport:
     scale : float
         Number of units in one ``unit``.
     quiet : bool
-        Whether to print nothing.
+        Whether to print nothing on stderr.
     """
 
     def __init__(self, what: str, total: int, unit: str, scale: float, quiet: bool = False) -> None:
@@ -71,12 +72,12 @@ class ProgressReport:
         self._scale = scale
         self._done = 0
         self._note = ""
-        self._began = self._last = time.monotonic()
+        self._began = self._said = self._drawn = time.monotonic()
         self._quiet = quiet
         self._has_bar = not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
     def __enter__(self) -> Self:
-        self._began = self._last = time.monotonic()
+        self._began = self._said = self._drawn = time.monotonic()
         return self
 
     def __exit__(
@@ -96,20 +97,14 @@ class ProgressReport:
         """Set the number of complete units; print a line when the interval is over."""
         is_first = not self._done
         self._done = units
-        if self._quiet:
-            return
         now = time.monotonic()
-        interval = min(max(PLAIN_INTERVAL_SECONDS, (now - self._began) / 100), LONGEST_INTERVAL_SECONDS)
-        if self._has_bar:
-            interval = 0.0 if is_first else BAR_INTERVAL_SECONDS
-        if now - self._last < interval:
-            return
-        self._last = now
-        if self._has_bar:
+        if self._has_bar and (is_first or now - self._drawn >= BAR_INTERVAL_SECONDS):
+            self._drawn = now
             last_line.show_bar(self._bar((terminal_width(sys.stderr) or 80) - 1))
-        else:
+        if now - self._said >= min(max(PLAIN_INTERVAL_SECONDS, (now - self._began) / 100), LONGEST_INTERVAL_SECONDS):
+            self._said = now
             share = f"{100 * self._done / self._total:.1f} % done, " if self._total else ""
-            say(f"{self._heading()}: {share}{self._figures()}")
+            say(f"{self._heading()}: {share}{self._figures()}", quiet=self._quiet or self._has_bar)
 
     def _bar(self, width: int) -> str:
         """Heading, bar and numbers in at most ``width`` characters, so that the terminal does not wrap the line."""

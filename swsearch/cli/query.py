@@ -59,5 +59,5 @@ def query(
     from swsearch.cli.run import execute
 
     outcome = execute(files, search, run, skip_refused=False)
-    if outcome.run_id is not None and not search.quiet:
-        say(f"stored as run {outcome.run_id} in {outcome.store}")
+    if outcome.run_id is not None:
+        say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=search.quiet)

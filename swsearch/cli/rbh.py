@@ -71,11 +71,11 @@ def rbh(
 
         backward = _searched(asked, b, a, lambda _: collect)
         forward = _searched(asked, a, b, reciprocal)
-        if not search.quiet:
-            sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-            say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}")
-    if forward.run_id is not None and not search.quiet:
-        say(f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}")
+        sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
+        say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}", quiet=search.quiet)
+    if forward.run_id is not None:
+        kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
+        say(kept, quiet=search.quiet)
 
 
 def _searched(

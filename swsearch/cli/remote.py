@@ -86,8 +86,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     failed = client.queries(done["id"], limit=1)["failed"] if done["queries"]["failed"] else []
     for query in failed:
         say(f"failed: query {query['number'] + 1}: {query['reason']}")
-    if not search.quiet:
-        say(f"stored as search {done['id']} at {client.url}")
+    say(f"stored as search {done['id']} at {client.url}", quiet=search.quiet)
     if failed:
         raise typer.Exit(1)
 

@@ -216,10 +216,10 @@ def _plot_scores(
 
     checked = check.result()
     write_score_plot(checked, title, path)
-    if checked.fit is None and not search.quiet:
-        say(f"{counted(checked.n_scores, 'score')}: too few to fit a distribution to; the plot has none")
+    if checked.fit is None:
+        n_scores = counted(checked.n_scores, "score")
+        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=search.quiet)
     if checked.warning is not None:
-        if not search.quiet:
-            say(checked.warning)
+        say(checked.warning, quiet=search.quiet)
         if store is not None and outcome.run_id is not None:
             store.note_statistics(outcome.run_id, checked.warning)

@@ -341,7 +341,7 @@ class ClusterRunChoice(RunChoice):
             partition_residues=search.partition_residues,
             slices=self.slices,
             deadline_seconds=self.deadline,
-            notify=(lambda _: None) if search.quiet else say,
+            notify=functools.partial(say, quiet=search.quiet),
         )
 
     def refuse_options_of_clusters(self) -> None:

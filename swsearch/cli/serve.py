@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swsearch.cli import options
+from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.cores import usable_cores
 from swsearch.errors import InputError
 
@@ -91,7 +94,8 @@ def serve(
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
 
     Searches are kept in the store: they go on after a restart, and `swsearch runs` lists them. The log is JSON lines on
-    stderr; stdout gets the address when the server is ready.
+    stderr; stdout gets the address when the server is ready. With --log, the lines of all its processes are in that
+    file, too.
 
     Example: swsearch serve proteins.db genome.db --store hits.sqlite
 
@@ -140,16 +144,24 @@ def serve(
         root_path=root_path,
         web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
-    # Workers and web processes inherit the store; it may have a password, which a command line would show.
-    before = os.environ.get(options.STORE_VARIABLE)
-    os.environ[options.STORE_VARIABLE] = store
-    try:
+    # Workers and web processes inherit the log and the store; it may have a password, which a command line would show.
+    with _environment({options.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}):
         run_server(settings, host, port, lambda url: print(url, flush=True))
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables during a ``with`` statement."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
     finally:
-        if before is None:
-            del os.environ[options.STORE_VARIABLE]
-        else:
-            os.environ[options.STORE_VARIABLE] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def worker(

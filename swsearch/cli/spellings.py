@@ -222,6 +222,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-db", BLAST, LAST),
     Spelling("-subject", BLAST, LAST),
     Spelling("-num_threads", BLAST, "--threads"),
+    Spelling("-logfile", BLAST, "--log"),
     Spelling("-max_target_seqs", BLAST, "--top"),
     Spelling("-num_alignments", BLAST, "--top"),
     Spelling("-outfmt", BLAST, "--format and --fields", convert=_outfmt, takes_fields=True),
@@ -319,6 +320,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     *_none(DIAMOND, "--header", 0, "titles belong to the format", "say --format tsv or --format blast7"),
     *_none(DIAMOND, "--frameshift -F", 1, "an alignment stays in one frame"),
     *_none(DIAMOND, "--verbose", 0, "messages are printed unless --quiet is given"),
+    *_none(DIAMOND, "--log", 0, "the log of a command is a file", "say --log FILE"),
     # --- MMseqs2 ---
     Spelling("--max-seqs", MMSEQS, "--top"),
     Spelling("--min-seq-id", MMSEQS, "--min-identity, in percent", convert=_percent("--min-identity")),

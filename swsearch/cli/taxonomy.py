@@ -125,7 +125,7 @@ def with_organisms(
         percent = lca_percent(report)
         cut = None if percent is None else CutLists(run, percent)
         write(run, with_taxonomy(results if cut is None else cut.counted(results), taxonomy))
-        for message in () if quiet else [*taxonomy.messages(), *(() if cut is None else cut.messages())]:
-            say(message)
+        for message in [*taxonomy.messages(), *(() if cut is None else cut.messages())]:
+            say(message, quiet=quiet)
 
     return write_with_organisms

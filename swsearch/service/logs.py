@@ -2,20 +2,21 @@
 
 Every line has ``time`` (UTC), ``level`` and ``event``. Lines of a request have its ``request_id``, which is also in the
 answer's header ``X-Request-ID``. Queries and URLs' parameters are never logged, and of tokens and the keys of links,
-wherever a message has them, the first letters alone.
+wherever a message has them, the first letters alone. A log that ``--log`` names gets the same lines.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 import threading
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
-_SECRET: Final = re.compile(r"\b(sws_|share-)[A-Za-z0-9_-]{20,}")
+from swsearch.command_log import append
+from swsearch.words import without_secrets
+
 _lock = threading.Lock()
 
 
@@ -23,7 +24,8 @@ def log(event: str, level: str = "info", **values: Any) -> None:
     """Write one line; a closed stderr does not end the program."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     line = json.dumps({"time": time, "level": level, "event": event, **values}, default=str)
-    line = _SECRET.sub(r"\1...", line)
+    line = without_secrets(line)
+    append(line, logging.getLevelNamesMapping().get(level.upper(), logging.INFO))
     with _lock:
         try:
             sys.stderr.write(line + "\n")

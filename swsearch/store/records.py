@@ -20,8 +20,8 @@ from swsearch.hits.share import AskedQueries, Shard, query_digest
 from swsearch.sequences.record import identifier
 from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
 from swsearch.store.rows import checked
-from swsearch.store.session import without_passwords
 from swsearch.store.workers import Worker
+from swsearch.words import without_secrets
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def run_values(info: RunInfo) -> dict[str, Any]:
     """The columns of a run that its :class:`~swsearch.hits.result.RunInfo` determines."""
     database = info.database
     return {
-        "command": without_passwords(info.command),
+        "command": without_secrets(info.command),
         "parameters": json.dumps(info.parameters),
         "matrix": info.matrix,
         "matrix_scores": info.matrix_scores,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -44,7 +43,6 @@ _DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save wha
 # when SIGTERM or Ctrl-C arrives while it closes a connection; without a handler, Python would print that to stderr.
 logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
 
-_PASSWORD: Final = re.compile(r"(\w://[^\s:/@]*:)[^\s/]+@")
 _CREATION_LOCK: Final = 0x73775365
 """Key of the advisory lock of PostgreSQL that is held while a store is created or upgraded."""
 
@@ -76,15 +74,6 @@ def display_name(url: URL) -> str:
     if url.drivername != "sqlite":
         return url.render_as_string(hide_password=True)
     return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
-
-
-def without_passwords(command: str) -> str:
-    """A command line with ``***`` in place of the password of each URL, so that a store contains no passwords.
-
-    >>> without_passwords("swsearch runs list --store postgresql://me:secret@host/hits")
-    'swsearch runs list --store postgresql://me:***@host/hits'
-    """
-    return _PASSWORD.sub(r"\1***@", command)
 
 
 def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool = False) -> Engine:

@@ -24,6 +24,7 @@ UNDERSTOOD = {
         "-in a.fa": "a.fa",
         "-subject s.fa -query q.fa": "q.fa s.fa",
         "-num_threads 4": "--threads 4",
+        "-logfile x.log": "--log x.log",
         "-max_target_seqs 5": "--top 5",
         "-num_alignments 5": "--top 5",
         "-outfmt 7": "--format blast7",
@@ -154,7 +155,8 @@ REFUSED = {
         "--iterate": "exhaustive", "--swipe": "exhaustive", "--long-reads": "exhaustive", "--block-size 4": "memory",
         "-b 4": "memory", "--index-chunks 1": "memory", "-c 1": "memory", "--tmpdir /tmp": "memory",
         "-t /tmp": "memory", "--top 10": "percentage", "--compress 1": ".gz", "--header": "--format tsv",
-        "--frameshift 15": "one frame", "-F 15": "one frame", "--verbose": "--quiet", "-f 100": "no such value",
+        "--frameshift 15": "one frame", "-F 15": "one frame", "--verbose": "--quiet", "--log": "--log FILE",
+        "-f 100": "no such value",
     },
     MMSEQS: {
         "-s 7.5": "exhaustive", "-k 6": "exhaustive", "--k-score 100": "exhaustive",

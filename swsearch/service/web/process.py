@@ -14,11 +14,13 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
 
+from swsearch.command_log import LOG_VARIABLE, open_log
 from swsearch.service.logs import LogLines
 from swsearch.service.web.app import create_app
 from swsearch.service.web.exchange import ToSupervisor, lines_of
@@ -116,6 +118,8 @@ def main() -> None:
     if first is None:
         return  # the supervisor has ended
     start = Start.of(first[0])
+    if path := os.environ.get(LOG_VARIABLE):
+        open_log(Path(path))
 
     def end() -> None:
         server.should_exit = True

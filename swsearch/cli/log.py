@@ -1,0 +1,155 @@
+"""``--log FILE``: the log of a command is opened before any work, and its last line has the exit code.
+
+The option stands before or behind the name of the command; :func:`taken` finds it before Typer parses the line, so that
+wrong usage is logged too. Its default from the environment or the configuration file is known when the command is
+(:mod:`swsearch.cli.command`). The first two lines name the program, the host and the command line. What follows is said
+through :func:`swsearch.cli.output.say`; errors that nobody expected also have their traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from typer.core import TyperOption
+
+from swsearch import __version__
+from swsearch.cli.command_line import command_line
+from swsearch.cli.options import OUTPUT
+from swsearch.command_log import append, close_log, log_path, open_log
+from swsearch.errors import InputError
+from swsearch.words import counted, quoted
+
+NAME: Final = "log"
+_SHARD: Final = "{shard}"
+_SIGTERM_CODE: Final = 143
+
+
+def option() -> TyperOption:
+    """The option of every command, which only help, completion and ``swsearch config`` read."""
+    return TyperOption(
+        param_decls=[NAME, f"--{NAME}"],
+        metavar="FILE",
+        help="Append what is said on stderr to this file, with times, the command line, tracebacks and the exit code.",
+        rich_help_panel=OUTPUT,
+        expose_value=False,
+    )
+
+
+def taken(words: Sequence[str], name: str = NAME) -> tuple[str | None, list[str]]:
+    """The value of an option among the words of a command line, None if it is not there, and the other words.
+
+    >>> taken(["--log", "a", "query", "--log=b", "q.fa"]), taken(["query", "--", "--log", "a"])
+    (('b', ['query', 'q.fa']), (None, ['query', '--', '--log', 'a']))
+    """
+    value = None
+    others: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return value, [*others, word, *left]
+        if word.startswith(f"--{name}="):
+            value = word.partition("=")[2]
+        elif word == f"--{name}" and left:
+            value = left.pop(0)
+        else:
+            others.append(word)
+    return value, others
+
+
+def begin_log(
+    words: Sequence[str], default: str | None = None, shard: str | None = None, *, is_early: bool = False
+) -> None:
+    """Open the log, unless it is open or there is none, and write its first lines.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line, which may name the log.
+    default : str, optional
+        The log if the command line names none.
+    shard : str, optional
+        The default of ``--shard``, whose share takes the place of ``{shard}`` in the name.
+    is_early : bool
+        Whether this default is not known yet; a log with ``{shard}`` in its name is then opened by a later call.
+
+    Raises
+    ------
+    InputError
+        The file cannot be opened, or the command reads or writes it otherwise.
+    """
+    name, others = taken(words)
+    name = default if name is None else name
+    if name is None or log_path() is not None or (is_early and _SHARD in name):
+        return
+    from swsearch.cli.output import say
+
+    if _SHARD in name:
+        from swsearch.hits.job_arrays import asked_shard
+
+        name = asked_shard(taken(words, "shard")[0] or shard or "1/1", os.environ).named(name)
+    _refuse(name, others)
+    open_log(Path(name), say)
+    threading.excepthook = _log_thread
+    import platform
+
+    from swsearch.cores import usable_cores
+
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    host = f"{platform.node()} ({system}, {counted(usable_cores(), 'core')})"
+    append(f"swsearch {__version__}, Python {platform.python_version()}, on {host}, in {Path.cwd()}")
+    append(f"command: {command_line()}")
+
+
+def end_log(began: float, outcome: int | BaseException) -> None:
+    """Write the last lines and close the log, if there is one.
+
+    Parameters
+    ----------
+    began : float
+        The time of ``time.monotonic`` at which the command began.
+    outcome : int or BaseException
+        The exit code, or what ends the process.
+    """
+    if log_path() is None:
+        return
+    code: Any = outcome
+    if isinstance(outcome, SystemExit):
+        code = outcome.code if isinstance(outcome.code, int) else int(outcome.code is not None)
+        if code == _SIGTERM_CODE:
+            append("terminated by SIGTERM", logging.WARNING)
+    elif isinstance(outcome, BaseException):
+        code = 1
+        append("unexpected error", logging.ERROR, outcome)
+    level = logging.INFO if code == 0 else logging.ERROR
+    append(f"exit code {code} after {time.monotonic() - began:.3f} s", level)
+    threading.excepthook = threading.__excepthook__
+    close_log()
+
+
+def _refuse(name: str, others: Sequence[str]) -> None:
+    """Refuse a file that cannot be a log, or that other words of the command line name."""
+    from swsearch.cli.collisions import identity_of, refuse_collisions
+    from swsearch.output_files import descriptor_of, refuse_compressed
+
+    shown = f"--{NAME} {name or quoted(name)}"
+    if name in ("", "-") or descriptor_of(name) in (0, 1, 2):
+        raise InputError(f"{shown}: a log is a file, and its lines are printed on stderr anyway; name a file")
+    refuse_compressed(Path(name), f"--{NAME}", "each line is appended as it is said, which no archive can take")
+    mine = identity_of(name)
+    if mine is not None and mine in {identity_of(word.partition("=")[2] or word) for word in others if word}:
+        raise InputError(f"{shown}: the command line names this file for something else, too; choose another file")
+    refuse_collisions({f"--{NAME}": name})
+
+
+def _log_thread(failed: threading.ExceptHookArgs) -> None:
+    """Log what ends a thread; Python prints it."""
+    if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
+        append("unexpected error of a thread", logging.ERROR, failed.exc_value)
+    threading.__excepthook__(failed)
