@@ -25,7 +25,8 @@ def check_plot(path: Path) -> None:
         installed.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"--plot {path}: choose a name that ends in {', '.join(SUFFIXES)}")
+        what = "a plot is a file; " if str(path) == "-" else ""
+        raise InputError(f"--plot {path}: {what}choose a name that ends in {', '.join(SUFFIXES)}")
     folder = path.absolute().parent
     if not folder.is_dir():
         raise InputError(f"--plot {path}: there is no folder {folder}")

@@ -114,6 +114,8 @@ def align(
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 
+    if plot is not None:
+        check_plot(plot)
     files = [matrix] if text else [query, subject, matrix]
     refuse_collisions({"--out": out or "-", "--plot": plot, "--matrix-out": matrix_out}, inputs=files)
     report.check_format(format_name)
@@ -123,8 +125,6 @@ def align(
         if kernel == "wavefront":
             raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
         cigar = True
-    if plot is not None:
-        check_plot(plot)
     scheme_given = any(value is not None for value in (matrix, match, mismatch, gap_open, gap_extend))
     if costs is not None and scheme_given:
         raise InputError("--costs names a whole cost set; leave the other scoring options out")

@@ -38,7 +38,8 @@ def index(
         bool, typer.Option("--skip-bad", help="Leave out records with wrong letters or none; list the first ten.")
     ] = False,
     skipped: Annotated[
-        Path | None, typer.Option(help="With --skip-bad: list all records that were left out in this file.")
+        Path | None,
+        typer.Option(help="With --skip-bad: list all records that are left out in this file, or - for stdout."),
     ] = None,
     slices: Annotated[
         int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")
@@ -114,11 +115,13 @@ class _LeftOut:
     """The records that were left out: their number, the first ones, and a list of all in a file, if there is one."""
 
     def __init__(self, path: Path | None, stack: ExitStack) -> None:
-        from swsearch.output_files import text_file
+        from swsearch.cli.output import result_stream
 
         self._first: list[RefusedRecord] = []
         self._n = 0
-        self._file: TextIO | None = None if path is None else stack.enter_context(text_file(path, "--skipped"))
+        self._file: TextIO | None = None
+        if path is not None:
+            self._file = stack.enter_context(result_stream(path, option="--skipped"))
         if self._file is not None:
             print("file", "record", "identifier", "reason", sep="\t", file=self._file)
 
@@ -135,7 +138,7 @@ class _LeftOut:
         if not self._n:
             return []
         which = "; the first of them:" if self._n > _N_SHOWN else ":"
-        listed = "" if path is None else f" (all in {path})"
+        listed = "" if path is None else " (all on stdout)" if str(path) == "-" else f" (all in {path})"
         told = counted(self._n, "record was", "records were")
         return [f"warning: {told} left out{listed}{which}", *(f"  {record}" for record in self._first)]
 

@@ -98,10 +98,6 @@ def _execute(
     from swsearch.search.searcher import Searcher
 
     report = report_format(search, run)
-    if run.plot is not None:
-        from swsearch.plots import check_plot
-
-        check_plot(run.plot)
     with command_run(search, run, shard, paths, must_store=must_store) as running:
         searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
         options.check_alphabet(search.alphabet, searcher.needs)
@@ -167,6 +163,10 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.output_files import refuse_compressed
 
+    if run.plot is not None:
+        from swsearch.plots import check_plot
+
+        check_plot(run.plot)
     if search.store == "none" and run.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
     if run.plot is not None and run.resume is not None:

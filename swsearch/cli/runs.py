@@ -321,13 +321,13 @@ def _age(text: str) -> timedelta:
 
 
 @app.command(short_help="Bring the store of an older version up to date.")
-def upgrade(store: options.KeptStore = options.DEFAULT_STORE) -> None:
+def upgrade(store: options.KeptStore = options.DEFAULT_STORE, stage_store: options.StageStore = "auto") -> None:
     """Bring a store written by an older version of the program up to date.
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
     from swsearch.store.session import display_name, store_url
-    from swsearch.store.session import upgrade as upgrade_store
+    from swsearch.store.staging import upgrade_store
 
-    upgrade_store(store)
+    upgrade_store(store, stage=stage_store)
     print(f"{display_name(store_url(store))} is up to date")

@@ -113,6 +113,7 @@ def serve(
     from swsearch.service.web.root_path import check_root_path
     from swsearch.store.tokens import TokenStore
 
+    _warn_of_network(store)
     offered = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     protocols = check_protocols(protocol or [])
     root_path = check_root_path(root_path)
@@ -188,6 +189,8 @@ def worker(
     from swsearch.service.worker import Worker
     from swsearch.store.leases import WorkStore
 
+    if not hints:  # a server has told its own
+        _warn_of_network(store)
     chosen = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     keep = timedelta(days=expiry_days) if expiry_days else None
     with (
@@ -215,6 +218,19 @@ def _sets_folder(given: str | None, store: str) -> Path | None:
         return None if given.lower() == "none" else Path(given).absolute()
     url = store_url(store)
     return Path(f"{url.database}.subjects").absolute() if url.drivername == "sqlite" else None
+
+
+def _warn_of_network(store: str) -> None:
+    """Log a warning if the store is on a network file system; a service's store is never staged."""
+    from swsearch.service.logs import log
+    from swsearch.store.session import display_name, store_url
+    from swsearch.store.staging import is_on_network
+
+    if is_on_network(store):
+        advice = "name one on a disk of this machine, or in PostgreSQL"
+        problem = "the processes of other machines must not use this store, and its file system may lose data"
+        shown = display_name(store_url(store))
+        log("store on a network file system", "warning", store=shown, message=f"{problem}; {advice}")
 
 
 def _offered(databases: list[str], folder: str | None, sets: Path | None) -> Databases:

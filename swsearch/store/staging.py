@@ -35,13 +35,14 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection
+from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import check_staging, is_shared
 from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.repository import HitStore
-from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated
+from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated, upgrade
 from swsearch.store.workers import Worker
 
 PUBLISH_SECONDS: Final = 30.0
@@ -77,14 +78,47 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
     StoreError
         The store cannot be opened.
     """
-    check_staging(stage)
-    url = store_url(target)
-    is_file = url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
-    if stage == "always" and not is_file:
-        raise InputError(f"--stage-store always: {display_name(url)} is no file; leave the option out")
-    if stage == "always" or (stage == "auto" and is_file and is_shared(Path(os.path.realpath(str(url.database))))):
+    if _is_staged(target, stage):
         return StagedStore(target, create=create)
     return HitStore(target, create=create)
+
+
+def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto") -> None:
+    """Bring a store up to date (:func:`swsearch.store.session.upgrade`), staged as :func:`open_store` would stage it.
+
+    Raises
+    ------
+    InputError, StoreError
+        As these functions raise them.
+    """
+    if _is_staged(target, stage):
+        StagedStore(target, is_upgrade=True).close()
+    else:
+        upgrade(target)
+
+
+def is_on_network(target: str | os.PathLike[str]) -> bool:
+    """Whether a store is a file on a network file system.
+
+    Raises
+    ------
+    StoreError
+        It is neither a file nor a URL of a store.
+    """
+    url = store_url(target)
+    return _is_file(url) and is_shared(Path(os.path.realpath(str(url.database))))
+
+
+def _is_staged(target: str | os.PathLike[str], stage: str) -> bool:
+    check_staging(stage)
+    url = store_url(target)
+    if stage == "always" and not _is_file(url):
+        raise InputError(f"--stage-store always: {display_name(url)} is no file; leave the option out")
+    return stage == "always" or (stage == "auto" and is_on_network(target))
+
+
+def _is_file(url: URL) -> bool:
+    return url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
 
 
 class StagedStore(HitStore):
@@ -100,6 +134,8 @@ class StagedStore(HitStore):
         As for :class:`HitStore`.
     publish_seconds : float
         Shortest time between two publications, in seconds.
+    is_upgrade : bool
+        Whether to bring a store of an older version up to date; otherwise it is refused.
 
     Raises
     ------
@@ -114,6 +150,7 @@ class StagedStore(HitStore):
         create: bool = False,
         busy_seconds: float = BUSY_SECONDS,
         publish_seconds: float = PUBLISH_SECONDS,
+        is_upgrade: bool = False,
     ) -> None:
         url = store_url(target)
         check_file(url, create=create)
@@ -134,6 +171,9 @@ class StagedStore(HitStore):
                 with _naming(shown):
                     is_left = self._take_over(shown)
             try:
+                if is_upgrade:
+                    before, after = upgrade(self._local)
+                    is_left |= before != after
                 super().__init__(self._local, create=True, busy_seconds=busy_seconds)
             except StoreError as error:  # its message names the copy
                 raise StoreError(str(error).replace(str(self._local), shown)) from error

@@ -68,3 +68,11 @@ def test_a_blast_database_is_indexed_by_name_or_by_its_files(swsearch, tmp_path,
     assert "b: a BLAST database of 2 protein sequences, read with blastdbcmd" in shown.err
     text = swsearch("db", "export", "new.db").out
     assert text == (tmp_path / "some.fa").read_text() * (2 if way.endswith("file") else 1)
+
+
+def test_the_list_of_skipped_records_may_be_stdout(swsearch, tmp_path):
+    (tmp_path / "bad.fa").write_text(">a\nMKL\n>b\nM1\n")
+    shown = swsearch("index", "bad.fa", "-o", "bad.db", "--skip-bad", "--skipped", "-")
+    assert shown.out.splitlines()[1].split("\t")[:3] == ["bad.fa", "2", "b"]
+    assert "left out (all on stdout)" in shown.err
+    assert not (tmp_path / "-").exists()

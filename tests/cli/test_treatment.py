@@ -84,7 +84,12 @@ def test_a_plot_is_drawn_and_a_misfit_is_said_and_stored(swsearch, protein_db, t
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("scores.bmp", "ends in .png, .svg, .pdf"), ("nowhere/scores.png", "there is no folder")]
+    ("name", "words"),
+    [
+        ("scores.bmp", "ends in .png, .svg, .pdf"),
+        ("nowhere/scores.png", "there is no folder"),
+        ("-", "--plot -: a plot is a file; choose a name that ends in .png"),
+    ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_the_search(swsearch, protein_db, name, words):
     outcome = swsearch("query", QUERIES, protein_db, "--plot", name)

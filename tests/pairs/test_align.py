@@ -249,6 +249,7 @@ def test_dots_are_the_words_that_both_have():
         (["--threads", "0"], "--threads 0"),
         (["--plot", "x.gif"], "--plot x.gif"),
         (["--plot", "nowhere/x.png"], "there is no folder"),
+        (["--plot", "-"], "--plot -: a plot is a file"),
         (["--plot", "x.png"], "--plot draws one pair"),
     ],
 )

@@ -5,7 +5,9 @@ therefore sees the published file alone. Expected values: by hand.
 """
 
 import fcntl
+import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -15,11 +17,12 @@ from pathlib import Path
 import pytest
 
 from swsearch import file_systems
+from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import file_system
 from swsearch.store.models import FINISHED
 from swsearch.store.repository import HitStore
-from swsearch.store.staging import StagedStore, open_store
+from swsearch.store.staging import StagedStore, open_store, upgrade_store
 from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
@@ -286,6 +289,49 @@ def test_a_store_that_is_written_directly_is_not_staged(target):
             StagedStore(target)
     with StagedStore(target) as staged:
         assert len(staged.runs()) == 1
+
+
+def test_an_older_store_is_upgraded_here_and_published_as_one_file(target, node):
+    """Source: the oldest stored file, upgraded in place."""
+    old = Path(__file__).parent / "upgrade_assets" / "0.1.0_a.db"
+    direct = target.with_name("direct.sqlite")
+    for path in (target, direct):
+        shutil.copyfile(old, path)
+    with pytest.raises(StoreError, match="swsearch runs upgrade"):
+        StagedStore(target)
+    upgrade_store(direct, stage="never")
+    upgrade_store(target, stage="always")
+    assert sorted(path.name for path in target.parent.iterdir()) == ["direct.sqlite", "hits.sqlite"]
+    assert list(node.iterdir()) == []
+    with HitStore(target, only_read=True) as staged, HitStore(direct, only_read=True) as expected:
+        assert staged.runs() == expected.runs() != []
+        assert list(staged.queries(1)) == list(expected.queries(1))
+    published = target.read_bytes()
+    upgrade_store(target, stage="always")
+    assert target.read_bytes() == published
+    assert list(node.iterdir()) == []
+
+
+def test_an_upgrade_that_fails_changes_nothing(target, node):
+    target.write_bytes(b"no database at all, " * 100)
+    with pytest.raises(StoreError, match=str(target)):
+        upgrade_store(target, stage="always")
+    assert target.read_bytes() == b"no database at all, " * 100
+    assert list(node.iterdir()) == []
+
+
+def test_a_service_whose_store_is_on_a_network_file_system_says_so(target, monkeypatch, capsys):
+    """The file system of the store is declared to be shared."""
+    _warn_of_network(str(target))
+    assert capsys.readouterr().err == ""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    monkeypatch.setattr(file_systems, "SHARED", {file_system(os.path.realpath(target.parent), mounts)})
+    _warn_of_network(str(target))
+    line = json.loads(capsys.readouterr().err)
+    assert (line["level"], line["event"], line["store"]) == ("warning", "store on a network file system", str(target))
+    assert "name one on a disk of this machine, or in PostgreSQL" in line["message"]
+    _warn_of_network("postgresql://me@host/hits")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("content", [b"no database at all, " * 100, b""])
