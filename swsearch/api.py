@@ -4,8 +4,8 @@ r"""The functions that a Python script calls: open a database, search it, align 
 function             takes                                                   returns
 ===================  ======================================================  ==================================
 ``open_database``    the path of a database or of a sequence file            :class:`PackedDatabase`
-``search_database``  a query file or sequences, the path of a database,      :class:`SearchResults`, an iterator
-                     search options, optionally a store for the results      of :class:`QueryResult`
+``search_database``  a query file or sequences, the path of a database       :class:`SearchResults`, an iterator
+                     or of several, search options, optionally a store       of :class:`QueryResult`
 ``all_pairs``        the path of a database, search options              the same, with each pair of sequences once
 ``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
 ``align``            two sequences, mode and scoring                         :class:`PairAlignment`
@@ -34,6 +34,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from swsearch.closeable import Closeable
+from swsearch.database.joined import Places, joined, open_searched, places_of
+from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import InputError
@@ -77,18 +79,19 @@ FAMILY_OPTIONS: Final = SearchOptions(
 """The options of :func:`align_families`."""
 
 
-def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
+def open_database(path: Places) -> PackedDatabase:
     r"""A packed database, open for reading; a context manager.
 
     ``path`` is a folder; its URL in an object store, such as ``s3://bucket/proteins.db``; or a file of FASTA or FASTQ,
-    which is packed into the cache of this node, where the next call finds it.
+    which is packed into the cache of this node, where the next call finds it. A sequence of paths opens several
+    databases as one, in which the subjects of each follow those of the one before it.
 
     Raises
     ------
     DatabaseError
         There is no database at ``path``, it is damaged, or it cannot be fetched or packed.
     InputError
-        A sequence file cannot be read.
+        A sequence file cannot be read; or databases have different alphabets, or one is named twice.
 
     >>> import swsearch, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -98,7 +101,11 @@ def open_database(path: str | os.PathLike[str]) -> PackedDatabase:
     ...     database.n_subjects, database.n_residues, database.header(0)
     (1, 20, 'first')
     """
-    return PackedDatabase.open(path)
+    with ExitStack() as stack:
+        opening = [path] if isinstance(path, (str, os.PathLike)) else path
+        database = joined([stack.enter_context(PackedDatabase.open(one)) for one in opening])
+        stack.pop_all()
+        return database
 
 
 class SearchResults(Closeable):
@@ -208,7 +215,7 @@ class SearchResults(Closeable):
 
 def search_database(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
-    database: str | os.PathLike[str] | PackedDatabase,
+    database: Databases,
     options: SearchOptions | None = None,
     *,
     engine: str = "auto",
@@ -226,8 +233,9 @@ def search_database(
     queries : path, query, or iterable of queries
         A path refers to a file of FASTA, FASTQ or profiles; a single string is a path. A query is a ``SequenceRecord``,
         Biopython's ``SeqRecord`` or ``Seq``, a string of letters in an iterable, or a pair of a header and letters.
-    database : path or PackedDatabase
-        A path as for :func:`open_database`, or an open database, which stays open.
+    database : path, PackedDatabase, or sequence of these
+        A path as for :func:`open_database`, or an open database, which stays open. Several databases are searched as
+        one: hits, their order and E-values are those of a database of all their sequences.
     options : SearchOptions, optional
     engine : str
         ``auto``, ``cuda``, ``cpu`` or ``reference``.
@@ -424,7 +432,7 @@ def write_report(
     fields: Sequence[str] | None = None,
     rows: RowFilter | None = None,
     part: SubjectPart | None = None,
-    database: str | os.PathLike[str] | None = None,
+    database: Places | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
     lca_top: float | None = None,
@@ -446,9 +454,9 @@ def write_report(
         Conditions on the rows of a multiple alignment, for ``a3m``, ``sto`` and ``afasta``.
     part : SubjectPart, optional
         The part of each subject that ``fasta`` writes; by default, the whole sequence.
-    database : path, optional
-        The database of a stored run, if it has another path now. It is read for ``fasta``, the column ``full_sseq`` and
-        the organisms of subjects.
+    database : path or sequence of paths, optional
+        The database of a stored run, or all of several in their order, if they have other paths now. It is read for
+        ``fasta``, the column ``full_sseq`` and the organisms of subjects.
     taxonomy, taxid_map : path, optional
         The taxonomy for the report of a stored run, in place of that of its database; as in :class:`SearchOptions`.
     lca_top : float, optional
@@ -479,10 +487,11 @@ def write_report(
     queries: Iterable[QueryResult]
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     check_fits(report, run)
+    shown = ", ".join(places_of(run.database, database))
     with ExitStack() as stack:
         if isinstance(results, SearchResults):
             if database is not None:
-                raise InputError(f"database {os.fspath(database)}: a search has its own; only stored runs need one")
+                raise InputError(f"database {shown}: a search has its own; only stored runs need one")
             if taxonomy is not None or taxid_map is not None:
                 raise InputError("a search has the taxonomy of its options; only stored runs need one")
             queries = results._complete(needs_subjects(report, run), taxonomy_use(report))
@@ -490,11 +499,10 @@ def write_report(
             use, opened = taxonomy_use(report), None
             files = [None if path is None else os.fspath(path) for path in (taxonomy, taxid_map)]
             if needs_subjects(report, run) or reads_database(use, run, *files) or (use and database is not None):
-                place = run.database.path if database is None else database
-                opened = stack.enter_context(PackedDatabase.open_searched(place, run.database.digest))
+                opened = stack.enter_context(open_searched(run.database, database))
                 queries = with_subjects(queries, opened)
             elif database is not None:
-                raise InputError(f"database {os.fspath(database)}: this report is written from the records alone")
+                raise InputError(f"database {shown}: this report is written from the records alone")
             queries = with_organisms(queries, use, opened, *files)
         report.write(run, queries, stack.enter_context(text_file(target, "path")))
 

@@ -14,16 +14,17 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from swsearch.cluster.tasks import (
     PROGRAM,
     Answer,
+    DatabaseSpec,
     EngineSpec,
     Failed,
     Found,
@@ -34,6 +35,7 @@ from swsearch.cluster.tasks import (
     unpacked,
 )
 from swsearch.cores import threads_to_use
+from swsearch.database.joined import joined
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase, load_catalogue
 from swsearch.engine.protocol import MemoryEngine, ScoreEngine
@@ -49,6 +51,10 @@ KEEP_SECONDS: Final = 600.0
 """Time after which an unused searcher is closed when another is opened; translated subjects take disk space."""
 
 
+_Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None], ...]
+"""Digest and segments of each database of a search."""
+
+
 class Residents:
     """The engine, the databases and the searchers of one worker process."""
 
@@ -56,7 +62,7 @@ class Residents:
         self._engine_spec: EngineSpec | None = None
         self._engine: ScoreEngine | None = None
         self._engine_choice = ""
-        self._databases: OrderedDict[tuple[str, tuple[int, ...] | None], PackedDatabase] = OrderedDict()
+        self._databases: OrderedDict[_Key, PackedDatabase] = OrderedDict()
         self._searchers: dict[bytes, Searcher] = {}
         self._used: dict[bytes, float] = {}
         """When each searcher was used last."""
@@ -98,7 +104,7 @@ class Residents:
         if searcher is None:
             searcher = self._searchers[key] = self._new_searcher(spec, room_bytes)
             self._close_unused()
-        self._databases.move_to_end((searcher.database.digest, spec.segments))
+        self._databases.move_to_end(_key(spec))
         began = time.perf_counter()
         results = list(searcher.search_once(queries) if spec.one_round else searcher.search(queries))
         return Found(results, time.perf_counter() - began)
@@ -134,17 +140,15 @@ class Residents:
         return searcher
 
     def _database(self, spec: SearchSpec, room_bytes: int | None) -> PackedDatabase:
-        digest = spec.expected.database.digest
-        known = self._databases.get((digest, spec.segments))
+        known = self._databases.get(_key(spec))
         if known is not None:
             return known
-        path = database_path(spec.path, digest)
-        opened = PackedDatabase.open_content(path, digest, spec.segments, spec.layout)
+        opened = _opened(spec.databases)
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:
                 self._close_oldest()
-        self._databases[digest, spec.segments] = opened
+        self._databases[_key(spec)] = opened
         return opened
 
     def _close_oldest(self) -> None:
@@ -161,6 +165,23 @@ class Residents:
         in_use = {id(searcher.database) for searcher in self._searchers.values()}
         for name in [name for name, database in self._databases.items() if id(database) not in in_use]:
             self._databases.pop(name).close()
+
+
+def _key(spec: SearchSpec) -> _Key:
+    return tuple((one.digest, one.segments) for one in spec.databases)
+
+
+def _opened(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
+    with ExitStack() as stack:
+        members = [
+            stack.enter_context(
+                PackedDatabase.open_content(database_path(one.path, one.digest), one.digest, one.segments, one.layout)
+            )
+            for one in databases
+        ]
+        database = joined(members)
+        stack.pop_all()
+        return database
 
 
 def database_path(path: str, digest: str) -> Path | str:

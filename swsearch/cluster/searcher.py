@@ -16,9 +16,9 @@ from typing import Final
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.parts import SliceTask
-from swsearch.cluster.tasks import EngineSpec, Ready, SearchSpec
+from swsearch.cluster.tasks import DatabaseSpec, EngineSpec, Ready, SearchSpec
 from swsearch.cores import check_threads, threads_to_use
-from swsearch.database.opening import opened
+from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ENGINES, KERNELS
@@ -186,11 +186,17 @@ class ClusterSearcher(PlannedSearch):
     def _task(self, one: Slice) -> SliceTask:
         info = self.run_info("")
         expected = replace(info, parameters={**info.parameters, **one.parameters})
-        is_whole = len(one.segments) == len(self.database.catalogue.segments)
         spec = SearchSpec(
-            path=self.database.address,
-            segments=None if is_whole else one.segments,
-            layout=None if is_whole else self.database.catalogue.layout,
+            databases=tuple(
+                DatabaseSpec(
+                    path=member.address,
+                    digest=member.digest,
+                    segments=None if is_whole else tuple(numbers),
+                    layout=None if is_whole else member.catalogue.layout,
+                )
+                for member, numbers in self.database.numbers_of_members(one.segments)
+                for is_whole in [len(numbers) == len(member.catalogue.segments)]
+            ),
             options=_with_absolute_paths(self.options),
             engine=self._engine,
             partition_residues=self._partition_residues,
@@ -219,7 +225,7 @@ def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
 
 @contextmanager
 def open_cluster_searcher(
-    database: str | os.PathLike[str] | PackedDatabase,
+    database: Databases,
     options: SearchOptions | None,
     cluster: str,
     *,
@@ -237,9 +243,9 @@ def open_cluster_searcher(
 
     Parameters
     ----------
-    database : path or PackedDatabase
-        An open database stays open. Each worker opens the database of the same content, at the same path or in a folder
-        that its environment variable ``SWSEARCH_DATABASES`` names.
+    database : path, PackedDatabase, or sequence of these
+        An open database stays open; several are searched as one. Each worker opens the database of the same content, at
+        the same path or in a folder that its environment variable ``SWSEARCH_DATABASES`` names.
     options : SearchOptions, optional
     cluster : str
         ``tcp://host:port``, a scheduler file, or ``local:N`` (:mod:`swsearch.cluster.connection`).

@@ -36,17 +36,34 @@ class EngineSpec:
 
 
 @dataclass(frozen=True)
+class DatabaseSpec:
+    """A database that a worker opens; the fields are arguments of :meth:`PackedDatabase.open_content`.
+
+    Attributes
+    ----------
+    path : str
+        Its path on the driver's machine, absolute; or its URL in an object store.
+    digest : str
+    segments : tuple of int or None
+        The segments of a slice; None for the whole database.
+    layout : str or None
+        The division of the database into segments to which these numbers refer (:attr:`Catalogue.layout`).
+    """
+
+    path: str
+    digest: str
+    segments: tuple[int, ...] | None
+    layout: str | None
+
+
+@dataclass(frozen=True)
 class SearchSpec:
     """The search that a worker performs, of the whole database or of one slice.
 
     Attributes
     ----------
-    path : str
-        The database's path on the driver's machine, absolute; or its URL in an object store.
-    segments : tuple of int or None
-        The segments of a slice; None for the whole database.
-    layout : str or None
-        The division of the database into segments to which these numbers refer (:attr:`Catalogue.layout`).
+    databases : tuple of DatabaseSpec
+        The databases that are searched as one, at least one.
     options : SearchOptions
         Its files have absolute paths.
     engine : EngineSpec
@@ -58,9 +75,7 @@ class SearchSpec:
         The record of the run as a search of this slice must describe it.
     """
 
-    path: str
-    segments: tuple[int, ...] | None
-    layout: str | None
+    databases: tuple[DatabaseSpec, ...]
     options: SearchOptions
     engine: EngineSpec
     partition_residues: int | None

@@ -176,7 +176,8 @@ def taxonomy_source(
 
 def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
     """Store the organisms of a database that is not published yet."""
-    from swsearch.database.reader import PackedDatabase, map_segments
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.database.segment import map_segments
     from swsearch.database.taxonomy import all_headers, store_taxonomy
 
     with PackedDatabase(built.path, built.catalogue, map_segments(built.path, built.catalogue)) as opened:

@@ -2,20 +2,27 @@
 
 :func:`open_cached` takes the URL of a database in an object store (:mod:`swsearch.database.remote`), or a sequence file
 or pipe (:mod:`swsearch.database.sequence_files`). An :class:`Origin` describes of what an entry of the cache was made.
-:func:`opened` is for functions that take an open database or the path of one.
+:func:`opened` is for functions that take an open database or the path of one, or several of them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from swsearch.database.node_cache import CacheEntry
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase
+from swsearch.errors import InputError
 from swsearch.sequences.source import HeldFile, seekable, shown_name, source_name
+
+Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
+"""The path of a database, or an open one."""
+Databases: TypeAlias = Database | Sequence[Database]
+"""A database, or several that are searched as one."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +91,28 @@ def open_entry(entry: CacheEntry, origin: Origin, segments: Collection[int] | No
         raise
 
 
-def opened(database: str | os.PathLike[str] | PackedDatabase) -> AbstractContextManager[PackedDatabase]:
-    """A context manager of an open database, which stays open, or of the database at a path, which is closed."""
+def opened(database: Databases) -> AbstractContextManager[PackedDatabase]:
+    """A context manager of an open database, which stays open, or of the database at a path, which is closed.
+
+    Several of them are opened as one (:mod:`swsearch.database.joined`).
+
+    Raises
+    ------
+    DatabaseError, InputError
+        As for :meth:`PackedDatabase.open` and :class:`swsearch.database.joined.JoinedDatabase`; or there are none.
+    """
     if isinstance(database, PackedDatabase):
         return nullcontext(database)
-    return PackedDatabase.open(database)
+    if isinstance(database, (str, os.PathLike)):
+        return PackedDatabase.open(database)
+    return _opened_together(list(database))
+
+
+@contextmanager
+def _opened_together(databases: Sequence[Database]) -> Iterator[PackedDatabase]:
+    from swsearch.database.joined import joined
+
+    if not databases:
+        raise InputError("no database is named; give the path of at least one")
+    with ExitStack() as stack:
+        yield joined([stack.enter_context(opened(one)) for one in databases])

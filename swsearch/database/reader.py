@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +27,7 @@ from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.mapping import mapped_taxonomy
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
-from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment, removed_of
+from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, parts_of
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
@@ -70,7 +70,8 @@ class PackedDatabase(Closeable):
         taxonomy: Mapping[str, NDArray[Any]] | None = None,
     ) -> None:
         self.path = path
-        """The folder; that of the cache for a database of an object store, or for a sequence file."""
+        """The folder; that of the cache for a database of an object store, or for a sequence file. That of the first of
+        several joined databases."""
         self.origin = origin
         """Of what the folder of the cache was made; None for a database of this machine."""
         self._cached = cached
@@ -78,7 +79,7 @@ class PackedDatabase(Closeable):
         self.segments = segments
         self.n_subjects = catalogue.n_subjects
         """Number of subjects, without removed ones."""
-        self.parts = _parts(segments)
+        self.parts = parts_of(segments)
         """The slices together, if there are some, and each further segment by itself: the parts of an export."""
         self._bases = [part[0].numbering.base for part in self.parts]
         self._entries = [segment.entry for segment in segments]
@@ -186,6 +187,10 @@ class PackedDatabase(Closeable):
             raise
         return database
 
+    def has_content(self, digest: str) -> bool:
+        """Whether the subjects are those of a database with this digest, with their indices, apart from compactions."""
+        return digest in (self.digest, *self.catalogue.former_digests)
+
     def check_searched(self, digest: str) -> None:
         """Check that the subjects are those of a search, with their indices; ``digest`` is as for `open_searched`.
 
@@ -194,7 +199,7 @@ class PackedDatabase(Closeable):
         DatabaseError
             The content has changed.
         """
-        if digest not in (self.digest, *self.catalogue.former_digests):
+        if not self.has_content(digest):
             raise DatabaseError(f"{self.name} has other content than the database that was searched ({digest[:12]}…)")
 
     def close(self) -> None:
@@ -210,6 +215,15 @@ class PackedDatabase(Closeable):
         is_whole = len(numbers) == len(self.catalogue.segments)
         parts = (None, None) if is_whole else (numbers, self.catalogue.layout)
         return PackedDatabase.open_content, (self.address, self.digest, *parts)
+
+    @property
+    def members(self) -> tuple[PackedDatabase, ...]:
+        """The database itself; or the databases of which :class:`swsearch.database.joined.JoinedDatabase` is made."""
+        return (self,)
+
+    def numbers_of_members(self, segments: Collection[int]) -> Iterator[tuple[PackedDatabase, list[int]]]:
+        """The members, each with the numbers that it has for its own among these segments of :attr:`catalogue`."""
+        yield self, sorted(segments)
 
     @property
     def name(self) -> str:
@@ -260,6 +274,11 @@ class PackedDatabase(Closeable):
         return DatabaseTaxonomy(self.path / self.catalogue.taxonomy.name, self.taxonomy_arrays, parts)
 
     @property
+    def taxonomy_digest(self) -> str | None:
+        """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
+        return None if self.catalogue.taxonomy is None else self.catalogue.taxonomy.digest
+
+    @property
     def subject_index(self) -> SubjectIndex:
         """The ``subject_index`` of all subjects, ascending; uint32. A slice has only those of its segments."""
         found = [one.subject_index(np.arange(one.entry.n_subjects, dtype=np.uint32)) for one in self.segments]
@@ -277,7 +296,7 @@ class PackedDatabase(Closeable):
         """All headers in FASTA order, in blocks; each block has the ``subject_index`` of its headers, uint32."""
         for part in self.parts:
             for first in range(0, part[0].n_whole, BLOCK_HEADERS):
-                yield _headers(part, first, first + BLOCK_HEADERS)
+                yield headers_of(part, first, first + BLOCK_HEADERS)
 
     def length(self, subject_index: int) -> int:
         """Number of residues of a subject."""
@@ -407,63 +426,9 @@ class PackedDatabase(Closeable):
 
     def _without_subject(self) -> DatabaseError | IndexError:
         if len(self.segments) < len(self.catalogue.segments):
-            return IndexError(f"a subject is in none of the segments of {self.path} that are open")
+            return IndexError(f"a subject is in none of the segments of {self.name} that are open")
         advice = "`swsearch db verify` tells more; index the FASTA again"
-        return DatabaseError(f"{self.path} is damaged, its slices do not have each subject once; {advice}")
-
-
-def _parts(segments: Sequence[Segment]) -> list[tuple[Segment, ...]]:
-    """The slices, if there are some, and each further segment by itself."""
-    slices = tuple(segment for segment in segments if segment.entry.is_slice)
-    parts: list[tuple[Segment, ...]] = [(segment,) for segment in segments if not segment.entry.is_slice]
-    return [slices, *parts] if slices else parts
-
-
-def _headers(part: Sequence[Segment], first: int, stop: int) -> tuple[SubjectIndex, list[str]]:
-    """Remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment or of slices, and their headers."""
-    indices = [np.empty(0, dtype=np.uint32)]
-    headers: list[str] = []
-    for segment in part:
-        begin, end = segment.range_of(first, stop)
-        if begin < end:
-            kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
-            raw = segment.raw_headers(begin, end)
-            indices.append(segment.subject_index(kept))
-            headers += [raw[own - begin].decode("utf-8", "surrogateescape") for own in kept.tolist()]
-    subject_index = np.concatenate(indices)
-    if len(part) == 1:
-        return subject_index, headers
-    order = np.argsort(subject_index, kind="stable")
-    return subject_index[order], [headers[place] for place in order.tolist()]
-
-
-def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:
-    """The segments of a catalogue in its order, or those with the given numbers.
-
-    Raises
-    ------
-    DatabaseError
-        A file of these segments is missing, or has another size or kind.
-    """
-    if catalogue.alphabet not in ALPHABETS:
-        raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
-    segments: list[Segment] = []
-    base = 0
-    if catalogue.whole is not None:
-        removed = removed_of(folder, catalogue.whole)  # those of all slices, of which perhaps not all are opened
-        shared = Numbering(0, catalogue.whole.n_subjects - catalogue.whole.n_removed, removed)
-        base = shared.n_subjects
-    for number, entry in enumerate(catalogue.segments):
-        is_wanted = numbers is None or number in numbers
-        path = folder / entry.name
-        if entry.is_slice and catalogue.whole is not None:
-            segments += [Segment(path, entry, shared, catalogue.whole.n_subjects)] if is_wanted else []
-            continue
-        n_subjects = entry.n_subjects - entry.n_removed
-        if is_wanted:
-            segments.append(Segment(path, entry, Numbering(base, n_subjects, removed_of(path, entry))))
-        base += n_subjects
-    return tuple(segments)
+        return DatabaseError(f"{self.name} is damaged, its slices do not have each subject once; {advice}")
 
 
 def load_catalogue(folder: Path) -> Catalogue:

@@ -7,10 +7,11 @@ is one of several slices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,13 +26,14 @@ from swsearch.database.format import (
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
     TOMBSTONE_DTYPE,
+    Catalogue,
     SegmentEntry,
     array_path,
 )
 from swsearch.database.mapping import mapped_file
 from swsearch.database.partition import Partition
 from swsearch.errors import DatabaseError
-from swsearch.sequences.alphabet import PAD_CODE, Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 
 BLOCK_HEADERS: Final = 1 << 16
@@ -133,6 +135,12 @@ class Segment:
         self.n_whole = entry.n_subjects if n_whole is None else n_whole
         """Number of subjects, including removed ones, of the segment or of all slices together."""
         self._has_checked_layout = False
+
+    def numbered(self, numbering: Numbering) -> Segment:
+        """The same segment with another ``subject_index`` of its subjects; the maps are shared."""
+        other = copy.copy(self)
+        other.numbering = numbering
+        return other
 
     def locate(self, subject_index: SubjectIndex) -> tuple[NDArray[np.intp], SubjectIndex]:
         """Those subjects that are in this segment.
@@ -306,3 +314,63 @@ def removed_of(folder: Path, entry: SegmentEntry) -> SubjectIndex:
     if int(removed[-1]) >= entry.n_subjects or bool((removed[1:] <= removed[:-1]).any()):
         raise DatabaseError(f"{path} is damaged: the removed are no growing places of subjects; index the FASTA again")
     return removed
+
+
+def parts_of(segments: Iterable[Segment]) -> list[tuple[Segment, ...]]:
+    """The slices of one FASTA together, and each further segment by itself; slices share their numbering."""
+    return [tuple(part) for _, part in groupby(segments, key=lambda segment: id(segment.numbering))]
+
+
+def shifted(segments: Iterable[Segment], n_before: int) -> Iterator[Segment]:
+    """The segments with subjects that are numbered behind ``n_before`` others; the maps are shared."""
+    for part in parts_of(segments):
+        numbering = part[0].numbering
+        behind = Numbering(numbering.base + n_before, numbering.n_subjects, numbering.removed)
+        yield from (segment.numbered(behind) for segment in part)
+
+
+def headers_of(part: Sequence[Segment], first: int, stop: int) -> tuple[SubjectIndex, list[str]]:
+    """Remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment or of slices, and their headers."""
+    indices = [np.empty(0, dtype=np.uint32)]
+    headers: list[str] = []
+    for segment in part:
+        begin, end = segment.range_of(first, stop)
+        if begin < end:
+            kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+            raw = segment.raw_headers(begin, end)
+            indices.append(segment.subject_index(kept))
+            headers += [raw[own - begin].decode("utf-8", "surrogateescape") for own in kept.tolist()]
+    subject_index = np.concatenate(indices)
+    if len(part) == 1:
+        return subject_index, headers
+    order = np.argsort(subject_index, kind="stable")
+    return subject_index[order], [headers[place] for place in order.tolist()]
+
+
+def map_segments(folder: Path, catalogue: Catalogue, numbers: Collection[int] | None = None) -> tuple[Segment, ...]:
+    """The segments of a catalogue in its order, or those with the given numbers.
+
+    Raises
+    ------
+    DatabaseError
+        A file of these segments is missing, or has another size or kind.
+    """
+    if catalogue.alphabet not in ALPHABETS:
+        raise DatabaseError(f"{folder}: alphabet {catalogue.alphabet!r} is unknown to this program")
+    segments: list[Segment] = []
+    base = 0
+    if catalogue.whole is not None:
+        removed = removed_of(folder, catalogue.whole)  # those of all slices, of which perhaps not all are opened
+        shared = Numbering(0, catalogue.whole.n_subjects - catalogue.whole.n_removed, removed)
+        base = shared.n_subjects
+    for number, entry in enumerate(catalogue.segments):
+        is_wanted = numbers is None or number in numbers
+        path = folder / entry.name
+        if entry.is_slice and catalogue.whole is not None:
+            segments += [Segment(path, entry, shared, catalogue.whole.n_subjects)] if is_wanted else []
+            continue
+        n_subjects = entry.n_subjects - entry.n_removed
+        if is_wanted:
+            segments.append(Segment(path, entry, Numbering(base, n_subjects, removed_of(path, entry))))
+        base += n_subjects
+    return tuple(segments)

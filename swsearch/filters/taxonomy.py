@@ -55,7 +55,10 @@ class TaxonFilter:
         """
         taxids = parse_taxids(taxid)
         notes: list[str] = []
-        stored = None if database.taxonomy is None else database.taxonomy.tree
+        stored = None
+        if taxonomy is None and database.taxonomy is not None:
+            _refuse_lack(database)
+            stored = database.taxonomy.tree
         if (tree := chosen_tree(taxonomy, stored)) is not None:
             # A stored tree lacks the organisms of which the database has no sequence.
             taxids, notes = with_descendants(taxids, tree, is_whole=tree is not stored)
@@ -83,6 +86,14 @@ class TaxonFilter:
         if self.members is None:
             return not self.taxids.isdisjoint(header_taxids(header))
         return any(name in self.members for name in mapped_names(header))
+
+
+def _refuse_lack(database: PackedDatabase) -> None:
+    """Refuse several databases of which only some have a taxonomy: descendants in the others would be left out."""
+    lacking = next((one.name for one in database.members if one.taxonomy_digest is None), None)
+    if lacking is not None:
+        advice = f"store one with `swsearch db taxonomy {lacking} TAXDUMP`, or give --taxonomy"
+        raise InputError(f"--taxid: {lacking} has no taxonomy, and another of the databases has one; {advice}")
 
 
 def parse_taxids(text: str) -> frozenset[int]:

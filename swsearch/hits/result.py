@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -146,21 +148,27 @@ ALL_AGAINST_ALL: Final = "all_against_all"
 (:mod:`swsearch.query.subject_query`); other runs do not have it."""
 
 
+DIGEST_JOINT: Final = "+"
+"""Stands between the digests of several databases that are searched as one."""
+
+
 @dataclass(frozen=True)
 class DatabaseInfo:
-    """The database that a run searched.
+    """The database that a run searched, or several that it searched as one.
 
     Attributes
     ----------
     path : str
         The path of the database, absolute and without symbolic links; in runs of older programs, as the user wrote it.
-        Reports print only :attr:`name`.
+        Those of several databases are words of a command line. Reports print only :attr:`name`.
     digest : str
-        SHA-256 of the content.
+        SHA-256 of the content; those of several databases are joined by ``+``.
     generation : int
+        The sum of the generations of several databases.
     alphabet : str
         ``protein`` or ``dna``.
     n_subjects, n_residues : int
+        Those of all databases together.
     """
 
     path: str
@@ -171,13 +179,39 @@ class DatabaseInfo:
     n_residues: int
 
     @property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each database."""
+        return tuple(self.digest.split(DIGEST_JOINT))
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path of each database.
+
+        >>> DatabaseInfo("/data/a.db '/my data/b.db'", "0af3+11c0", 2, "protein", 5, 1400).paths
+        ('/data/a.db', '/my data/b.db')
+        """
+        if DIGEST_JOINT in self.digest:
+            with suppress(ValueError):
+                paths = shlex.split(self.path)
+                if len(paths) == len(self.digests):
+                    return tuple(paths)
+        return (self.path,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The last part of each path."""
+        return tuple(PurePath(path).name or path for path in self.paths)
+
+    @property
     def name(self) -> str:
         """The last part of the path. Reports print it because it does not depend on how the path was written.
+
+        The names of several databases are separated by blanks, as BLAST prints them.
 
         >>> DatabaseInfo("/data/proteins.db", "0af3", 1, "protein", 2, 700).name
         'proteins.db'
         """
-        return PurePath(self.path).name or self.path
+        return " ".join(self.names)
 
 
 @dataclass(frozen=True)
@@ -237,7 +271,7 @@ class RunInfo:
         decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, *CHOICE_FILES}
         names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
-            "database": (self.database.digest[:12], found.database.digest[:12]),
+            "database": (self.database.digest, found.database.digest),
             "matrix": (self.matrix_scores, found.matrix_scores),
             "gap costs": ((self.gap_open, self.gap_extend), (found.gap_open, found.gap_extend)),
             "search space": (self.search_space, found.search_space),

@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ def open_run(
     info: RunInfo,
     resume: str | None,
     asked: AskedQueries,
-    former_digests: Sequence[str],
+    has_content: Callable[[str], bool],
     notify: Callable[[str], None],
     check: Callable[[StoredRun], None],
     *,
@@ -45,15 +45,16 @@ def open_run(
     ``or_finished``, so does a search of all queries. A run of another
     machine is continued if a scheduler has queued this job again and the run has the same command line.
 
-    ``former_digests`` are the digests that the database had before compactions, which do not change hits. ``check``
-    raises StoreError for a run of other queries than those of this search; it is called before the run is changed.
+    ``has_content`` tells whether the database has a digest, or had it before compactions, which do not change hits.
+    ``check`` raises StoreError for a run of other queries than those of this search; it is called before the run is
+    changed.
     """
     shard = asked.shard
 
     def obstacle(run: StoredRun) -> str | None:
         """The reason why this search cannot resume a run; None if it can."""
         found = run.info
-        if found.database.digest in former_digests:
+        if has_content(found.database.digest):
             found = replace(found, database=info.database)
         difference = info.differences(found)
         if difference:

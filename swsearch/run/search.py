@@ -272,7 +272,6 @@ class Run:
     def _open_run(
         self, store: HitStore, resume: str | None, asked: AskedQueries, notify: Callable[[str], None]
     ) -> None:
-        former_digests = self._searcher.database.catalogue.former_digests
         self._store = store
         self.outcome.store = store.name
 
@@ -282,7 +281,14 @@ class Run:
                 check_queries(self._queries, self._searcher, store, run.id)
 
         self.outcome.run_id, self.outcome.resumed = open_run(
-            store, self.info, resume, asked, former_digests, notify, check, or_finished=self._resume_finished
+            store,
+            self.info,
+            resume,
+            asked,
+            self._searcher.database.has_content,
+            notify,
+            check,
+            or_finished=self._resume_finished,
         )
         self._committed = store.committed(self.outcome.run_id)
         self.outcome.n_before = len(self._committed)

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from swsearch.cores import threads_to_use
-from swsearch.database.opening import opened
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import BackgroundEngine, Progress
 from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
@@ -55,7 +53,7 @@ USUAL_RESIDUES: Final = 100_000
 
 @contextmanager
 def open_searcher(
-    database: str | os.PathLike[str] | PackedDatabase,
+    database: Databases,
     options: SearchOptions | None = None,
     *,
     engine: str = "auto",
@@ -69,7 +67,8 @@ def open_searcher(
 ) -> Iterator[Searcher]:
     """A searcher with its database and engine open, as a context manager that closes both on exit.
 
-    ``database`` is a path, as for :meth:`PackedDatabase.open`, or an open database, which stays open.
+    ``database`` is a path, as for :meth:`PackedDatabase.open`, or an open database, which stays open; or a sequence of
+    several, which are searched as one (:mod:`swsearch.database.joined`).
 
     ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
     search on each engine. Without ``bound``, no engine excludes subjects by an upper bound of their scores.

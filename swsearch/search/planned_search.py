@@ -33,7 +33,7 @@ from swsearch.words import shortened
 
 
 class PlannedSearch(ABC):
-    """A search of one database with one set of options. It must not be shared between threads.
+    """A search of one database, or of several as one, with one set of options. It must not be shared between threads.
 
     Parameters
     ----------
@@ -227,5 +227,5 @@ class PlannedSearch(ABC):
 
     @property
     def _taxonomy_parameter(self) -> dict[str, str]:
-        taxonomy = self.database.catalogue.taxonomy
-        return {} if taxonomy is None else {TAXONOMY_DIGEST: taxonomy.digest}
+        digest = self.database.taxonomy_digest
+        return {} if digest is None else {TAXONOMY_DIGEST: digest}
