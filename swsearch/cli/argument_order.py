@@ -1,9 +1,14 @@
-"""The order of query files and database on the command line; a message says which order is meant."""
+"""Query files and databases among the arguments of a search; a message says which order is meant.
+
+The packed databases and the URLs that stand last are the databases, and so are those of ``--db``, which follow them.
+Without either, the last argument is the database: a sequence file. All other arguments are query files.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from swsearch.errors import UsageError
@@ -19,51 +24,62 @@ def is_packed(path: str) -> bool:
         return False
 
 
-def refuse_lonely(files: Sequence[str], command: str) -> None:
-    """Refuse a search to which queries or database are missing.
+def is_database(path: str) -> bool:
+    """Whether an argument can only be a database: a packed one of this machine, or a URL."""
+    from swsearch.database.object_store import is_url
 
-    Raises
-    ------
-    UsageError
-        There are fewer than two files.
-    """
-    if len(files) > 1:
-        return
-    if files and is_packed(files[0]):
-        raise UsageError(
-            f"{files[0]} is a database; give query files before it: {_line(command, ['QUERY…'], files[0])}"
-        )
-    known = list(files) or ["QUERY…"]
-    raise UsageError(f"give query files and then the database: {_line(command, known, 'DB')}")
+    return is_url(path) or is_packed(path)
 
 
-def refuse_wrong_order(paths: Sequence[str], database: str, command: str) -> None:
-    """Refuse databases among the query files.
+def queries_and_databases(
+    files: Sequence[str], further: Sequence[str], command: str, *, has_queries: bool = False
+) -> tuple[list[str], list[str]]:
+    """The query files and the databases of a search, by the rule above.
 
     Parameters
     ----------
-    paths : sequence of str
-        Query files.
-    database : str
+    files : sequence of str
+        The arguments.
+    further : sequence of str
+        The databases of ``--db``.
     command : str
         ``query`` or ``batch``.
+    has_queries : bool
+        Whether the search has queries that are no arguments.
 
     Raises
     ------
     UsageError
-        One of ``paths`` is a packed database.
+        There is no query file or no database, or a database stands before a query file.
     """
-    packed = [path for path in paths if is_packed(path)]
-    if not packed:
-        return
-    others = [path for path in (*paths, database) if path not in packed and not is_packed(path)]
-    if others:
-        raise UsageError(
-            f"{packed[0]} is a database, which stands behind the query files: {_line(command, others, packed[0])}"
-        )
-    raise UsageError(f"{packed[0]} is a database, and there is no query file: {_line(command, ['QUERY…'], database)}")
+    n_last = len(list(takewhile(is_database, reversed(files))))
+    if not n_last and not further and (has_queries or len(files) > 1):
+        n_last = min(1, len(files))
+    n_queries = len(files) - n_last
+    queries, databases = list(files[:n_queries]), [*files[n_queries:], *further]
+    if not databases:
+        known = queries or ["QUERY…"]
+        raise UsageError(f"give query files and then the database: {_line(command, known, ['DB'])}")
+    if early := [path for path in queries if is_packed(path)]:
+        _refuse_early(early, queries, databases, command)
+    if not queries and not has_queries:
+        line = _line(command, ["QUERY…"], list(dict.fromkeys(databases)))
+        if len(databases) == 1:
+            raise UsageError(f"{databases[0]} is a database; give query files before it: {line}")
+        raise UsageError(f"{databases[0]} is a database, and there is no query file: {line}")
+    return queries, databases
 
 
-def _line(command: str, queries: Sequence[str], database: str) -> str:
-    quoted = [word if word in ("QUERY…", "DB") else shlex.quote(word) for word in (*queries, database)]
+def _refuse_early(early: Sequence[str], queries: Sequence[str], databases: Sequence[str], command: str) -> None:
+    """Refuse databases that stand before query files."""
+    others = [path for path in queries if path not in early]
+    packed = list(early)
+    for path in databases:
+        (packed if is_database(path) else others).append(path)
+    line = _line(command, others or ["QUERY…"], list(dict.fromkeys(packed)))
+    raise UsageError(f"{early[0]} is a database, which stands behind the query files: {line}")
+
+
+def _line(command: str, queries: Sequence[str], databases: Sequence[str]) -> str:
+    quoted = [word if word in ("QUERY…", "DB") else shlex.quote(word) for word in (*queries, *databases)]
     return " ".join(["swsearch", command, *quoted])

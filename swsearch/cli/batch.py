@@ -14,9 +14,9 @@ from swsearch.words import counted
 @takes_arguments
 def batch(
     files: Annotated[
-        list[str],
-        typer.Argument(metavar="FASTA… DB", help="Query files, then a database as for `swsearch query`."),
-    ],
+        list[str] | None,
+        typer.Argument(metavar="FASTA… DB…", help="Query files, then databases as for `swsearch query`."),
+    ] = None,
     *,
     run: BatchArguments,
     search: SearchArguments,
@@ -40,7 +40,7 @@ def batch(
     is_printed = run.format_name != "none" or run.out is not None
     if not is_printed:
         options.refuse_none(search.store)
-    outcome = execute(files, search, run, skip_refused=True)
+    outcome = execute(files or [], search, run, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"

@@ -1,11 +1,11 @@
-"""Opening of the database of a command: a folder, a URL of an object store, or a sequence file in its place.
+"""Opening of the databases of a command: folders, URLs of an object store, or sequence files in their place.
 
 What takes long, fetching and packing, is reported on stderr. Afterwards, the node's cache has the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,27 @@ def opened(database: str, *, threads: int | None = None, quiet: bool = False) ->
         found = PackedDatabase.open(database)
     with found:
         yield found
+
+
+@contextmanager
+def opened_together(
+    databases: Sequence[str], *, threads: int | None = None, quiet: bool = False
+) -> Iterator[PackedDatabase]:
+    """Open several databases, at least one, as one; parameters and errors as for :func:`opened`.
+
+    Raises
+    ------
+    InputError
+        They have different alphabets, or one is named twice.
+    """
+    with ExitStack() as stack:
+        members = [stack.enter_context(opened(path, threads=threads, quiet=quiet)) for path in databases]
+        if len(members) == 1:
+            yield members[0]
+            return
+        from swsearch.database.joined import JoinedDatabase
+
+        yield JoinedDatabase(members)
 
 
 def contents(built: BuildReport, *, is_asked: bool) -> str:

@@ -36,6 +36,8 @@ def describe_stored_run(run: StoredRun) -> dict[str, Any]:
     search = describe_run(run.info)
     del search["schema_version"]
     search["database"] = {"path": run.info.database.path, **search["database"]}
+    for path, one in zip(run.info.database.paths, search.get("databases", []), strict=False):
+        one["path"] = path
     return {
         "id": run.id,
         "state": run.state,

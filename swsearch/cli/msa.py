@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from swsearch.cli import options
+from swsearch.cli.argument_order import is_database
 from swsearch.cli.search_arguments import RowArguments, takes_arguments
 from swsearch.errors import InputError, UsageError
 from swsearch.search import defaults
@@ -206,10 +207,7 @@ class _Finish:
 
 def _split(files: list[str]) -> tuple[list[str], list[str]]:
     """The query files, and the databases: the arguments from the first one that is a database on, or else the last."""
-    from swsearch.database.format import CATALOGUE
-    from swsearch.database.object_store import is_url
-
-    known = [place for place, path in enumerate(files) if is_url(path) or (Path(path) / CATALOGUE).is_file()]
+    known = [place for place, path in enumerate(files) if is_database(path)]
     first = known[0] if known else len(files) - 1
     if first < 1:
         raise UsageError("give at least one query file and then the databases")

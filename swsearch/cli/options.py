@@ -24,7 +24,7 @@ _FORMER_DEFAULT: Final = Path("hits.sqlite")
 STORE_VARIABLE: Final = "SWSEARCH_STORE"
 """Environment variable that specifies the store if ``--store`` is not used."""
 
-INPUT = "Queries"
+INPUT = "Queries and databases"
 RUN = "Run"
 OUTPUT = "Output"
 MACHINE = "Machine"
@@ -322,6 +322,15 @@ InPssm = Annotated[
         rich_help_panel=INPUT,
         help="File of profiles to search with, beside the query files or instead of them: checkpoints of --save-pssm "
         "or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
+    ),
+]
+Db = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DB",
+        rich_help_panel=INPUT,
+        help="A database that is searched as one with the others. May be repeated. Sequence files among the arguments "
+        "are then query files.",
     ),
 ]
 Resume = Annotated[

@@ -138,9 +138,10 @@ def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
     found = reworded(arguments, options, meant.programs)
     _place(found, meant.places)
     words = [*found.first, *found.positional, *found.last]
-    n_needed = 2 if meant.command == "query" else 1
-    if len(words) < n_needed:  # the names of the arguments stand for those that are not given
-        missing = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}[meant.command]
+    missing = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}[meant.command]
+    if "--db" in found.options:
+        missing = missing[:1]
+    if len(words) < len(missing):  # the names of the arguments stand for those that are not given
         kept = [] if found.first or not found.last else missing[:1]
         words = [*kept, *words, *missing[len(kept) + len(words) :]]
     argument_names = {"QUERY…", "FASTA…", "DB"}

@@ -13,13 +13,13 @@ from swsearch.cli.search_arguments import RunArguments, SearchArguments, takes_a
 @takes_arguments
 def query(
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="QUERY… DB",
-            help="Query files, - is stdin; then a database made by `swsearch index`, its URL in an object store, or a "
-            "sequence file.",
+            metavar="QUERY… DB…",
+            help="Query files, - is stdin; then databases made by `swsearch index`, their URLs in an object store, or "
+            "one sequence file.",
         ),
-    ],
+    ] = None,
     *,
     run: RunArguments,
     search: SearchArguments,
@@ -35,12 +35,15 @@ def query(
 ) -> None:
     """Search a database with every sequence of the files; print ranked hits and store them.
 
-    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. With --translate,
-    DNA is searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
+    Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. Several databases
+    are searched as one: one list of hits, and E-values for all their sequences together. With --translate, DNA is
+    searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
 
     Example: swsearch query queries.fasta subjects.fasta.gz
+
+    Example: swsearch query queries.fasta swissprot.db trembl.db
 
     Example: swsearch query family.sto proteins.db --min-query-coverage 60
 
@@ -53,11 +56,11 @@ def query(
     if server is not None:
         from swsearch.cli.remote import execute_on_server
 
-        execute_on_server(server, files, search, run)
+        execute_on_server(server, files or [], search, run)
         return
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 
-    outcome = execute(files, search, run, skip_refused=False)
+    outcome = execute(files or [], search, run, skip_refused=False)
     if outcome.run_id is not None:
         say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=search.quiet)

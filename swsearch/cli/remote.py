@@ -28,13 +28,18 @@ _HERE_ALONE: Final = (
 
 
 def execute_on_server(url: str, files: list[str], search: SearchArguments, run: RunArguments) -> None:
-    """Search with the queries of all files but the last, which is the name of a database of the server.
+    """Search with the queries of all files but the last, or ``--db``, which is the name of a database of the server.
 
     The last may also be a file with subjects, if the server has no database of this name. Ctrl-C cancels the search.
     """
-    if len(files) < 2:
+    further = run.db or []
+    *paths, database = [*files, *further] or [""]
+    if not paths:
         raise UsageError("give at least one query file and the name of a database of the server")
-    *paths, database = files
+    if len(further) > 1:
+        raise UsageError(
+            "a server searches one database at a time; give --db once, or search with `swsearch query` here"
+        )
     _refuse_options_of_this_machine(search, run)
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say

@@ -37,10 +37,11 @@ def report(
     out: options.Out = None,
     save_pssm: options.SavePssm = None,
     database: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="DB",
-            help="The run's database, if it has another path now; for whole sequences and organisms of subjects.",
+            help="The run's database, if it has another path now; for whole sequences and organisms of subjects. Given "
+            "once for each of several, in their order.",
             rich_help_panel=options.SEQUENCES,
         ),
     ] = None,
@@ -74,7 +75,7 @@ def report(
     refuse_shared_stdout(save_pssm, out)
     outputs = {"--out": out or "-", "--save-pssm": save_pssm}
     inputs = [path for path in (taxid_map, taxonomy) if path is not None]
-    refuse_collisions(outputs, inputs=inputs, databases=[] if database is None else [database], stores=[store])
+    refuse_collisions(outputs, inputs=inputs, databases=database or [], stores=[store])
     shown_width = table_width(format_name, out, width)
     chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part, shown_width, lca_top)
     narrowing = narrow.narrowing
@@ -94,8 +95,8 @@ def report(
             searched = subjects
             if searched is None:
                 searched = database_for_taxonomy(chosen, stored, database, taxonomy, taxid_map, stack)
-            if database is not None and searched is None:
-                raise InputError(f"--database {database}: this report is written from the store alone; leave it out")
+            if database and searched is None:
+                raise InputError(f"--database {database[0]}: this report is written from the store alone; leave it out")
             organisms = report_taxonomy(chosen, searched, taxonomy, taxid_map)
             write = with_organisms(write_report(chosen, out, stack, subjects), chosen, organisms)
             if save_pssm is not None:

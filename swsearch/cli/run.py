@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.argument_order import refuse_lonely, refuse_wrong_order
+from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
-from swsearch.cli.databases import opened
+from swsearch.cli.databases import opened_together
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.errors import InputError
 from swsearch.words import counted
@@ -36,12 +36,12 @@ MANY_RESIDUES: Final = 10**9
 
 
 def execute(files: list[str], search: SearchArguments, run: RunArguments, *, skip_refused: bool) -> RunOutcome:
-    """Search with the queries of all files but the last, which is the database.
+    """Search databases with the queries of files.
 
     Parameters
     ----------
     files : list of str
-        Query files, then the database.
+        Query files, then the databases (:mod:`swsearch.cli.argument_order`).
     search, run
         The options of the command line.
     skip_refused : bool
@@ -53,8 +53,7 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     RunOutcome
     """
     command = "batch" if isinstance(run, BatchArguments) else "query"
-    if not run.in_pssm:
-        refuse_lonely(files, command)
+    paths, databases = queries_and_databases(files, run.db or (), command, has_queries=bool(run.in_pssm))
     from swsearch.hits.job_arrays import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
@@ -62,16 +61,16 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     search, run = named_by_share(search, shard), named_by_share(run, shard)
     needs_store = must_store(search, run) or isinstance(run, BatchArguments)
     search = replace(search, store=named_store(search, must_store=needs_store))
-    *paths, database = files
-    refuse_wrong_order(paths, database, command)
     paths += map(str, run.in_pssm or [])
-    _refuse_contradictions(paths, database, search, run)
-    refuse_repeated_pipes([*paths, database])
+    _refuse_contradictions(paths, databases, search, run)
+    refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
-    if not os.path.isdir(database):  # fetching or packing it may take long, so wrong options are refused before
+    if not all(
+        map(os.path.isdir, databases)
+    ):  # fetching or packing it may take long, so wrong options are refused before
         report_format(search, run)
         _ = search.asked
-    with opened(database, threads=search.threads, quiet=search.quiet) as subjects:
+    with opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects:
         return _execute(
             paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused, must_store=needs_store
         )
@@ -157,7 +156,7 @@ def _refuse_sequences(queries: QueryFiles) -> None:
             raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
-def _refuse_contradictions(paths: list[str], database: str, search: SearchArguments, run: RunArguments) -> None:
+def _refuse_contradictions(paths: list[str], databases: list[str], search: SearchArguments, run: RunArguments) -> None:
     """Refuse options that exclude each other, and outputs that must not be written."""
     from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
@@ -194,7 +193,7 @@ def _refuse_contradictions(paths: list[str], database: str, search: SearchArgume
         if option in on_stdout and len(on_stdout) > 1:
             others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
-    refuse_collisions(outputs, inputs=[*paths, *search.files], databases=[database], store=search.store)
+    refuse_collisions(outputs, inputs=[*paths, *search.files], databases=databases, store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
 
 

@@ -16,6 +16,7 @@ from swsearch.errors import InputError, RunNotFound, StoreError
 from swsearch.words import counted, quoted, size_in_bytes
 
 if TYPE_CHECKING:
+    from swsearch.hits.result import DatabaseInfo
     from swsearch.store.records import StoredRun
     from swsearch.store.repository import HitStore
 
@@ -60,6 +61,18 @@ def described(run: StoredRun) -> str:
     """What distinguishes a run from the others of its store, in a few words."""
     queries = counted(run.n_queries, "query", "queries")
     return f"{queries} in {run.info.database.name}, begun {run.started:%Y-%m-%d %H:%M} UTC"
+
+
+def _database_rows(database: DatabaseInfo) -> list[tuple[str, str]]:
+    """The lines about the database of a run, or about several that it searched as one."""
+    n_subjects = counted(database.n_subjects, f"{database.alphabet} sequence")
+    if len(database.digests) == 1:
+        digest = f"{database.digest} (generation {database.generation})"
+        return [("database", f"{database.path}: {n_subjects}"), ("digest", digest)]
+    rows = []
+    for path, digest in zip(database.paths, database.digests, strict=False):
+        rows += [("database", path), ("digest", digest)]
+    return [*rows, ("together", n_subjects)]
 
 
 def what_is_missing(run: StoredRun) -> str:
@@ -142,11 +155,7 @@ def show(
         ("scoring", f"{info.matrix}, gap of k costs {info.gap_open} + {info.gap_extend}k"),
         ("statistics", info.statistics),
         ("E-values for", counted(info.search_space, "residue")),
-        (
-            "database",
-            f"{info.database.path}: {counted(info.database.n_subjects, f'{info.database.alphabet} sequence')}",
-        ),
-        ("digest", f"{info.database.digest} (generation {info.database.generation})"),
+        *_database_rows(info.database),
         ("queries", f"{stored.n_queries:,} with {counted(stored.n_hits, 'hit')}"),
         ("missing", what_is_missing(stored)),
         ("remark", stored.remark or ""),

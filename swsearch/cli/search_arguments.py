@@ -363,6 +363,7 @@ class RunArguments(PartArguments, RowArguments, RunChoice):
 
     query_format: options.QueryFormat = "auto"
     in_pssm: options.InPssm = None
+    db: options.Db = None
     resume: options.Resume = None
     shard: options.Shard = "1/1"
     format_name: options.Format = "table"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -27,15 +27,17 @@ def subject_part(aligned: bool, flank: int | None) -> SubjectPart | None:
     return None if not aligned and flank is None else SubjectPart(aligned=True, flank=flank or 0)
 
 
-def open_subjects(report: ReportFormat, stored: StoredRun, path: str | None, stack: ExitStack) -> PackedDatabase | None:
+def open_subjects(
+    report: ReportFormat, stored: StoredRun, paths: Sequence[str] | None, stack: ExitStack
+) -> PackedDatabase | None:
     """The database of a stored run, open until ``stack`` is closed; None if the report does not need it.
 
     Parameters
     ----------
     report : ReportFormat
     stored : StoredRun
-    path : str or None
-        Path or URL of the database now; by default, where it was searched.
+    paths : sequence of str or None
+        Path or URL of each database now, in the order of the search; by default, where they were searched.
     stack : ExitStack
 
     Raises
@@ -46,32 +48,37 @@ def open_subjects(report: ReportFormat, stored: StoredRun, path: str | None, sta
     from swsearch.report.registry import needs_subjects
 
     if needs_subjects(report, stored.info):
-        return open_run_database(stored, path, stack)
+        return open_run_database(stored, paths, stack)
     return None
 
 
-def open_run_database(stored: StoredRun, path: str | None, stack: ExitStack) -> PackedDatabase:
-    """The database of a stored run, open until ``stack`` is closed; ``path`` as for :func:`open_subjects`.
+def open_run_database(stored: StoredRun, paths: Sequence[str] | None, stack: ExitStack) -> PackedDatabase:
+    """The database of a stored run, open until ``stack`` is closed; ``paths`` as for :func:`open_subjects`.
 
     Raises
     ------
     DatabaseError
         The database is not there any more, or its content has changed.
     """
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import opened_together
     from swsearch.database.object_store import is_url
 
     searched = stored.info.database
-    place = path or searched.path
+    places = paths or searched.paths
     try:
-        if not is_url(place) and not Path(place).exists():
-            raise DatabaseError(f"{place} does not exist")
-        subjects = stack.enter_context(opened(place))
+        for place in places:
+            if not is_url(place) and not Path(place).exists():
+                raise DatabaseError(f"{place} does not exist")
+        subjects = stack.enter_context(opened_together(places))
         subjects.check_searched(searched.digest)
         return subjects
     except DatabaseError as error:
+        several = len(searched.digests) > 1
+        which = "the databases of the run" if several else "the database of the run"
         advice = "name the database with --database if it has another path now"
-        raise DatabaseError(f"run {stored.id}: this report needs the database of the run; {error}; {advice}") from error
+        if several:
+            advice = "name each database with --database, in this order, if they have other paths now"
+        raise DatabaseError(f"run {stored.id}: this report needs {which}; {error}; {advice}") from error
 
 
 class QueryFastas:

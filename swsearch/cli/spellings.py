@@ -7,6 +7,8 @@ dash or two and with ``_`` or ``-`` between its words, and has the same meaning:
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -50,6 +52,8 @@ class Spelling:
         Number of values, 0 or 1.
     convert : callable, optional
         Function of the value that returns options of swsearch.
+    names_databases : bool
+        Whether the value may name several databases, separated by blanks (:func:`databases_of`).
     takes_fields : bool
         Whether names of fields may follow the value as separate words.
     reason : str
@@ -64,6 +68,7 @@ class Spelling:
     takes: int = 1
     convert: Callable[[str], Converted] | None = None
     takes_fields: bool = False
+    names_databases: bool = False
     reason: str = ""
     instead: str = LEAVE_OUT
 
@@ -77,6 +82,20 @@ class Spelling:
     def meaning(self) -> str:
         """What it means here, for readers."""
         return self.reason or _PLACES.get(self.here, self.here)
+
+
+def databases_of(value: str) -> list[str]:
+    """The databases that a value of BLAST's ``-db`` names; a name with a blank is in quotes, or that of a file.
+
+    >>> databases_of("swissprot trembl"), databases_of('"my proteins" swissprot'), databases_of("it's")
+    (['swissprot', 'trembl'], ['my proteins', 'swissprot'], ["it's"])
+    """
+    if os.path.exists(value):
+        return [value]
+    try:
+        return shlex.split(value) or [value]
+    except ValueError:
+        return [value]
 
 
 # --- values ---
@@ -219,7 +238,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     # --- BLAST+ ---
     Spelling("-query", BLAST, FIRST),
     Spelling("-in", BLAST, FIRST),
-    Spelling("-db", BLAST, LAST),
+    Spelling("-db", BLAST, LAST, names_databases=True),
     Spelling("-subject", BLAST, LAST),
     Spelling("-num_threads", BLAST, "--threads"),
     Spelling("-logfile", BLAST, "--log"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ def _shown(report: ReportFormat) -> str:
 def database_for_taxonomy(
     report: ReportFormat,
     stored: StoredRun,
-    path: str | None,
+    paths: Sequence[str] | None,
     taxonomy: str | None,
     taxid_map: str | None,
     stack: ExitStack,
@@ -75,8 +75,8 @@ def database_for_taxonomy(
     ----------
     report : ReportFormat
     stored : StoredRun
-    path : str or None
-        Path or URL of the database now; by default, where it was searched.
+    paths : sequence of str or None
+        Path or URL of each database now, in the order of the search; by default, where they were searched.
     taxonomy, taxid_map : str or None
         The options of these names.
     stack : ExitStack
@@ -93,11 +93,11 @@ def database_for_taxonomy(
     from swsearch.report.registry import taxonomy_use
 
     use = taxonomy_use(report)
-    is_asked = path is not None and use is not TaxonomyUse.NONE
+    is_asked = bool(paths) and use is not TaxonomyUse.NONE
     if not is_asked and not reads_database(use, stored.info, taxonomy, taxid_map):
         return None
     try:
-        return open_run_database(stored, path, stack)
+        return open_run_database(stored, paths, stack)
     except DatabaseError as error:
         if is_asked or cannot_do_without(use, taxonomy, taxid_map):
             raise

@@ -183,7 +183,7 @@ def _replace(
 
     In a command of swsearch (``is_own``), short names are its own; those of other programs are refused.
     """
-    from swsearch.cli.spellings import FIRST, LAST, LEAVE_OUT, NoCounterpart
+    from swsearch.cli.spellings import FIRST, LAST, LEAVE_OUT, NoCounterpart, databases_of
 
     row = rows[0]
     if row.takes and value is None and left:
@@ -215,7 +215,12 @@ def _replace(
         if option == FIRST and one is not None:
             found.first.append(one)
         elif option == LAST and one is not None and _LAST_OPTION[options.command] is None:
-            found.last.append(one)
+            named = databases_of(one) if row.names_databases else [one]
+            if len(named) > 1 and "--db" in options.takes_value:
+                for database in named:
+                    found.add("--db", database)
+            else:
+                found.last += named
         else:
             target = _LAST_OPTION[options.command] if option == LAST else option
             assert target is not None

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from swsearch.database.format import MAX_SUBJECTS, Catalogue
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import shifted
-from swsearch.errors import DatabaseError, InputError
+from swsearch.errors import InputError
 from swsearch.hits.result import DIGEST_JOINT, DatabaseInfo
 
 if TYPE_CHECKING:
@@ -92,29 +92,6 @@ class JoinedDatabase(PackedDatabase):
     def part(self, segments: Collection[int]) -> JoinedDatabase:
         """The slice of open whole databases with these segments; it shares the maps."""
         return JoinedDatabase([member.part(own) for member, own in self.numbers_of_members(segments)])
-
-    def has_content(self, digest: str) -> bool:
-        """Whether the subjects are those of databases with this joined digest, as for one database."""
-        digests = digest.split(DIGEST_JOINT)
-        return len(digests) == len(self._members) and all(
-            member.has_content(one) for member, one in zip(self._members, digests, strict=True)
-        )
-
-    def check_searched(self, digest: str) -> None:
-        """Check that the subjects are those of a search, with their indices; ``digest`` is a joined digest.
-
-        Raises
-        ------
-        DatabaseError
-            The search was of another number of databases, or the content of one has changed.
-        """
-        digests = digest.split(DIGEST_JOINT)
-        if len(digests) != len(self._members):
-            raise DatabaseError(
-                f"{self.name}: the search was of {len(digests)} and not of {len(self._members)} databases"
-            )
-        for member, one in zip(self._members, digests, strict=True):
-            member.check_searched(one)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JoinedDatabase, (self._members,)

@@ -30,10 +30,12 @@ from swsearch.database.partition import Partition
 from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, parts_of
 from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
+from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import is_sequence_file
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.opening import Origin
@@ -189,7 +191,8 @@ class PackedDatabase(Closeable):
 
     def has_content(self, digest: str) -> bool:
         """Whether the subjects are those of a database with this digest, with their indices, apart from compactions."""
-        return digest in (self.digest, *self.catalogue.former_digests)
+        digests = digest.split(DIGEST_JOINT)
+        return len(digests) == len(self.members) and all(map(_is_content, self.members, digests))
 
     def check_searched(self, digest: str) -> None:
         """Check that the subjects are those of a search, with their indices; ``digest`` is as for `open_searched`.
@@ -197,10 +200,15 @@ class PackedDatabase(Closeable):
         Raises
         ------
         DatabaseError
-            The content has changed.
+            The content has changed, or the search was of another number of databases.
         """
-        if not self.has_content(digest):
-            raise DatabaseError(f"{self.name} has other content than the database that was searched ({digest[:12]}…)")
+        digests = digest.split(DIGEST_JOINT)
+        if len(digests) != len(self.members):
+            raise DatabaseError(f"{self.name}: the search was of {counted(len(digests), 'database')}")
+        for member, one in zip(self.members, digests, strict=True):
+            if not _is_content(member, one):
+                problem = f"{member.name} has other content than the database that was searched"
+                raise DatabaseError(f"{problem} ({one[:12]}…)")
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
@@ -429,6 +437,10 @@ class PackedDatabase(Closeable):
             return IndexError(f"a subject is in none of the segments of {self.name} that are open")
         advice = "`swsearch db verify` tells more; index the FASTA again"
         return DatabaseError(f"{self.name} is damaged, its slices do not have each subject once; {advice}")
+
+
+def _is_content(database: PackedDatabase, digest: str) -> bool:
+    return digest in (database.digest, *database.catalogue.former_digests)
 
 
 def load_catalogue(folder: Path) -> Catalogue:

@@ -23,8 +23,9 @@ SCHEMA_VERSION: Final = 2
 
 
 def describe_run(run: RunInfo) -> dict[str, Any]:
-    """The description of the search: everything that determines the hits."""
+    """The description of the search: everything that determines the hits; of several databases, also each of them."""
     database = run.database
+    each = [{"name": name, "digest": digest} for name, digest in zip(database.names, database.digests, strict=False)]
     return {
         "schema_version": SCHEMA_VERSION,
         "program": run.program,
@@ -45,6 +46,7 @@ def describe_run(run: RunInfo) -> dict[str, Any]:
             "n_subjects": database.n_subjects,
             "n_residues": database.n_residues,
         },
+        **({"databases": each} if len(each) > 1 else {}),
     }
 
 

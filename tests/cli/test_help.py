@@ -51,7 +51,7 @@ def test_short_names_are_the_same_in_all_commands():
 
 def test_the_help_of_a_search_is_in_groups_and_names_the_choices(swsearch, monkeypatch):
     """By hand: the groups in the order of their use, and no line that is wider than the terminal."""
-    groups = ["Arguments", "Queries", "Scoring", "Which hits", "Filters, before the list is cut at --top"]
+    groups = ["Arguments", "Queries and databases", "Scoring", "Which hits", "Filters, before the list is cut at --top"]
     groups += ["Iterated searches with profiles", "Output", "Sequences", "Rows of a3m, sto and afasta", "Machine"]
     groups += ["Run", "Options"]
     for width, most in ((80, 210), (120, 150), (300, 150)):

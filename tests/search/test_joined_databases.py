@@ -1,0 +1,209 @@
+"""Searches of several databases as one: the bytes of the database that was indexed from their concatenated FASTA files.
+
+Expected values: the reports of that database with the same engine and options. The record of the run differs in the
+database alone; the report has the other record, since formats print its digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.errors import InputError
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_file import QueryFiles
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.record import SequenceRecord
+from tests.engine.cuda.emulation.emulated_device import opener
+from tests.joined_databases import joined_databases, paths, together
+from tests.search.test_slices import BASES, PROTEIN, essence
+from tests.sliced_databases import DATA
+from tests.taxonomy.dumps import EXCERPT, write_dump
+
+FORMATS = ("blast6", "xml", "jsonl", "parquet")
+CASES = [
+    *[("queries.fasta", "proteins", options) for options in PROTEIN],
+    ("obg.sto", "proteins", {"evalue": 1000}),
+    ("obg.sto", "proteins", {"iterations": 2}),
+    *[("reads.fasta", "bases", options) for options in BASES],
+    ("reads.fasta", "proteins", {"translate": "query", "evalue": 1000}),
+    ("queries.fasta", "bases", {"translate": "subject", "evalue": 1000, "min_identity": 20}),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return joined_databases(tmp_path_factory.mktemp("joined"))
+
+
+@pytest.mark.parametrize(("queries", "alphabet", "chosen"), CASES)
+def test_databases_together_are_their_concatenation(
+    folder: Path, tmp_path: Path, queries: str, alphabet: str, chosen: dict[str, Any]
+) -> None:
+    """The bytes of four formats, and the numbers that the formats leave out."""
+    options = SearchOptions(**chosen)
+    found: list[tuple[RunInfo, Searcher, list[QueryResult]]] = []
+    with ExitStack() as opened:
+        engine = opened.enter_context(CpuEngine(1))
+        for databases in ([together(folder, alphabet)], paths(folder, alphabet)):
+            searcher = Searcher(opened.enter_context(swsearch.open_database(databases)), engine, options)
+            file = folder / queries if (folder / queries).exists() else DATA / queries
+            read = QueryFiles.of([file], "auto").records(searcher.scheme, searcher.needs)
+            records = [one for one in read if isinstance(one, SequenceRecord)]
+            found.append((searcher.run_info(""), searcher, list(searcher.search(records))))
+        (run, plain, _), (joined_run, _, _) = found
+        assert replace(joined_run, database=run.database) == run
+        assert joined_run.database.name == run.database.name
+        assert (joined_run.database.n_subjects, joined_run.database.n_residues) == (
+            plain.database.n_subjects,
+            plain.database.n_residues,
+        )
+        numbers = [
+            [(one.n_passed, one.stats.cells, one.n_rounds, one.hits) for one in results] for *_, results in found
+        ]
+        assert any(hits for *_, hits in numbers[0])
+        assert numbers[0] == numbers[1]
+        for form in FORMATS:
+            written = []
+            for *_, results in found:
+                swsearch.write_report((run, results), tmp_path / "report", form)
+                written.append((tmp_path / "report").read_bytes())
+            assert written[0] == written[1], form
+
+
+@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"max_hsps": 2, "top": 3}])
+def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path: Path, chosen: dict[str, Any]) -> None:
+    """Equal sequences in all databases, so equal hits at all ranks; an emulated GPU leaves subjects out by bounds.
+
+    Expected value: the reference engine with the concatenation.
+    """
+    rng = np.random.default_rng(3)
+    letters = ["".join("ARNDCQEGHILKMFPSTWYV"[code] for code in rng.integers(0, 20, 40)) for _ in range(30)]
+    texts = [
+        "".join(f">{name}{number}\n{text}\n" for number, text in enumerate(part))
+        for name, part in (("a", letters), ("b", letters[:10]), ("c", [*letters[5:20], letters[0] * 3]))
+    ]
+    made = []
+    for name, text in zip("abct", [*texts, "".join(texts)], strict=True):
+        (tmp_path / f"{name}.fasta").write_text(text)
+        swsearch.build_database(tmp_path / f"{name}.fasta", tmp_path / f"{name}.db", slices=3 if name == "b" else 1)
+        made.append(tmp_path / f"{name}.db")
+    options = SearchOptions(**chosen)
+
+    def hits(databases: Sequence[Path], engine: ScoreEngine) -> list[tuple[Any, ...]]:
+        with swsearch.open_database(databases) as database:
+            searcher = Searcher(database, engine, options)
+            return essence(searcher.search([database.record(number) for number in (1, 7, 12)]))
+
+    found = []
+    for engine in (ReferenceEngine(), CpuEngine(2), CudaDevices([0], opener())):
+        with engine:
+            found += [hits(made[3:], engine), hits(made[:3], engine)]
+    assert {one.subject_index for one in found[0][1][2]} > {7, 37}
+    assert all(one == found[0] for one in found)
+
+
+def test_python_functions_take_several_databases(folder: Path, tmp_path: Path) -> None:
+    """Paths, open databases and a mixture; a stored run opens its databases for whole subjects, or those named."""
+    databases = paths(folder, "proteins")
+    options = SearchOptions(top=3)
+    queries = swsearch.sequence("MKVLAAGIVGLLLAQWERTYHHEDKN", "protein", header="q")
+    expected = essence(swsearch.search_database([queries], together(folder, "proteins"), options))
+    assert expected[0][2]
+    with swsearch.open_database(databases[0]) as first, swsearch.open_database(databases) as joined:
+        for given in (databases, [str(path) for path in databases], [first, *databases[1:]], joined):
+            assert essence(swsearch.search_database([queries], given, options)) == expected
+        assert first.header(0) == joined.header(0)  # what was open stays open
+    with swsearch.Store(tmp_path / "hits.sqlite", create=True) as store:
+        for _ in swsearch.search_database([queries], databases, options, store=store):
+            pass
+        run = store.run("latest")
+        assert run.info.database.paths == tuple(str(path.resolve()) for path in databases)
+        reports = []
+        for places in (None, databases):
+            swsearch.write_report((run.info, store.queries(run.id)), tmp_path / "out", "fasta", database=places)
+            reports.append((tmp_path / "out").read_text())
+        assert reports[0] == reports[1]
+        assert reports[0].count(">") == 3
+
+
+# --- organisms ---
+
+
+def with_organisms(folder: Path, name: str, taxids: Sequence[int], taxonomy: Path | None) -> Path:
+    """A database of one subject for each taxonomy id, all with the same letters."""
+    fasta = folder / f"{name}.fasta"
+    fasta.write_text("".join(f">{name}{n} OX={taxid}\nMKVLAAGIVGLLLAQWERTYHHEDKN\n" for n, taxid in enumerate(taxids)))
+    swsearch.build_database(fasta, folder / f"{name}.db", taxonomy=taxonomy)
+    return folder / f"{name}.db"
+
+
+def organisms(databases: Path | Sequence[Path], **chosen: Any) -> list[tuple[str, ...]]:
+    """Identifier, id, name and lineage of each hit."""
+    query = swsearch.sequence("MKVLAAGIVGLLLAQWERTYHHEDKN", "protein", header="q")
+    found = swsearch.search_database([query], databases, SearchOptions(**chosen))
+    table = found.to_arrow(["sseqid", "staxids", "sscinames", "slineage"]).to_pylist()
+    return [tuple(row.values()) for row in table]
+
+
+def test_stored_organisms_of_several_databases_are_those_of_the_concatenation(tmp_path: Path) -> None:
+    """Filters by taxa that are in one, in the other or in both databases, and the columns of reports.
+
+    Expected value: the concatenation with the same taxdump; it has the organisms of both.
+    """
+    one = with_organisms(tmp_path, "a", [9606, 10090, 9606, 77777777], EXCERPT)
+    other = with_organisms(tmp_path, "b", [10090, 562, 83333], EXCERPT)
+    fasta = tmp_path / "all.fasta"
+    fasta.write_text((tmp_path / "a.fasta").read_text() + (tmp_path / "b.fasta").read_text())
+    swsearch.build_database(fasta, tmp_path / "all.db", taxonomy=EXCERPT)
+    for chosen in ({}, {"taxid": "9606"}, {"taxid": "9989"}, {"taxid": "2"}, {"taxid": "2,9606"}, {"taxid": "2759"}):
+        expected = organisms(tmp_path / "all.db", **chosen)
+        assert expected
+        assert organisms([one, other], **chosen) == expected
+    with swsearch.open_database([one, other]) as joined, swsearch.open_database(tmp_path / "all.db") as whole:
+        assert joined.taxonomy is not None
+        assert whole.taxonomy is not None
+        for name in ("taxids", "parents", "by_taxid", "merged"):
+            assert np.array_equal(getattr(joined.taxonomy.tree, name), getattr(whole.taxonomy.tree, name))
+        assert [joined.taxonomy.taxids(n) for n in range(7)] == [whole.taxonomy.taxids(n) for n in range(7)]
+
+
+def test_organisms_that_only_some_databases_have_stored(tmp_path: Path) -> None:
+    """A filter would miss descendants in the other, so it is refused without --taxonomy; reports use headers."""
+    one = with_organisms(tmp_path, "a", [9606], EXCERPT)
+    other = with_organisms(tmp_path, "b", [9606, 10090], None)
+    message = f"--taxid: {other} has no taxonomy, and another of the databases has one"
+    for databases in ([one, other], [other, one]):
+        with pytest.raises(InputError) as refused:
+            organisms(databases, taxid="9606")
+        assert str(refused.value).startswith(message)
+        assert [row[0] for row in organisms(databases, taxid="9989", taxonomy=str(EXCERPT))] == ["b1"]
+        assert {row[:3] for row in organisms(databases)} == {
+            ("a0", "9606", "Homo sapiens"),
+            ("b0", "9606", "Homo sapiens"),
+            ("b1", "10090", None),
+        }
+    with swsearch.open_database([other, with_organisms(tmp_path, "c", [562], None)]) as joined:
+        assert joined.taxonomy is None
+        assert joined.taxonomy_digest is None
+
+
+def test_a_taxon_is_placed_as_in_the_first_database_that_has_it(tmp_path: Path) -> None:
+    """Two releases of a taxonomy, written by hand: 30 is below 10 in the first and below 20 in the second."""
+    former = write_dump(tmp_path / "former", {1: 1, 10: 1, 20: 1, 30: 10})
+    later = write_dump(tmp_path / "later", {1: 1, 10: 1, 20: 1, 30: 20, 40: 30})
+    one, other = with_organisms(tmp_path, "a", [30], former), with_organisms(tmp_path, "b", [40, 20], later)
+    assert [row[0] for row in organisms([one, other], taxid="10")] == ["a0", "b0"]
+    assert [row[0] for row in organisms([other, one], taxid="20")] == ["b0", "b1", "a0"]
