@@ -6,6 +6,7 @@ Without either, the last argument is the database: a sequence file. All other ar
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from itertools import takewhile
@@ -52,9 +53,10 @@ def queries_and_databases(
     UsageError
         There is no query file or no database, or a database stands before a query file.
     """
-    n_last = len(list(takewhile(is_database, reversed(files))))
-    if not n_last and not further and (has_queries or len(files) > 1):
-        n_last = min(1, len(files))
+    n_last = _n_databases(files)
+    if not n_last and not further and files and (has_queries or len(files) > 1):
+        # A name that does not exist is more probably that of a database than of a sequence file behind databases.
+        n_last = 1 if files[-1] == "-" or os.path.exists(files[-1]) else 1 + _n_databases(files[:-1])
     n_queries = len(files) - n_last
     queries, databases = list(files[:n_queries]), [*files[n_queries:], *further]
     if not databases:
@@ -68,6 +70,11 @@ def queries_and_databases(
             raise UsageError(f"{databases[0]} is a database; give query files before it: {line}")
         raise UsageError(f"{databases[0]} is a database, and there is no query file: {line}")
     return queries, databases
+
+
+def _n_databases(files: Sequence[str]) -> int:
+    """Number of arguments at the end that can only be databases."""
+    return len(list(takewhile(is_database, reversed(files))))
 
 
 def _refuse_early(early: Sequence[str], queries: Sequence[str], databases: Sequence[str], command: str) -> None:

@@ -36,8 +36,9 @@ def describe_stored_run(run: StoredRun) -> dict[str, Any]:
     search = describe_run(run.info)
     del search["schema_version"]
     search["database"] = {"path": run.info.database.path, **search["database"]}
-    for path, one in zip(run.info.database.paths, search.get("databases", []), strict=False):
-        one["path"] = path
+    searched = run.info.database
+    each = zip(searched.paths, searched.names, searched.digests, strict=False)
+    search["databases"] = [{"path": path, "name": name, "digest": digest} for path, name, digest in each]
     return {
         "id": run.id,
         "state": run.state,

@@ -83,6 +83,23 @@ def test_reports_are_those_of_one_process(
                 assert found == digests, (name, chosen, slices)
 
 
+@pytest.mark.parametrize("chosen", [{"top": 3, "ties": "all", "evalue": 1000}, {"iterations": 2, "id_pattern": "[AC]"}])
+def test_several_databases_are_searched_as_one(
+    folder: Path, cluster: Cluster, tmp_path: Path, chosen: dict[str, Any]
+) -> None:
+    """Workers hold both databases, or slices of either; expected value: a search of both in this process."""
+    while len(cluster.workers) < 2:
+        cluster.add_worker()
+    cluster.wait_for_workers()
+    databases, options = [folder / "proteins.db", folder / "dealt_proteins.db"], SearchOptions(**chosen)
+    with open_searcher(databases, options, engine="cpu", threads=1) as searcher:
+        expected = reported(searcher, DATA / "queries.fasta", tmp_path / "plain")
+    for slices in ("no", "yes"):
+        with open_cluster_searcher(databases, options, cluster.place, engine="cpu", slices=slices) as searcher:
+            assert len(searcher.slices) == (6 if slices == "yes" else 1)
+            assert reported(searcher, DATA / "queries.fasta", tmp_path / "cluster") == expected, slices
+
+
 def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> None:
     """Expected values: a search of all against all in this process, which is tested by itself."""
     while len(cluster.workers) < 2:
