@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +16,10 @@ from swsearch.errors import UsageError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from swsearch.database.format import Catalogue
+    from swsearch.database.reader import PackedDatabase
 
 app = CommandGroup(help="Look at a database, check it, export it and change it.", no_args_is_help=True)
 
@@ -29,45 +33,85 @@ Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by
 
 
 @app.command()
-def info(database: AnyDatabase, format_name: options.TableFormat = "table") -> None:
-    """Show what a database holds.
+def info(
+    databases: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DB…", help="Databases made by `swsearch index`, their URLs in an object store, or sequence files."
+        ),
+    ],
+    format_name: options.TableFormat = "table",
+) -> None:
+    """Show what a database holds; of several, also what a search of all together would search.
 
     Example: swsearch db info proteins.db
+
+    Example: swsearch db info swissprot.db trembl.db
 
     Example: swsearch db info proteins.db --format json
     """
     from swsearch.cli.databases import opened
+    from swsearch.cli.documents import describe_database, describe_databases, write_document
+
+    with ExitStack() as stack:
+        members = [stack.enter_context(opened(path)) for path in databases]
+        several = describe_databases(databases, members) if len(members) > 1 else None
+        if format_name == "json":
+            write_document(describe_database(databases[0], members[0]) if several is None else several)
+            return
+        for name, subjects in zip(databases, members, strict=True):
+            _print_rows(_rows(name, subjects))
+            if several is not None:
+                print()
+    if several is not None:
+        _print_rows(_rows_together(several))
+
+
+def _print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    for name, value in rows:
+        print(f"{name:<12}{value}")
+
+
+def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
+    """What a database holds, as names and values."""
     from swsearch.cli.taxonomy import taxonomy_line
 
-    with opened(database) as subjects:
-        if format_name == "json":
-            from swsearch.cli.documents import describe_database, write_document
+    catalogue = subjects.catalogue
+    lengths = subjects.distinct_lengths()
+    mean = catalogue.n_residues / catalogue.n_subjects
+    removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
+    gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
+    removed = f"{gone}, in the files until a compaction"
+    yield "database", name
+    yield "alphabet", catalogue.alphabet
+    yield "sequences", f"{catalogue.n_subjects:,}"
+    yield "residues", f"{catalogue.n_residues:,}"
+    yield "lengths", f"{lengths[0]:,} to {lengths[-1]:,}, mean {mean:,.1f}"
+    yield "size", counted(catalogue.n_bytes, "byte")
+    yield "sources", ", ".join(catalogue.sources)
+    yield "digest", catalogue.digest
+    yield "generation", str(catalogue.generation)
+    yield "segments", f"{len(catalogue.segments):,}"
+    yield "slices", _slices(catalogue)
+    yield "taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)
+    yield "removed", removed if catalogue.n_removed else "none"
+    yield "made by", f"{catalogue.program}, {catalogue.created}"
 
-            write_document(describe_database(database, subjects))
-            return
-        catalogue = subjects.catalogue
-        lengths = subjects.distinct_lengths()
-        mean = catalogue.n_residues / catalogue.n_subjects
-        removed_residues = sum(segment.n_removed_residues for segment in catalogue.segments)
-        gone = f"{counted(catalogue.n_removed, 'sequence')}, {counted(removed_residues, 'residue')}"
-        removed = f"{gone}, in the files until a compaction"
-        for name, value in (
-            ("database", str(database)),
-            ("alphabet", catalogue.alphabet),
-            ("sequences", f"{catalogue.n_subjects:,}"),
-            ("residues", f"{catalogue.n_residues:,}"),
-            ("lengths", f"{lengths[0]:,} to {lengths[-1]:,}, mean {mean:,.1f}"),
-            ("size", counted(catalogue.n_bytes, "byte")),
-            ("sources", ", ".join(catalogue.sources)),
-            ("digest", catalogue.digest),
-            ("generation", str(catalogue.generation)),
-            ("segments", f"{len(catalogue.segments):,}"),
-            ("slices", _slices(catalogue)),
-            ("taxonomy", "none" if catalogue.taxonomy is None else taxonomy_line(catalogue.taxonomy)),
-            ("removed", removed if catalogue.n_removed else "none"),
-            ("made by", f"{catalogue.program}, {catalogue.created}"),
-        ):
-            print(f"{name:<12}{value}")
+
+def _rows_together(several: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a search of several databases together would search, as names and values."""
+    together = several["together"]
+    if together is None:
+        yield "together", f"cannot be searched: {several['reason']}"
+        return
+    yield "together", counted(len(several["databases"]), "database")
+    yield "alphabet", together["alphabet"]
+    yield "sequences", f"{together['n_subjects']:,}"
+    yield "residues", f"{together['n_residues']:,}"
+    lengths = f"{together['shortest']:,} to {together['longest']:,}"
+    yield "lengths", f"{lengths}, mean {together['mean_length']:,.1f}"
+    yield "size", counted(together["n_bytes"], "byte")
+    yield "digest", together["digest"]
 
 
 @app.command()

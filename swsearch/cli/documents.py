@@ -7,7 +7,7 @@ the keys. Unknown values are null, times are UTC in ISO 8601, and sizes are in b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
@@ -87,6 +87,32 @@ def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
         "program": catalogue.program,
         "created": catalogue.created,
     }
+
+
+def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]) -> dict[str, Any]:
+    """What several databases hold, and what a search of all together would search, or why there is none."""
+    from swsearch.database.joined import JoinedDatabase
+    from swsearch.errors import InputError
+
+    each = [describe_database(name, database) for name, database in zip(names, databases, strict=True)]
+    together, reason = None, None
+    try:
+        joined = JoinedDatabase(databases)
+    except InputError as error:
+        reason = str(error)
+    else:
+        lengths = joined.distinct_lengths()
+        together = {
+            "alphabet": joined.alphabet.name,
+            "n_subjects": joined.n_subjects,
+            "n_residues": joined.n_residues,
+            "shortest": int(lengths[0]),
+            "longest": int(lengths[-1]),
+            "mean_length": joined.n_residues / joined.n_subjects,
+            "n_bytes": sum(one["n_bytes"] for one in each),
+            "digest": joined.digest,
+        }
+    return {"databases": each, "together": together, "reason": reason}
 
 
 def describe_engines(infos: Iterable[EngineInfo]) -> dict[str, Any]:

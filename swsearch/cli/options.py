@@ -329,8 +329,7 @@ Db = Annotated[
     typer.Option(
         metavar="DB",
         rich_help_panel=INPUT,
-        help="A database that is searched as one with the others. May be repeated. Sequence files among the arguments "
-        "are then query files.",
+        help="Database; given several times, all are searched as one.",
     ),
 ]
 Resume = Annotated[

@@ -16,8 +16,8 @@ def query(
         list[str] | None,
         typer.Argument(
             metavar="QUERY… DB…",
-            help="Query files, - is stdin; then databases made by `swsearch index`, their URLs in an object store, or "
-            "one sequence file.",
+            help="Query files, - is stdin; then databases made by `swsearch index`, URLs of such, or, without --db, a "
+            "sequence file.",
         ),
     ] = None,
     *,
@@ -36,8 +36,8 @@ def query(
     """Search a database with every sequence of the files; print ranked hits and store them.
 
     Each query is aligned with every subject, so no hit is lost. Results go to stdout, talk to stderr. Several databases
-    are searched as one: one list of hits, and E-values for all their sequences together. With --translate, DNA is
-    searched as protein in its six frames: a DNA query against proteins, proteins against a genome, or both.
+    are searched as one. With --translate, DNA is searched as protein in its six frames: a DNA query against proteins,
+    proteins against a genome, or both.
 
     Example: swsearch query queries.fasta proteins.db --top 10
 

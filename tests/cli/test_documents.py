@@ -82,6 +82,31 @@ def test_a_database_is_an_object_with_the_documented_keys(swsearch, document, fe
         assert f"{name:<12}{value}\n" in text
 
 
+def test_several_databases_are_an_object_of_each_and_of_all(swsearch, document, few_proteins_db, lambda_db, protein_db):
+    """Sums by hand; sequences of different alphabets have none, and the reason is that of a search."""
+    given = [few_proteins_db, protein_db]
+    found = document("db", "info", *given)
+    each = [document("db", "info", path) for path in given]
+    assert found["databases"] == each
+    together = found["together"]
+    names = PAGE.split("`together`, what a search")[1].split("; and `reason`")[0]
+    assert list(together) == re.findall("`([a-z_]+)`", names)
+    for name in ("n_subjects", "n_residues", "n_bytes"):
+        assert together[name] == sum(one[name] for one in each)
+    assert together["mean_length"] == together["n_residues"] / together["n_subjects"]
+    assert together["digest"] == "+".join(one["digest"] for one in each)
+    assert (found["reason"], together["longest"]) == (None, max(one["longest"] for one in each))
+    shown = swsearch("db", "info", *given).out.split("\n\n")
+    assert shown[:2] == [swsearch("db", "info", path).out.strip() for path in given]
+    assert shown[2].splitlines()[:3] == ["together    2 databases", "alphabet    protein", "sequences   1,560"]
+    mixed = document("db", "info", few_proteins_db, lambda_db)
+    assert mixed["together"] is None
+    refused = swsearch("query", DATA / "queries.fasta", few_proteins_db, lambda_db, "--store", "none").error
+    assert refused == f"swsearch: error: {mixed['reason']}"
+    last = swsearch("db", "info", few_proteins_db, lambda_db).out.splitlines()[-1]
+    assert last == f"together    cannot be searched: {mixed['reason']}"
+
+
 def test_engines_are_objects_with_the_documented_keys(swsearch, document):
     found = document("engines")
     assert found.keys() == documented("`engines`").keys()
