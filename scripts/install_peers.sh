@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install the Debian packages of the programs that the tests use, if this user has the permission: ssearch36, blastp,
-# blastdbcmd, hhfilter, mmseqs and diamond (oracles), hmmbuild (models), samtools (reader of SAM reports, parts of sequences), the
+# blastdbcmd, hhfilter, mmseqs, diamond and kraken2 (oracles), hmmbuild (models), samtools (reader of SAM reports, parts of sequences), the
 # PostgreSQL server (the second database system of the store), nginx (a proxy before the service), BioPerl's RemoteBlast
 # (a client of the BLAST URL API), Slurm (the example of a job array; a download of 3.5 MB, 13 MB on the disk), sshfs (a
 # network file system for stores; less than 1 MB), and the headless shell of the browser chromium with a font (pages of
@@ -14,6 +14,7 @@ command -v hmmbuild >/dev/null 2>&1 || missing="$missing hmmer"
 command -v hhfilter >/dev/null 2>&1 || missing="$missing hhsuite"
 command -v mmseqs >/dev/null 2>&1 || missing="$missing mmseqs2"
 command -v diamond >/dev/null 2>&1 || missing="$missing diamond-aligner"
+command -v kraken2-build >/dev/null 2>&1 || missing="$missing kraken2"
 command -v samtools >/dev/null 2>&1 || missing="$missing samtools"
 ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
 command -v nginx >/dev/null 2>&1 || missing="$missing nginx"

@@ -447,7 +447,8 @@ def write_report(
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
         ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
-        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta``, ``lca`` or ``multiqc``.
+        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta``, ``lca``,
+        ``kraken``, ``taxa-html`` or ``multiqc``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
     rows : RowFilter, optional
@@ -460,8 +461,8 @@ def write_report(
     taxonomy, taxid_map : path, optional
         The taxonomy for the report of a stored run, in place of that of its database; as in :class:`SearchOptions`.
     lca_top : float, optional
-        For ``lca`` and the fields of the query's taxon: the percentage of the best bit score within which hits count;
-        by default 10.
+        For ``lca``, ``kraken``, ``taxa-html`` and the fields of the query's taxon: the percentage of the best bit score
+        within which hits count; by default 10.
 
     Raises
     ------

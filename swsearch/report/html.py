@@ -9,25 +9,19 @@ components that the pages of the search service have too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from html import escape
-from importlib import resources
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.html_page import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
 from swsearch.report.overview import key, overview
 from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
-from swsearch.report.text import one_line
 from swsearch.sequences.record import identifier, split_header
-
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-ROWS_SHOWN: Final = 500
-"""Number of rows of a table that are initially shown; the style sheet contains the same number."""
 
 _BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
 
@@ -47,36 +41,18 @@ class HtmlReport:
         stream.writelines(_opening(run))
         for query in queries:
             stream.writelines(_section(run, query))
-        stream.write(f"</main>\n<script>\n{_page_file('script.js')}</script>\n</body>\n</html>\n")
-
-
-@cache
-def _page_file(name: str) -> str:
-    return resources.files("swsearch.report.page").joinpath(name).read_text("utf-8")
-
-
-def _text(value: str) -> str:
-    """Text escaped for any part of the page."""
-    return escape(one_line(value))
+        stream.write(closing("script.js"))
 
 
 def _opening(run: RunInfo) -> Iterator[str]:
-    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-    style = _page_file("components.css") + _page_file("style.css")
-    yield f"<title>Hits in {_text(run.database.name)}</title>\n<style>\n{style}</style>\n</head>\n"
-    yield '<body>\n<a class="skip" href="#hits">Skip to the hits</a>\n<header>\n'
-    yield '<h1>Smith-Waterman search</h1>\n<dl class="facts">\n'
     facts = {
         "Database": database_line(run),
         "Scoring": scoring_line(run),
         "Frames": frames_line(run),
         "Program": run.program,
     }
-    yield from (f"<dt>{name}</dt><dd>{_text(fact)}</dd>\n" for name, fact in facts.items() if fact)
-    yield "</dl>\n<noscript><p>Sorting the tables needs JavaScript; all else works without.</p>"
-    yield "<style>table.short tbody tr { display: table-row !important; } .all { display: none; }</style></noscript>\n"
+    yield from opening(f"Hits in {run.database.name}", "Smith-Waterman search", ("hits", "Skip to the hits"), facts)
+    yield no_script("Sorting the tables needs JavaScript; all else works without.")
     yield "</header>\n"
     yield '<nav aria-label="Queries" hidden><details><summary></summary></details></nav>\n'
     yield '<p class="status unseen" role="status"></p>\n<main id="hits">\n'
@@ -84,10 +60,10 @@ def _opening(run: RunInfo) -> Iterator[str]:
 
 def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
     name = f"q{query.number + 1}"
-    yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{_text(query_line(run, query))}</h2>\n'
+    yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(query_line(run, query))}</h2>\n'
     if (rounds := rounds_line(run, query)) is not None:
-        yield f"<p>Rounds: {_text(rounds)}</p>\n"
-    yield f"<p>{_text(hits_line(run, query))}</p>\n"
+        yield f"<p>Rounds: {text(rounds)}</p>\n"
+    yield f"<p>{text(hits_line(run, query))}</p>\n"
     if query.hits:
         yield '<div class="results">\n'
         yield from _figure(query, name)
@@ -115,7 +91,7 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     short = len(query.hits) > ROWS_SHOWN
     yield f'<div class="scroll" id="{name}-hits" role="region" aria-labelledby="{name}-caption" tabindex="0">\n'
     yield f'<table id="{name}-table" class="short">\n' if short else "<table>\n"
-    yield f'<caption id="{name}-caption">Hits of {_text(identifier(query.header))}</caption>\n<thead>\n<tr>'
+    yield f'<caption id="{name}-caption">Hits of {text(identifier(query.header))}</caption>\n<thead>\n<tr>'
     for title in titles:
         first = "descending" if title in _BEST_IS_LARGEST else "ascending"
         sorted_now = ' aria-sort="ascending"' if title == "#" else ""
@@ -125,18 +101,17 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     yield "</tr>\n</thead>\n<tbody>\n"
     for hit in query.hits:
         subject, description = split_header(hit.subject_header)
-        link = f'<a href="#{_anchor(name, hit)}">{_text(subject or "unnamed")}</a>'
+        link = f'<a href="#{_anchor(name, hit)}">{text(subject or "unnamed")}</a>'
         yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
-        yield f'<td class="text">{_text(description)}</td>'
+        yield f'<td class="text">{text(description)}</td>'
         if has_organisms:
-            yield f'<td class="text organism">{_text("; ".join(organisms(query, hit)))}</td>'
+            yield f'<td class="text organism">{text("; ".join(organisms(query, hit)))}</td>'
         for title, cell in zip(titles[len(texts) :], number_cells(run, query, hit), strict=True):
             yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
         yield "</tr>\n"
     yield "</tbody>\n</table>\n</div>\n"
     if short:
-        label = f"Show all {len(query.hits):,} rows"
-        yield f'<button type="button" class="all" aria-controls="{name}-table">{label}</button>\n'
+        yield all_rows_button(f"{name}-table", len(query.hits))
 
 
 def _anchor(name: str, hit: Hit) -> str:
@@ -146,12 +121,12 @@ def _anchor(name: str, hit: Hit) -> str:
 
 def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     for hit in query.hits:
-        title = _text(hit.subject_header or "unnamed")
+        title = text(hit.subject_header or "unnamed")
         anchor = _anchor(name, hit)
         several = f", alignment {hit.hsp}" if hit.hsp > 1 else ""
         yield f'<article id="{anchor}" aria-labelledby="{anchor}t">\n'
         yield f'<h4 id="{anchor}t">{hit.rank}. {title}{several}</h4>\n<div>\n'
-        worth = "<br>\n".join(map(_text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
+        worth = "<br>\n".join(map(text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
         yield f"<p>{worth}</p>\n<pre>\n"
         yield escape("\n".join(blocks(run, query, hit)))
         yield f'</pre>\n<p class="back"><a href="#{name}">Back to the query</a></p>\n</div>\n</article>\n'

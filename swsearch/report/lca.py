@@ -100,6 +100,24 @@ def _worth(hit: Hit) -> float:
     return hit.score if hit.bits is None else hit.bits
 
 
+def cut_lists(run: RunInfo, percent: float, n_queries: int) -> str | None:
+    """What to tell about the queries whose lists are cut (:meth:`CommonAncestors.is_cut`); None if there are none.
+
+    Parameters
+    ----------
+    run : RunInfo
+    percent : float
+        As for :class:`CommonAncestors`.
+    n_queries : int
+        Number of these queries.
+    """
+    if not n_queries:
+        return None
+    lists = counted(n_queries, "list was", "lists were")
+    where = f"where hits still counted for the query's taxon (at most {percent:g} % below the best bit score)"
+    return f"{lists} cut at --top {run.parameters['top']} {where}; a larger --top may find a higher common ancestor"
+
+
 class CutLists:
     """Counts the queries whose taxon may be another one if more of their hits are reported.
 
@@ -123,14 +141,8 @@ class CutLists:
 
     def messages(self) -> list[str]:
         """What to say about the queries so far; empty if there are none."""
-        if not self.n_queries:
-            return []
-        lists = counted(self.n_queries, "list was", "lists were")
-        least = f"at most {self._ancestors.percent:g} % below the best bit score"
-        return [
-            f"warning: {lists} cut at --top {self._run.parameters['top']} where hits still counted for the query's "
-            f"taxon ({least}); a larger --top may find a higher common ancestor"
-        ]
+        found = cut_lists(self._run, self._ancestors.percent, self.n_queries)
+        return [] if found is None else [f"warning: {found}"]
 
 
 # --- the values of an assignment, as functions of a query ---

@@ -39,10 +39,14 @@ _WITHOUT_COLUMNS: Final = {
     "html": ("html", "HtmlReport"),
     "fasta": ("hit_sequences", "FastaReport"),
     "multiqc": ("multiqc", "MultiqcReport"),
+    "kraken": ("kraken", "KrakenReport"),
+    "taxa-html": ("taxa_html", "TaxaHtmlReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
 COLUMNS: Final = tuple(_WITH_COLUMNS)
 """The formats whose columns can be selected."""
+TAXA: Final = ("lca", "kraken", "taxa-html")
+"""The formats about the taxa of queries."""
 ALIGNMENTS: Final = ("a3m", "sto", "afasta")
 """The formats that are multiple alignments."""
 
@@ -55,8 +59,9 @@ def _class_of(home: tuple[str, str]) -> Any:
 def formats() -> list[str]:
     """The names that :func:`get_format` accepts.
 
-    >>> " ".join(formats())
-    'table blast6 blast7 tsv csv parquet lca json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta multiqc'
+    >>> print(" ".join(formats()))  # doctest: +NORMALIZE_WHITESPACE
+    table blast6 blast7 tsv csv parquet lca json jsonl pairwise sam a3m sto afasta xml xml2 json2 html fasta multiqc
+    kraken taxa-html
     """
     return ["table", *_WITH_COLUMNS, *(name for name in _WITHOUT_COLUMNS if name != "table")]
 
@@ -161,7 +166,8 @@ def get_format(
     if rows and name not in ALIGNMENTS:
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])
-    chosen = report(*(given for given in (part, rows or None, width) if given is not None))
+    percent = lca_top if name in TAXA else None
+    chosen = report(*(given for given in (part, rows or None, width, percent) if given is not None))
     return _with_use_of(lca_top, chosen)
 
 
@@ -169,7 +175,7 @@ def _with_use_of(lca_top: float | None, report: ReportFormat) -> ReportFormat:
     """The report; InputError if it does not use ``lca_top``, which is given."""
     if lca_top is not None and lca_percent(report) is None:
         fields = "with these columns " if report.name in COLUMNS else ""
-        there = "give it with --format lca, or with the fields lca, lcarank, lcaname and lcalineage"
+        there = f"give it with --format {', '.join(TAXA)}, or with the fields lca, lcarank, lcaname and lcalineage"
         raise InputError(f"--lca-top {lca_top:g}: format {report.name} {fields}has no taxa of queries; {there}")
     return report
 

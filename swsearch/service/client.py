@@ -247,7 +247,7 @@ class Client:
         rows : RowFilter, optional
             Conditions on the rows of a multiple alignment; by default, all rows.
         lca_top : float, optional
-            For ``lca`` and the fields of the query's taxon: as ``--lca-top``.
+            For ``lca``, ``kraken``, ``taxa-html`` and the fields of the query's taxon: as ``--lca-top``.
 
         Raises
         ------

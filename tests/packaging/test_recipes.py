@@ -262,3 +262,21 @@ def test_multiqc_plots_a_bar_for_each_sample(tmp_path):
         written[sample] = {name: float(count) for name, count in (line.split("\t") for line in lines if line[0] != "#")}
     assert plotted == written
     assert written["first"]["no hit"] > written["second"]["no hit"] == 0
+
+
+@pytest.mark.packages
+def test_multiqc_reads_the_report_of_taxa(tmp_path):
+    """Expected: the numbers of the lines whose ranks MultiQC plots."""
+    taxonomy = ["--taxonomy", DATA / "taxonomy", "--taxid-map", DATA / "taxids.tsv", "--store", "none", "--quiet"]
+    command = ["query", DATA / "queries.fasta", DATA / "proteins.fasta.gz", "--format", "kraken", *taxonomy]
+    run(sys.executable, "-m", "swsearch", *command, "--lca-top", "60", "--out", tmp_path / "first.kreport")
+    run(tool("multiqc", "multiqc"), "--quiet", "--no-ansi", "--outdir", tmp_path / "report", tmp_path)
+    (table,) = (tmp_path / "report" / "multiqc_data").glob("kraken-top-n-plot_Species.txt")
+    head, row = (line.split("\t") for line in table.read_text().splitlines())
+    lines = [line.split("\t") for line in (tmp_path / "first.kreport").read_text().splitlines()]
+    written = {name.strip(): int(n_clade) for _, n_clade, _, code, _, name in lines if code == "S"}
+    written["Unclassified"] = next(int(n_clade) for _, n_clade, _, code, *_ in lines if code == "U")
+    read = {name: float(number) for name, number in zip(head[1:], row[1:], strict=True)}
+    assert {name: read[name] for name in written} == written
+    assert len(written) == 3
+    assert sum(read.values()) == 7

@@ -194,7 +194,7 @@ GROUPS = {
 }
 """Queries by name: for each of their subjects, its taxonomy ids and the number of residues that are changed."""
 OLD_RANKS = {"domain": "superkingdom", "acellular root": "superkingdom", "cellular root": "no rank", "realm": "no rank"}
-"""Ranks that are newer than DIAMOND 2.1.3, and those that it reads in their place."""
+"""Ranks that are newer than DIAMOND 2.1.3 and Kraken 2.1.2, and those that they read in their place."""
 
 
 def write_groups(folder: Path) -> None:
@@ -215,6 +215,11 @@ def write_groups(folder: Path) -> None:
     (folder / "queries.fa").write_text("".join(queries))
     (folder / "subjects.fa").write_text("".join(subjects))
     (folder / "map").write_text("\n".join(lines) + "\n")
+    write_nodes_of_old(folder)
+
+
+def write_nodes_of_old(folder: Path) -> None:
+    """Write the excerpt with all columns of a taxdump, and with the ranks of those before 2025."""
     nodes = [line.split("\t|")[:3] for line in (EXCERPT / "nodes.dmp").read_text().splitlines()]
     rest = "\t|\t\t|\t0\t|\t1\t|\t1\t|\t1\t|\t0\t|\t1\t|\t1\t|\t0\t|\t\t|\n"
     lines = [f"{taxid}\t|{parent}\t|\t{OLD_RANKS.get(rank[1:], rank[1:])}{rest}" for taxid, parent, rank in nodes]

@@ -43,7 +43,7 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
     for options, arguments in (({}, []), ({"taxid": "7711"}, ["--taxid", "7711"])):
         found = search(**options)
         assert found["state"] == "done", found
-        for name, fields in (("blast6", FIELDS), ("html", None)):
+        for name, fields in (("blast6", FIELDS), ("html", None), ("kraken", None), ("taxa-html", None)):
             asked = [] if fields is None else ["--fields", " ".join(fields)]
             query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", *arguments, "--store", "none"]
             assert main([*query, "--format", name, *asked, "--quiet"]) == 0

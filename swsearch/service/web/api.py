@@ -327,7 +327,9 @@ def report(
     ] = 0,
     lca_top: Annotated[
         float | None,
-        Query(ge=0, le=100, description="For lca and the fields lca…: percentage of the best bit score. [10]"),
+        Query(
+            ge=0, le=100, description="For lca, kraken, taxa-html and fields lca…: percentage of the best score. [10]"
+        ),
     ] = None,
     *,
     rows: Annotated[RowFilter, Depends(row_filter)],

@@ -50,10 +50,13 @@ MEDIA_TYPES: Final = {
     "html": "text/html; charset=utf-8",
     "fasta": "text/x-fasta; charset=utf-8",
     "multiqc": "text/tab-separated-values; charset=utf-8",
+    "kraken": "text/plain; charset=utf-8",
+    "taxa-html": "text/html; charset=utf-8",
 }
 _ENDINGS: Final = {
     "table": ".txt", "pairwise": ".txt", "blast6": ".tsv", "blast7": ".txt", "xml2": ".xml", "json2": ".json",
-    "multiqc": "_mqc.tsv", "lca": ".lca.tsv",
+    "multiqc": "_mqc.tsv", "lca": ".lca.tsv", "kraken": ".kreport.txt",
+    "taxa-html": ".taxa.html",
 }  # fmt: skip
 """Ends of file names, where they are not the name of the format."""
 

@@ -20,6 +20,7 @@ from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
+from tests.report.conftest import OF_TAXA
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
@@ -311,7 +312,7 @@ def test_pages_forbid_what_they_do_not_have(served, protein):
     assert served.get("/static/style.css").text.startswith("/* Components of the html report")
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", sorted({*formats()} - OF_TAXA))
 def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):

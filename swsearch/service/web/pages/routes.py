@@ -28,9 +28,10 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
+from swsearch.hits.result import TAXONOMY_DIGEST
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.hit_sequences import reads_database
-from swsearch.report.registry import fitting_formats, formats, get_format
+from swsearch.report.registry import TAXA, fitting_formats, formats, get_format
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -83,6 +84,8 @@ _WORDS: Final = {
     "html": "HTML report, self-contained",
     "fasta": "Whole sequences of the hits (FASTA)",
     "multiqc": "Identity of best hits, for MultiQC",
+    "kraken": "Queries by taxon (Kraken's report)",
+    "taxa-html": "Queries by taxon, HTML page",
 }
 
 
@@ -192,7 +195,9 @@ def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
 
 
 def _offered_formats(run: StoredRun) -> list[tuple[str, str]]:
-    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run.info)]
+    """The formats that can represent a run, with words for them; those about taxa if its database has a taxonomy."""
+    left_out = () if TAXONOMY_DIGEST in run.info.parameters else TAXA
+    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run.info) if name not in left_out]
 
 
 def _page_of(request: Request) -> int:

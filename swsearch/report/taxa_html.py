@@ -1,0 +1,101 @@
+"""``taxa-html``: the number of queries by taxon as one self-contained page, with a graphic to explore and a table.
+
+Each query is assigned to a taxon (:mod:`swsearch.report.lca`). The graphic (:mod:`swsearch.report.icicle`) leaves out
+taxa that only repeat the number of one below them; the table has all. The page is written when the last query is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
+
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.html_page import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
+from swsearch.report.icicle import caption, icicle, share, shown_name
+from swsearch.report.lca import DEFAULT_PERCENT, CommonAncestors, cut_lists
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.query_taxa import QueryTaxa
+from swsearch.report.summary import database_line, frames_line, scoring_line
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.taxonomy.counts import TaxonCount
+    from swsearch.taxonomy.tree import Taxonomy
+
+_NOUN: Final = ("query", "queries")
+
+
+class TaxaHtmlReport:
+    """One page for all queries.
+
+    Parameters
+    ----------
+    lca_percent : float
+        As for :class:`swsearch.report.lca.CommonAncestors`.
+    """
+
+    name = "taxa-html"
+    binary = False
+
+    def __init__(self, lca_percent: float = DEFAULT_PERCENT) -> None:
+        self._ancestors = CommonAncestors(lca_percent)
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.NEEDED
+
+    def lca_percent(self) -> float:
+        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
+        return self._ancestors.percent
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        from swsearch.taxonomy.counts import clade_counts, without_repetitions
+
+        found = QueryTaxa.of(run, queries, self._ancestors)
+        percent = self._ancestors.percent
+        within = f"lowest common ancestor of the hits with bit scores at most {percent:g} % below the best"
+        facts = {
+            "Database": database_line(run),
+            "Scoring": scoring_line(run),
+            "Frames": frames_line(run),
+            "Taxon of a query": within,
+            "Queries": f"{found.n_queries:,}, of which {found.n_unclassified:,} unclassified",
+            "Cut lists": cut_lists(run, percent, found.n_cut),
+            "Program": run.program,
+        }
+        stream.writelines(
+            opening(f"Taxa in {run.database.name}", "Taxa of the queries", ("taxa", "Skip to the taxa"), facts)
+        )
+        stream.write(no_script("Exploring the graphic needs JavaScript; the table has all numbers."))
+        stream.write('</header>\n<p class="status unseen" role="status"></p>\n<main id="taxa">\n')
+        if found.tree is not None and found.direct:
+            counts = clade_counts(found.tree, found.direct)
+            shown = without_repetitions(counts)
+            stream.write("<figure>\n")
+            stream.writelines(icicle(found.tree, shown, found.n_queries, _NOUN, "icicle", "all-taxa"))
+            stream.write(f"<figcaption>{caption(shown, _NOUN)}</figcaption>\n</figure>\n")
+            stream.writelines(_table(found.tree, counts, found))
+        else:
+            stream.write(f"<p>No query has a taxon: {counted(found.n_unclassified, *_NOUN)} unclassified.</p>\n")
+        stream.write(closing("script.js", "icicle.js"))
+
+
+def _table(tree: Taxonomy, counts: Sequence[TaxonCount], found: QueryTaxa) -> Iterator[str]:
+    is_long = len(counts) > ROWS_SHOWN
+    yield '<div class="scroll" id="all-taxa" role="region" aria-labelledby="all-taxa-caption" tabindex="0">\n'
+    yield '<table id="all-taxa-table" class="short">\n' if is_long else "<table>\n"
+    yield f'<caption id="all-taxa-caption">{counted(len(counts), "taxon", "taxa")}</caption>\n<thead>\n<tr>'
+    yield '<th scope="col">taxon</th><th scope="col">rank</th><th scope="col" class="number">taxonomy id</th>'
+    yield '<th scope="col" class="number">queries</th><th scope="col" class="number">%</th>'
+    yield '<th scope="col" class="number">at the taxon itself</th></tr>\n</thead>\n<tbody>\n'
+    for one in counts:
+        rank = tree.rank(one.taxon)
+        indent = f'<span class="level" aria-hidden="true">{"  " * one.depth}</span>'
+        yield f'<tr><th scope="row">{indent}{text(shown_name(tree, one.taxon))}</th>'
+        yield f'<td>{text(rank) if rank != "no rank" else ""}</td><td class="number">{tree.taxid(one.taxon)}</td>'
+        yield f'<td class="number">{one.n_clade}</td><td class="number">{share(one.n_clade, found.n_queries)}</td>'
+        yield f'<td class="number">{one.n_direct}</td></tr>\n'
+    yield "</tbody>\n</table>\n</div>\n"
+    if is_long:
+        yield all_rows_button("all-taxa-table", len(counts))
