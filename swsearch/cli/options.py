@@ -188,8 +188,8 @@ Format = Annotated[
         metavar="NAME",
         autocompletion=completion.formats,
         help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
-        "a3m, sto, afasta, fasta (the sequences of the hits), lca (the taxon of each query), kraken or "
-        "taxa-html (queries by taxon), or multiqc (by identity).",
+        "a3m, sto, afasta, fasta (the sequences of the hits), lca (the taxon of each query), kraken, "
+        "taxa-html (queries by taxon) or multiqc.",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -283,8 +283,8 @@ LcaTop = Annotated[
         min=0,
         max=100,
         metavar="PERCENT",
-        help="For --format lca, kraken, taxa-html and fields lca…: a query's taxon is the lowest common ancestor of "
-        "the hits with bit scores at most so much below the best. [10]",
+        help="Taxa of queries (lca, kraken, taxa-html) are those of hits with bit scores at most so much below the "
+        "best. [10]",
         rich_help_panel=OUTPUT,
     ),
 ]
