@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
@@ -12,6 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
+from swsearch.cli.sequence_sources import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
 from swsearch.errors import UsageError
 from swsearch.words import counted
 
@@ -217,14 +219,14 @@ def fetch(
 @app.command()
 def add(
     database: Database,
-    fasta: Annotated[
-        list[Path],
-        typer.Argument(metavar="FASTA...", help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
-    ],
+    fasta: Fasta = None,
+    blastdb: Blastdb = None,
     alphabet: Annotated[
         str | None,
         options.one_of("protein", "dna", help="What the files hold, where they could be taken for the other."),
     ] = None,
+    skip_bad: SkipBad = False,
+    skipped: Skipped = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -233,24 +235,36 @@ def add(
     Searches that are under way go on with the database as it was. One process at a time may change a database.
 
     Example: swsearch db add proteins.db new.fasta.gz
+
+    Example: swsearch db add proteins.db --blastdb swissprot --skip-bad
     """
+    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import add_to_database
     from swsearch.database.reader import load_catalogue
     from swsearch.errors import AlphabetMismatch
+    from swsearch.sequences.alphabet import ALPHABETS
 
+    if not fasta and not blastdb:
+        raise UsageError(f"give FASTA files or --blastdb: swsearch db add {shlex.quote(str(database))} FASTA…")
+    refuse_unused_list(skipped, skip_bad=skip_bad)
     holds = load_catalogue(database).alphabet
     if alphabet not in (None, holds):
         advice = f"leave --alphabet out or take a database of {alphabet}"
         raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
-    with ProgressReport("adding", 0, "M residues/s", 1e6, quiet) as progress:
+    refuse_collisions({"--skipped": skipped}, inputs=fasta or [], databases=[database])
+    sources, _ = sources_of(fasta or [], blastdb or [], ALPHABETS[holds], quiet)
+    with ExitStack() as stack:
+        left_out = LeftOut(skipped, stack)
+        progress = stack.enter_context(ProgressReport("adding", 0, "M residues/s", 1e6, quiet))
         added = add_to_database(
             database,
-            fasta,
+            sources,
             force_alphabet=alphabet is not None,
             threads=threads,
             progress=lambda _, residues: progress.reach(residues),
+            skip=left_out.add if skip_bad else None,
         )
     tell = partial(say, quiet=quiet)
     new = added.catalogue.segments[-1]
@@ -264,6 +278,8 @@ def add(
             f"{'occurs' if added.n_duplicates == 1 else 'occur'} more than once in the database, "
             f"{added.first_duplicate!r} for one"
         )
+    for line in left_out.lines(skipped):
+        tell(line)
 
 
 @app.command()

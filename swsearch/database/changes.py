@@ -55,7 +55,7 @@ from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
 from swsearch.sequences.chunk import SequenceChunk
-from swsearch.sequences.fasta import SAMPLE_RESIDUES
+from swsearch.sequences.fasta import SAMPLE_RESIDUES, Skip
 from swsearch.sequences.record import split_header
 from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
@@ -107,6 +107,7 @@ def add_to_database(
     force_alphabet: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
+    skip: Skip | None = None,
 ) -> BuildReport:
     r"""Append the sequences of FASTA or FASTQ files to a database, all or none.
 
@@ -120,6 +121,9 @@ def add_to_database(
     threads : int, optional
         Number of threads, at least 1; by default, one per usable core, and at most 16.
     progress : callable, optional
+    skip : callable, optional
+        Called with each record that is left out, as for :func:`swsearch.database.builder.build_database`; by default,
+        such a record is an error.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def add_to_database(
         with Threads(threads) as used:
             written = write_segment(
                 folder / segment_name(generation),
-                _added_chunks(paths, ALPHABETS[before.alphabet], used, force_alphabet=force_alphabet),
+                _added_chunks(paths, ALPHABETS[before.alphabet], used, skip, force_alphabet=force_alphabet),
                 threads=used,
                 known=_known_subjects(opened),
                 progress=progress,
@@ -482,12 +486,13 @@ def _added_chunks(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     alphabet: Alphabet,
     threads: Threads,
+    skip: Skip | None,
     *,
     force_alphabet: bool,
 ) -> Iterator[tuple[str, SequenceChunk]]:
     """The chunks of the files; a file is refused if its first chunk looks like DNA although protein is required."""
     before = None
-    for name, chunk in sequence_chunks(paths, alphabet, threads):
+    for name, chunk in sequence_chunks(paths, alphabet, threads, skip):
         if name != before and not force_alphabet:
             refuse_dna(name, alphabet.decode(chunk.codes[:SAMPLE_RESIDUES]), alphabet)
         before = name

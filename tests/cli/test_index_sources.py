@@ -1,4 +1,4 @@
-"""``swsearch index`` of BLAST databases and of files with bad records: what is printed, and what is left out.
+"""``swsearch index`` and ``db add`` of BLAST databases and of files with bad records: what is printed and left out.
 
 The expected values were counted by hand.
 """
@@ -76,3 +76,76 @@ def test_the_list_of_skipped_records_may_be_stdout(swsearch, tmp_path):
     assert shown.out.splitlines()[1].split("\t")[:3] == ["bad.fa", "2", "b"]
     assert "left out (all on stdout)" in shown.err
     assert not (tmp_path / "-").exists()
+
+
+# --- additions ---
+
+
+@pytest.fixture
+def known(swsearch, tmp_path):
+    """A database to which sequences are added, and its digest."""
+    (tmp_path / "known.fa").write_text(">known\nMKVLAAGIVGLLLAQ\n")
+    assert swsearch("index", "known.fa", "-o", "known.db").code == 0
+    return tmp_path / "known.db"
+
+
+def test_an_addition_leaves_bad_records_out(swsearch, tmp_path, known):
+    """The database is that to which the good records alone were added."""
+    (tmp_path / "some.fa").write_text(FASTA)
+    (tmp_path / "good.fa").write_text(">a\nMKVLAAGIVGLL\n>d\nWYRHHEDKNRSTPACF\n")
+    shutil.copytree(known, tmp_path / "other.db")
+    shown = swsearch("db", "add", known, "some.fa", "--skip-bad", "--skipped", "list.tsv")
+    assert shown.code == 0
+    assert f"{known}: 2 sequences, 28 residues added; generation 2 holds 3 sequences" in shown.err
+    assert "2 records were left out (all in list.tsv):" in shown.err
+    assert "some.fa, record 2 (b): residue 3: '1' is not in alphabet protein" in shown.err
+    rows = [line.split("\t")[:3] for line in (tmp_path / "list.tsv").read_text().splitlines()]
+    assert rows == [["file", "record", "identifier"], ["some.fa", "2", "b"], ["some.fa", "3", "c"]]
+    assert swsearch("db", "add", "other.db", "good.fa").code == 0
+    exports = [swsearch("db", "export", name).out for name in (known, "other.db")]
+    assert exports[0] == exports[1] == (tmp_path / "known.fa").read_text() + (tmp_path / "good.fa").read_text()
+    assert swsearch("db", "verify", known).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("some.fa", 1, "record 2 (b), line 4, column 3"),
+        ("bad.fa --skip-bad --skipped list.tsv", 1, "bad.fa: no record is a sequence of the alphabet"),
+        ("some.fa --skipped list.tsv", 1, "--skipped lists what --skip-bad leaves out; give both, or leave it out"),
+        ("some.fa --skip-bad --skipped some.fa", 1, "--skipped some.fa: this file is read by the same command"),
+        ("some.fa --skip-bad --skipped known.db/list", 1, "this lies in the packed database"),
+        ("--skip-bad", 2, "give FASTA files or --blastdb: swsearch db add known.db FASTA…"),
+        ("--blastdb missing", 1, "missing: "),
+    ],
+)
+def test_an_addition_that_is_refused_changes_nothing(swsearch, tmp_path, known, arguments, code, message):
+    (tmp_path / "some.fa").write_text(FASTA)
+    (tmp_path / "bad.fa").write_text(">a\n>b\n")
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    shown = swsearch("db", "add", "known.db", *arguments.split())
+    assert shown.code == code
+    assert message in shown.error
+    after = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.name != "writer.lock")
+    assert after == [path for path in before if path.name != "writer.lock"]
+    assert swsearch("db", "export", "known.db").out == (tmp_path / "known.fa").read_text()
+
+
+@pytest.mark.skipif(shutil.which("makeblastdb") is None, reason="NCBI BLAST+ is not installed")
+@pytest.mark.parametrize("way", ["--blastdb b", "b", "known.fa --blastdb b"])
+def test_a_blast_database_is_added_by_name_or_by_its_files(swsearch, tmp_path, known, way):
+    """Expected value: an addition of the FASTA from which makeblastdb made it."""
+    (tmp_path / "some.fa").write_text(">a first\nMKVLAAGIVGLL\n>d\nWYRHHEDKNRSTPACF\n")
+    subprocess.run(["makeblastdb", "-in", "some.fa", "-dbtype", "prot", "-out", "b"], cwd=tmp_path, check=True)
+    shown = swsearch("db", "add", known, *way.split())
+    assert "b: a BLAST database of 2 protein sequences, read with blastdbcmd" in shown.err
+    n_known = 2 if way.startswith("known") else 1
+    expected = (tmp_path / "known.fa").read_text() * n_known + (tmp_path / "some.fa").read_text()
+    assert swsearch("db", "export", known).out == expected
+    (tmp_path / "bases.fa").write_text(">n\nACGTACGTACGTTTGACC\n")
+    subprocess.run(["makeblastdb", "-in", "bases.fa", "-dbtype", "nucl", "-out", "n"], cwd=tmp_path, check=True)
+    refused = swsearch("db", "add", known, "--blastdb", "n")
+    assert refused.code == 1
+    assert "n: blastdbcmd failed" in refused.error
+    assert "protein" in refused.error
+    assert swsearch("db", "export", known).out == expected

@@ -1,0 +1,122 @@
+"""The sources of the sequences of a database: sequence files, BLAST databases, and records that are left out.
+
+``swsearch index`` and ``swsearch db add`` share these options and what they do.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
+
+import typer
+
+from swsearch.errors import InputError
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.sequences.alphabet import Alphabet
+    from swsearch.sequences.refused import RefusedRecord
+    from swsearch.sequences.source import HeldFile
+
+N_SHOWN: Final = 10
+"""Number of skipped records that are printed."""
+
+Fasta = Annotated[
+    list[Path] | None, typer.Argument(help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin.")
+]
+Blastdb = Annotated[
+    list[str] | None,
+    typer.Option(help="Import this BLAST database, as BLAST's -db names it; needs blastdbcmd. May be repeated."),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out records with wrong letters or none; list the first ten.")
+]
+Skipped = Annotated[
+    Path | None,
+    typer.Option(help="With --skip-bad: list all records that are left out in this file, or - for stdout."),
+]
+
+
+def refuse_unused_list(skipped: Path | None, *, skip_bad: bool) -> None:
+    """Refuse ``--skipped`` without ``--skip-bad``.
+
+    Raises
+    ------
+    InputError
+        There is a list, and no record is left out.
+    """
+    if skipped is not None and not skip_bad:
+        raise InputError("--skipped lists what --skip-bad leaves out; give both, or leave it out")
+
+
+class LeftOut:
+    """The records that were left out: their number, the first ones, and a list of all in a file, if there is one."""
+
+    def __init__(self, path: Path | None, stack: ExitStack) -> None:
+        from swsearch.cli.output import result_stream
+
+        self._first: list[RefusedRecord] = []
+        self._n = 0
+        self._file: TextIO | None = None
+        if path is not None:
+            self._file = stack.enter_context(result_stream(path, option="--skipped"))
+        if self._file is not None:
+            print("file", "record", "identifier", "reason", sep="\t", file=self._file)
+
+    def add(self, record: RefusedRecord) -> None:
+        """Count and list a record."""
+        self._n += 1
+        if self._n <= N_SHOWN:
+            self._first.append(record)
+        if self._file is not None:
+            print(record.path, record.record, record.identifier, record.reason, sep="\t", file=self._file)
+
+    def lines(self, path: Path | None) -> list[str]:
+        """What is told of them; nothing if there are none."""
+        if not self._n:
+            return []
+        which = "; the first of them:" if self._n > N_SHOWN else ":"
+        listed = "" if path is None else " (all on stdout)" if str(path) == "-" else f" (all in {path})"
+        told = counted(self._n, "record was", "records were")
+        return [f"warning: {told} left out{listed}{which}", *(f"  {record}" for record in self._first)]
+
+
+def sources_of(
+    paths: list[Path], blast_names: list[str], alphabet: Alphabet | None, quiet: bool
+) -> tuple[list[Path | HeldFile], Alphabet | None]:
+    """The sequence files and the exports of BLAST databases, in order, and the alphabet, if it is known.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Sequence files, and BLAST databases by the paths of their files.
+    blast_names : list of str
+        BLAST databases as BLAST's ``-db`` names them.
+    alphabet : Alphabet or None
+        That of the BLAST databases, if it is known.
+    quiet : bool
+        Whether no message is printed.
+
+    Raises
+    ------
+    DatabaseError
+        ``blastdbcmd`` is not installed, or fails.
+    """
+    from swsearch.cli.output import say
+    from swsearch.database.blast import BlastContent, blast_name, exported
+
+    sources: list[Path | HeldFile] = []
+    named = [(path, None if path.exists() else blast_name(path)) for path in paths]
+    for path, name in [*named, *((Path(name), name) for name in blast_names)]:
+        if name is None:
+            sources.append(path)
+            continue
+
+        def begin(content: BlastContent, name: str = name) -> None:
+            n_sequences = counted(content.n_sequences, f"{content.alphabet.name} sequence")
+            say(f"{name}: a BLAST database of {n_sequences}, read with blastdbcmd", quiet=quiet)
+
+        source, alphabet = exported(name, alphabet, begin=begin)
+        sources.append(source)
+    return sources, alphabet
