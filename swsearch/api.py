@@ -354,7 +354,7 @@ def all_pairs(
 
 def align_families(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
-    databases: Sequence[str | os.PathLike[str]],
+    databases: Sequence[Databases],
     options: SearchOptions = FAMILY_OPTIONS,
     *,
     rows: RowFilter = EVERY_ROW,
@@ -373,7 +373,7 @@ def align_families(
     queries : path, query, or iterable of queries
         As for :func:`search_database`, but no profiles.
     databases : sequence of paths
-        At least one.
+        At least one. A sequence of paths in place of one is searched as one database.
     options : SearchOptions
         By default those of ``swsearch msa``: three rounds, E-values of up to 0.1 and 10,000 subjects of each database.
     rows : RowFilter
@@ -399,9 +399,8 @@ def align_families(
     >>> [line.split("\t")[0] for line in (folder / "mine.a3m").read_text().splitlines()]
     ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
     """
-    paths = [os.fspath(path) for path in databases]
     with ExitStack() as stack:
-        searchers = open_searchers(paths, options, stack, engine=engine, threads=threads, devices=devices)
+        searchers = open_searchers(databases, options, stack, engine=engine, threads=threads, devices=devices)
         first = searchers[0]
         if isinstance(queries, (str, os.PathLike)):
             files = QueryFiles.of([queries], "fasta")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
@@ -91,6 +91,14 @@ def msa(
         ),
     ],
     *,
+    together: Annotated[
+        bool,
+        typer.Option(
+            "--together",
+            help="Search all databases as one in every round, rather than the further ones with the last profile.",
+            rich_help_panel=options.INPUT,
+        ),
+    ] = False,
     pair: Annotated[
         str,
         typer.Option(
@@ -120,10 +128,12 @@ def msa(
     """Make a deep multiple alignment of each query, for structure prediction and families.
 
     The first database is searched in up to three rounds, each with a profile of the hits before. The last profile
-    searches the other databases, and their hits follow. No row is repeated. Alignments of many rows are reduced to
-    diverse ones, as on ColabFold's server. Nothing is stored.
+    searches the other databases, and their hits follow; or all are searched as one. No row is repeated. Alignments of
+    many rows are reduced to diverse ones, as on ColabFold's server. Nothing is stored.
 
     Example: swsearch msa query.fasta uniref.db environmental.db --out query.a3m
+
+    Example: swsearch msa query.fasta swissprot.db trembl.db --together --out query.a3m
 
     Example: swsearch msa queries.fasta uniref.db --out alignments/
 
@@ -146,7 +156,7 @@ def msa(
     if folder is None:
         refuse_collisions({"--out": out or "-"}, inputs=inputs, databases=databases)
     with ExitStack() as stack:
-        searchers, queries = _opened(paths, databases, search, stack)
+        searchers, queries = _opened(paths, databases, search, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)
         for path in files_of_queries:
             refuse_collisions({"--out": path}, inputs=inputs, databases=databases)
@@ -154,7 +164,7 @@ def msa(
             say(line, quiet=search.quiet)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
         progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
-        names = [PurePath(searcher.database.location).name for searcher in searchers]
+        names = [searcher.run_info("").database.name for searcher in searchers]
         finish = _Finish(searchers[0], names, rows, partial(say, quiet=search.quiet))
         found = deep_alignments(queries, searchers, progress.advance)
         if folder is not None:
@@ -227,10 +237,10 @@ def _report(format_name: str, pair: str) -> AnchoredReport:
 
 
 def _opened(
-    paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack
+    paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack, *, together: bool
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
-    """The searchers of the databases, and the queries, checked."""
-    from swsearch.cli.databases import opened
+    """The searchers of the databases, or of all ``together``, and the queries, checked."""
+    from swsearch.cli.databases import opened_together
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.query_file import QueryFiles
@@ -240,7 +250,10 @@ def _opened(
     refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of(paths, "fasta")
     devices = options.device_list(search.devices)
-    subjects = [stack.enter_context(opened(path, threads=search.threads, quiet=search.quiet)) for path in databases]
+    groups = [databases] if together else [[path] for path in databases]
+    subjects = [
+        stack.enter_context(opened_together(paths, threads=search.threads, quiet=search.quiet)) for paths in groups
+    ]
     searchers = open_searchers(
         subjects, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
     )

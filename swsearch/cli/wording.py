@@ -221,6 +221,8 @@ def _replace(
                     found.add("--db", database)
             else:
                 found.last += named
+                if len(named) > 1 and "--together" in options.takes_value:
+                    found.add("--together")
         else:
             target = _LAST_OPTION[options.command] if option == LAST else option
             assert target is not None

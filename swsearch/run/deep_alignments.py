@@ -8,7 +8,6 @@ hits of the databases follow each other. :func:`deep_alignments` gives the hits 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,8 +17,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.cores import threads_to_use
-from swsearch.database.opening import opened
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import open_engine
 from swsearch.errors import InputError
@@ -54,7 +52,7 @@ class DeepAlignment:
 
 
 def open_searchers(
-    databases: Sequence[str | os.PathLike[str] | PackedDatabase],
+    databases: Sequence[Databases],
     options: SearchOptions,
     stack: ExitStack,
     *,
@@ -63,6 +61,8 @@ def open_searchers(
     devices: Sequence[int] | None = None,
 ) -> list[Searcher]:
     """A searcher for each database, at least one, with one engine; ``stack`` closes what is opened here.
+
+    A sequence of databases in place of one is searched as one.
 
     The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
     :func:`swsearch.search.api.open_searcher`.

@@ -5,6 +5,7 @@ Expected values: ``swsearch query`` on each database, with the profile of the fi
 
 import gzip
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -87,6 +88,26 @@ def test_further_databases_are_searched_with_the_last_profile(swsearch, queries,
     assert re.search(
         rf"obg.*{found}.*Neff \d\.\d\d, \d+\.\d\d different residues a column".lower(), outcome.err.lower()
     )
+
+
+@pytest.mark.parametrize("words", ["obg.fasta {} {} --together", "-query obg.fasta -db '{} {}'"])
+def test_databases_together_are_searched_as_one_in_every_round(swsearch, queries, databases, words):
+    """Expected value: one database of the sequences of both, with the name that the line about a query has."""
+    fasta = "".join(path.with_suffix(".fasta").read_text() for path in databases)
+    (queries / "all.fasta").write_text(fasta)
+    package.build_database("all.fasta", queries / "one.db two.db")
+    expected = swsearch("msa", "obg.fasta", "one.db two.db")
+    found = swsearch("msa", *shlex.split(words.format(*databases)))
+    assert (found.code, expected.code) == (0, 0), found.err
+    assert found.out == expected.out
+    assert len(rows_of(found.out)) > 50
+    line = next(line for line in found.err.splitlines() if "Neff" in line)
+    assert line in expected.err
+    assert "subjects in one.db two.db; " in line
+    in_turn = package.align_families("obg.fasta", [databases], ITERATED)
+    assert [hit.subject_id for result in in_turn for hit in result.hits] == [
+        name[1:] for name in names(rows_of(found.out))[1:]
+    ]
 
 
 def test_one_round_of_one_database_is_the_report_of_a_query(swsearch, queries, databases):
