@@ -166,36 +166,13 @@ class PackedDatabase(Closeable):
         chosen = tuple(self.segments[number] for number in segments)
         return PackedDatabase(self.path, self.catalogue, chosen, self.origin, taxonomy=self.taxonomy_arrays)
 
-    @classmethod
-    def open_searched(cls, path: str | os.PathLike[str], digest: str) -> PackedDatabase:
-        """Open the database at ``path`` if it has the subjects of a search, with their indices.
-
-        Parameters
-        ----------
-        path : path
-        digest : str
-            The digest of the database that was searched. Compactions since then change nothing.
-
-        Raises
-        ------
-        DatabaseError
-            There is no database, or its content has changed.
-        """
-        database = cls.open(path)
-        try:
-            database.check_searched(digest)
-        except DatabaseError:
-            database.close()
-            raise
-        return database
-
     def has_content(self, digest: str) -> bool:
         """Whether the subjects are those of a database with this digest, with their indices, apart from compactions."""
         digests = digest.split(DIGEST_JOINT)
         return len(digests) == len(self.members) and all(map(_is_content, self.members, digests))
 
     def check_searched(self, digest: str) -> None:
-        """Check that the subjects are those of a search, with their indices; ``digest`` is as for `open_searched`.
+        """Check that the subjects are those of a search with this digest, with their indices, as :meth:`has_content`.
 
         Raises
         ------

@@ -74,6 +74,12 @@ def test_databases_are_named_in_several_ways(swsearch, folder, words):
     assert rows(swsearch("query", *words, *options)) == expected
 
 
+def test_a_database_whose_name_has_a_blank_is_one(swsearch, folder):
+    options = [*LOOK, "--format", "blast6", "--store", "none"]
+    expected = rows(swsearch("query", "q.fa", TOGETHER, *options))
+    assert rows(swsearch("query", "-query", "q.fa", "-db", TOGETHER, *options)) == expected
+
+
 def test_two_query_files_and_two_databases(swsearch, folder):
     """With --db, a sequence file that stands last is a query file."""
     (folder / "r.fa").write_text((folder / "c.fa").read_text()[:400])
@@ -111,6 +117,15 @@ def test_a_profile_searches_several_databases(swsearch, folder):
     assert rows(swsearch("query", "a.db", "b.db", "c.db", *options)) == expected
     assert rows(swsearch("query", *options, "--db", "a.db", "--db", "b.db", "--db", "c.db")) == expected
     assert rows(swsearch("query", "-in_pssm", "found.asn", "-db", "a.db b.db c.db", *options[2:])) == expected
+
+
+def test_scores_of_several_databases_are_plotted_and_the_plan_is_shown(swsearch, folder):
+    pytest.importorskip("matplotlib")
+    for number, databases in enumerate(([TOGETHER], ["a.db", "b.db", "c.db"])):
+        plotted = swsearch("query", "q.fa", *databases, "--plot", f"{number}.png", "--store", "none", "--format", "xml")
+        assert plotted.code == 0, plotted.err
+    assert (folder / "0.png").read_bytes() == (folder / "1.png").read_bytes()
+    assert rows(swsearch("query", "q.fa", "a.db", "b.db", "--explain"))
 
 
 # --- the store ---

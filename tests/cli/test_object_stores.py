@@ -86,6 +86,24 @@ def test_a_batch_that_began_in_the_folder_goes_on_with_the_url(swsearch, few_pro
     assert again.out == "run 1 in b.sqlite: 0 queries done, 4 were there before, 0 failed\n"
 
 
+def test_a_url_and_a_folder_are_searched_as_one(swsearch, url, tmp_path):
+    """Source: the same two databases as folders; a report of whole subjects opens both again."""
+    (tmp_path / "own.fa").write_text(">own\nMKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW\n")
+    assert swsearch("index", "own.fa", "-o", "own.db", "-q").code == 0
+    given = ["--evalue", "1000", "--store"]
+    there = swsearch("query", QUERIES, url, "own.db", *given, "there.sqlite", "--format", "xml")
+    assert there.code == 0, there.err
+    assert swsearch("db", "export", url, "--out", "few.fa").code == 0
+    assert swsearch("index", "few.fa", "-o", "few.db", "-q").code == 0
+    here = swsearch("query", QUERIES, "few.db", "own.db", *given, "here.sqlite", "--format", "blast6")
+    assert swsearch("report", "latest", "--store", "there.sqlite", "--format", "blast6").out == here.out
+    shown = swsearch("runs", "show", "1", "--store", "there.sqlite").out
+    assert f"database      {url}\n" in shown
+    assert f"database      {tmp_path}/own.db\n" in shown
+    whole = ["report", "1", "--format", "fasta", "--store"]
+    assert swsearch(*whole, "there.sqlite").out == swsearch(*whole, "here.sqlite").out
+
+
 def test_the_workers_of_a_cluster_fetch_the_database_by_its_url(swsearch, cache, few_proteins_db, url):
     """Source: the same batch in this process, from the folder. Driver and worker share the cache of their machine."""
     pytest.importorskip("distributed")

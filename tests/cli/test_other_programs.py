@@ -21,6 +21,8 @@ QUERIES = DATA / "queries.fasta"
 UNDERSTOOD = {
     BLAST: {
         "-query q.fa -db d": "q.fa d",
+        "-query q.fa -db 'd e'": "q.fa --db d --db e",
+        """-db '"my d" e'""": "--db 'my d' --db e",
         "-in a.fa": "a.fa",
         "-subject s.fa -query q.fa": "q.fa s.fa",
         "-num_threads 4": "--threads 4",
@@ -253,6 +255,7 @@ PROGRAM_LINES = {
         "swsearch query q.fa d -k 5; without --sensitive of DIAMOND (every search is exhaustive)"
     ),
     "blastn -query q.fa -subject s.fa -strand plus": "swsearch query q.fa s.fa --strand plus",
+    "blastp -query q.fa -db 'd e' -evalue 1": "swsearch query q.fa --db d --db e --evalue 1",
     "megablast -query q.fa -db d": "swsearch query q.fa d",
     "psiblast -query q.fa -db d -num_iterations 3": "swsearch query q.fa d --iterations 3",
     "blastx -query q.fa -db d": "swsearch query q.fa d --translate query",
@@ -283,6 +286,7 @@ PROGRAM_LINES = {
     "blastp": "swsearch query QUERY… DB",
     "blastp -query q.fa": "swsearch query q.fa DB",
     "blastp -db d": "swsearch query QUERY… d",
+    "blastp -db 'd e'": "swsearch query QUERY… --db d --db e",
     "blastp -help": "swsearch query --help",
     "makeblastdb": "swsearch index FASTA… --out DB",
     "diamond": "swsearch index FASTA… --out DB, then swsearch query QUERY… DB",

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.joined import joined_tree
 from swsearch.taxonomy.packed import packed_arrays, unpacked
 from tests.taxonomy.dumps import EXCERPT, path_to_root, trees, with_changes, write_dump
 
@@ -56,6 +57,33 @@ def test_a_tree_is_that_of_its_file(parents, data):
         assert part.name(taxon(part, taxid)) == f"Taxon {taxid}"
     assert 0 not in parents
     assert tree.index(0) is None
+
+
+@settings(max_examples=40)
+@given(trees(), st.data())
+def test_parts_of_a_tree_are_joined_to_the_part_of_all_their_taxa(parents, data):
+    """Source: the arrays of `Taxonomy.subset` of the taxa of all parts."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = read_dump(write_dump(Path(folder), parents, {taxid: f"rank {taxid % 3}" for taxid in parents}))
+    taxa = st.lists(st.integers(0, len(tree) - 1), min_size=1, max_size=5)
+    parts = data.draw(st.lists(taxa, min_size=1, max_size=4))
+    joined = joined_tree([tree.subset(part) for part in parts]).checked()
+    whole = tree.subset(sorted({taxon for part in parts for taxon in part}))
+    for name in ("taxids", "parents", "by_taxid"):
+        assert np.array_equal(getattr(joined, name), getattr(whole, name))
+    for one in range(len(whole)):
+        assert (joined.name(one), joined.rank(one)) == (whole.name(one), whole.rank(one))
+
+
+def test_joined_trees_keep_former_and_deleted_ids(ncbi):
+    """Source: the excerpt with changes made up; parts with human, and without."""
+    human, mouse = taxon(ncbi, 9606), taxon(ncbi, 10090)
+    joined = joined_tree([ncbi.subset([mouse]), ncbi.subset([human]), ncbi])
+    assert joined.taxid(taxon(joined, 4000010)) == 9606
+    assert np.array_equal(joined.merged, ncbi.merged)
+    assert joined.is_deleted(4000001)
+    assert joined.common_name(taxon(joined, 9606)) == "human"
+    assert joined.blast_name(taxon(joined, 10090)) == "rodents"
 
 
 @given(trees())

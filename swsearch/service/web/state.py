@@ -18,6 +18,7 @@ from datetime import timedelta
 from typing import Final
 
 from swsearch.closeable import Closeable
+from swsearch.database.joined import open_searched
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.hits.result import DatabaseInfo, RunInfo
@@ -288,7 +289,7 @@ class Service(Closeable):
             path = self.databases.paths.get(one.name)
             if path is not None and one.has_content(info.digest):
                 try:
-                    database = PackedDatabase.open_searched(path, info.digest)
+                    database = open_searched(info, path)
                 except DatabaseError:
                     continue
                 with database:
