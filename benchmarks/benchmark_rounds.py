@@ -29,7 +29,6 @@ from benchmark_cuda import commit, read_fasta, synthetic
 from benchmark_search import write_fasta
 
 import swsearch
-from swsearch.cli.search_arguments import SWITCH_SECONDS
 from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
@@ -40,6 +39,7 @@ from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import SWITCH_SECONDS
 
 LENGTH = 350
 SEED = 18

@@ -19,6 +19,10 @@ from swsearch.cores import check_threads, usable_cores
 MAX_THREADS: Final = 16
 """Largest default number of threads. Reading, hashing and writing a file are sequential, so more are of no use."""
 
+SWITCH_SECONDS: Final = 0.0005
+"""Switch interval of Python's global lock in processes with a GPU or many requests; with the default, one thread keeps
+the others, such as the one that feeds the GPU, waiting for longer."""
+
 _AHEAD: Final = 2
 
 P = ParamSpec("P")

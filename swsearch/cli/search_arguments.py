@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from swsearch.cli import options
 from swsearch.errors import InputError
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from swsearch.search.options import SearchOptions
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.searcher import Searcher
-
-SWITCH_SECONDS: Final = 0.0005
-"""Switch interval of Python's interpreter lock; with the default, imports and alignments delay a GPU thread longer."""
 
 
 class SearchChoice:
@@ -76,6 +73,7 @@ class SearchChoice:
         """
         from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
+        from swsearch.threads import SWITCH_SECONDS
 
         # open_searcher raises the errors of the options again.
         with contextlib.suppress(SwSearchError):

@@ -13,7 +13,7 @@ Which part a worker gets:
    if it has the memory, so slices are copied to where nothing else is to do. Without the memory, it replaces a slice
    that it holds, but only if no other worker holds the one that is needed;
 4. otherwise, if it has no part at all, one that another worker has not begun, of a slice that it holds. So at the end
-   of a search, no worker is idle while another has two parts.
+   of a search, no worker is idle while another has two parts, unless the other has a GPU, which begins both.
 
 Workers may come and go. A part whose worker has gone is given to another. A worker that does not answer in several
 times the predicted time gets no more parts, and its parts are given to others as well; the first result counts. A part
@@ -361,6 +361,8 @@ class Dispatcher:
         if worker.flights:
             return None
         for other in self._workers.values():
+            if other.ready is None or other.ready.is_background:
+                continue
             for ticket, flight in list(other.flights.items())[1:]:
                 part = flight.part
                 if part is not None and not part.is_done and (part.slice in worker.slices or not worker.slices):

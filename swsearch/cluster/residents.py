@@ -5,19 +5,22 @@ The first task opens an engine, the database (or slices of it) and a searcher; f
 open after the run, so that the next one starts warm, until others take their place.
 
 All work is done by one thread, because a :class:`~swsearch.search.searcher.Searcher` must not be shared by threads. A
-task that Dask starts meanwhile waits for this thread.
+task that Dask starts meanwhile waits for this thread. An engine that works in the background, such as a GPU's, gets the
+queries of the next task when it has all those of the present one, so that it does not wait while the last results of a
+task are ranked and aligned; therefore Dask is told to start the next task at once (``secede``).
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -38,11 +41,13 @@ from swsearch.cores import threads_to_use
 from swsearch.database.joined import joined
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase, load_catalogue
-from swsearch.engine.protocol import MemoryEngine, ScoreEngine
+from swsearch.engine.protocol import BackgroundEngine, MemoryEngine, ScoreEngine
 from swsearch.engine.registry import open_engine
-from swsearch.errors import DatabaseError, InputError
+from swsearch.errors import DatabaseError, InputError, SwSearchError
+from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import SWITCH_SECONDS
 
 DATABASES_VARIABLE: Final = "SWSEARCH_DATABASES"
 """Environment variable of a worker: folders, separated as in ``PATH``, in which databases are looked for by name before
@@ -55,10 +60,71 @@ _Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None], ...]
 """Digest and segments of each database of a search."""
 
 
-class Residents:
-    """The engine, the databases and the searchers of one worker process."""
+@dataclass(eq=False)
+class Task:
+    """Queries to search, from their arrival at the worker to the last result.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    spec : SearchSpec
+    key : bytes
+        Identifies the specification.
+    queries : list of SequenceRecord
+    room_bytes : int or None
+        Memory for databases; None if it is not limited.
+    results : generator, optional
+        The results, from the start on.
+    is_read : bool
+        Whether the engine has all queries.
+    """
+
+    spec: SearchSpec
+    key: bytes
+    queries: list[SequenceRecord]
+    room_bytes: int | None
+    results: Generator[QueryResult, None, None] | None = None
+    is_read: bool = False
+
+    def start(self, searcher: Searcher, *, is_first: bool) -> None:
+        """Pass the queries to the engine, unless it has them.
+
+        Raises
+        ------
+        InputError
+            A query does not fit the search.
+        """
+        if self.results is not None:
+            return
+        if self.spec.one_round:  # the driver has checked the queries; those of later rounds are profiles
+            self.results = searcher.search_once(self._reading(), wait_until_prepared=is_first)
+        else:
+            for query in self.queries:
+                searcher.check(query)
+            self.results = searcher.search(self._reading(), wait_until_prepared=is_first)
+
+    def stop(self) -> None:
+        """Take the queries from the engine; :meth:`start` passes them to another one."""
+        if self.results is not None:
+            self.results.close()
+        self.results = None
+        self.is_read = False
+
+    def _reading(self) -> Iterator[SequenceRecord]:
+        yield from self.queries
+        self.is_read = True
+
+
+class Residents:
+    """The engine, the databases and the searchers of one worker process.
+
+    Parameters
+    ----------
+    open_engine : callable
+        Opens an engine, as :func:`swsearch.engine.registry.open_engine` does.
+    """
+
+    def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine) -> None:
+        self._open_engine = open_engine
         self._engine_spec: EngineSpec | None = None
         self._engine: ScoreEngine | None = None
         self._engine_choice = ""
@@ -66,6 +132,8 @@ class Residents:
         self._searchers: dict[bytes, Searcher] = {}
         self._used: dict[bytes, float] = {}
         """When each searcher was used last."""
+        self._started: Task | None = None
+        """A task whose turn has not come, but whose queries the engine has."""
 
     def ready(self, spec: EngineSpec) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
@@ -79,38 +147,66 @@ class Residents:
         """
         if self._engine is None or spec != self._engine_spec:
             self.close()
-            self._engine, self._engine_choice = open_engine(
+            self._engine, self._engine_choice = self._open_engine(
                 spec.engine, spec.threads, spec.devices, None, spec.kernel, bound=spec.bound
             )
             self._engine_spec = spec
+            if self.is_background:
+                sys.setswitchinterval(SWITCH_SECONDS)
         from distributed.system import MEMORY_LIMIT
 
         memory = self._engine.memory_bytes if isinstance(self._engine, MemoryEngine) else None
-        return Ready(self._engine_choice, memory, MEMORY_LIMIT)
+        return Ready(self._engine_choice, memory, MEMORY_LIMIT, self.is_background)
 
-    def found(self, spec: SearchSpec, key: bytes, queries: list[SequenceRecord], room_bytes: int | None) -> Found:
-        """Search; ``key`` identifies the specification.
+    @property
+    def is_background(self) -> bool:
+        """Whether the engine is open and works in the background."""
+        return isinstance(self._engine, BackgroundEngine)
 
-        Databases that were used least recently are closed until all fit ``room_bytes``, if it is not None.
+    def found(self, task: Task, following: Callable[[], Task | None] = lambda: None) -> Found:
+        """Search the queries of a task.
+
+        Databases that were used least recently are closed until all fit the task's memory, if it is limited.
+        ``following`` returns the task that comes next, if there is one already; an engine that works in the background
+        gets its queries before the last results of this task.
 
         Raises
         ------
         SwSearchError
             As :func:`swsearch.search.api.open_searcher`; or the worker's database is another one than the driver's.
         """
-        self.ready(spec.engine)
-        self._used[key] = time.monotonic()
-        searcher = self._searchers.get(key)
+        self.ready(task.spec.engine)
+        self._used[task.key] = time.monotonic()
+        searcher = self._searchers.get(task.key)
         if searcher is None:
-            searcher = self._searchers[key] = self._new_searcher(spec, room_bytes)
+            searcher = self._searchers[task.key] = self._new_searcher(task.spec, task.room_bytes)
             self._close_unused()
-        self._databases.move_to_end(_key(spec))
+        self._databases.move_to_end(_key(task.spec))
+        self._started = None
         began = time.perf_counter()
-        results = list(searcher.search_once(queries) if spec.one_round else searcher.search(queries))
+        task.start(searcher, is_first=True)
+        assert task.results is not None
+        results = []
+        self._start_next(task, searcher, following)
+        for result in task.results:
+            results.append(result)
+            self._start_next(task, searcher, following)
         return Found(results, time.perf_counter() - began)
 
+    def _start_next(self, task: Task, searcher: Searcher, following: Callable[[], Task | None]) -> None:
+        """Start the following task on the engine if it has all queries of this one; its errors come with its turn."""
+        if task.is_read and self.is_background:
+            after = following()
+            if after is not None and after.key == task.key:
+                with suppress(SwSearchError):
+                    after.start(searcher, is_first=False)
+                    self._started = after
+
     def close(self) -> None:
-        """Close everything."""
+        """Close everything; a task that was started before its turn will be started again."""
+        if self._started is not None:
+            self._started.stop()
+            self._started = None
         self._searchers.clear()
         for database in self._databases.values():
             database.close()
@@ -221,33 +317,99 @@ def _n_bytes(database: PackedDatabase) -> int:
     return sum(file.size for segment in database.segments for file in segment.entry.files.values())
 
 
+class Tasks:
+    """The one thread of a worker that works; it takes what is asked of it in the order of the calls.
+
+    Each method waits for its turn and returns when its work is done. They are called by several threads.
+    """
+
+    def __init__(self, residents: Residents) -> None:
+        self._residents = residents
+        self._thread = ThreadPoolExecutor(1, "swsearch")
+        self._asking = threading.Lock()
+        self._n_waiting = 0
+        self._tasks: deque[Task] = deque()
+        """The searches whose turn has not come."""
+
+    @property
+    def n_waiting(self) -> int:
+        """Number of calls whose turn has not come."""
+        return self._n_waiting
+
+    @property
+    def is_background(self) -> bool:
+        """Whether the engine is open and works in the background."""
+        return self._residents.is_background
+
+    def prepare(self, engine: EngineSpec) -> Answer:
+        """Open an engine."""
+        return self._answer(lambda: self._residents.ready(engine), None)
+
+    def search(self, task: Task) -> Answer:
+        """Search the queries of a task."""
+        return self._answer(lambda: self._residents.found(task, self._following), task)
+
+    def call(self, work: Callable[[], object]) -> None:
+        """Let the thread do something else in its turn, without waiting for it."""
+        self._thread.submit(work)
+
+    def close(self) -> None:
+        """End the thread after what was asked of it, and close the engine and the databases."""
+        self._thread.shutdown()
+        self._residents.close()
+
+    def _following(self) -> Task | None:
+        return self._tasks[0] if self._tasks else None
+
+    def _answer(self, work: Callable[[], Answer], task: Task | None) -> Answer:
+        def take_turn() -> Answer:
+            with self._asking:
+                self._n_waiting -= 1
+                if task is not None:
+                    self._tasks.popleft()
+            return work()
+
+        with self._asking:
+            self._n_waiting += 1
+            if task is not None:
+                self._tasks.append(task)
+            turn = self._thread.submit(take_turn)
+        try:
+            return turn.result()
+        except Exception as error:
+            return failed(error)
+
+
 # --- the functions that a driver calls ---
 
-_RESIDENTS = Residents()
-_STARTING = threading.Lock()
-_THREADS: list[ThreadPoolExecutor] = []
+_TASKS: Final = Tasks(Residents())
 
 
 def prepare(program: str, engine: bytes) -> bytes:
     """Open the engine of an :class:`EngineSpec`; returns a packed :class:`Ready` or :class:`Failed`."""
     n_threads = _threads_of_dask()
-
-    def work() -> Answer:
-        return _RESIDENTS.ready(_with_threads(unpacked(engine), n_threads))
-
-    return _answer(program, work)
+    if program != PROGRAM:
+        return packed(_other_program(program))
+    return packed(_TASKS.prepare(_with_threads(unpacked(engine), n_threads)))
 
 
 def search(program: str, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
     """Perform a task: a :class:`SearchSpec` and its queries; returns a packed :class:`Found` or :class:`Failed`."""
     n_threads = _threads_of_dask()
+    if program != PROGRAM:
+        return packed(_other_program(program))
+    if _TASKS.is_background:
+        from distributed import secede
 
-    def work() -> Answer:
-        asked: SearchSpec = unpacked(spec)
-        asked = replace(asked, engine=_with_threads(asked.engine, n_threads))
-        return _RESIDENTS.found(asked, spec, unpacked(queries), room_bytes)
+        secede()
+    asked: SearchSpec = unpacked(spec)
+    asked = replace(asked, engine=_with_threads(asked.engine, n_threads))
+    return packed(_TASKS.search(Task(asked, spec, unpacked(queries), room_bytes)))
 
-    return _answer(program, work)
+
+def _other_program(program: str) -> Failed:
+    advice = "install the same version everywhere"
+    return Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}")
 
 
 def _threads_of_dask() -> int:
@@ -259,16 +421,3 @@ def _threads_of_dask() -> int:
 
 def _with_threads(spec: EngineSpec, n_threads: int) -> EngineSpec:
     return spec if spec.threads is not None else replace(spec, threads=n_threads)
-
-
-def _answer(program: str, work: Callable[[], Answer]) -> bytes:
-    if program != PROGRAM:
-        advice = "install the same version everywhere"
-        return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
-    with _STARTING:
-        if not _THREADS:
-            _THREADS.append(ThreadPoolExecutor(1, "swsearch"))
-    try:
-        return packed(_THREADS[0].submit(work).result())
-    except Exception as error:
-        return packed(failed(error))

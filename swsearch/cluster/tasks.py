@@ -95,11 +95,14 @@ class Ready:
         Memory of its engine, if it has memory of its own, such as that of a GPU.
     host_bytes : int
         Memory of its machine or container.
+    is_background : bool
+        Whether its engine works in the background; it then begins each task before it has finished the one before.
     """
 
     engine_choice: str
     engine_bytes: int | None
     host_bytes: int
+    is_background: bool = False
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ def wait_until(path):
         time.sleep(0.05)
 
 def search(self, queries, *arguments, **named):
+    queries = list(queries)
     if any(query.header == {header!r} for query in queries):
         {action}
     return plain(self, queries, *arguments, **named)

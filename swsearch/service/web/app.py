@@ -38,12 +38,11 @@ from swsearch.service.web.proxies import TrustedProxies
 from swsearch.service.web.root_path import RootPath
 from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
+from swsearch.threads import SWITCH_SECONDS
 
 THREADS: Final = 4
 """Threads that use the store. With 40, the default, they spend more time on waiting for each other than on work: on 16
 cores, 64 clients got 64 answers a second, and 84 with 4 threads."""
-SWITCH_SECONDS: Final = 0.0005
-"""Longest time for which one of them keeps the others and the event loop waiting."""
 _EXPIRY_SECONDS: Final = 60.0
 """Time between two looks for expired searches."""
 
