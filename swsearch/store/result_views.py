@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Float, Row, Select, and_, bindparam, cast, func, select
+from sqlalchemy import BindParameter, ColumnElement, Connection, Float, Row, Select, and_, bindparam, cast, func, select
 
 from swsearch.errors import StoreError
 from swsearch.hits.hit import Hit
@@ -40,6 +40,8 @@ class HitFilter:
         Text that the subject's header contains, in upper or lower case; empty for every header.
     taxid : int or None
         The taxonomy id after ``OX=`` in the subject's header.
+    subjects : frozenset of int or None
+        Indices of subjects in the database; None for all.
     max_evalue : float or None
         Largest E-value. Hits without E-value do not fulfil it.
     min_bits : float or None
@@ -50,6 +52,7 @@ class HitFilter:
 
     text: str = ""
     taxid: int | None = None
+    subjects: frozenset[int] | None = None
     max_evalue: float | None = None
     min_bits: float | None = None
     min_identity: float | None = None
@@ -197,10 +200,10 @@ class ResultViews(HitStore):
         with self._reading_query(run_id, number) as (connection, row):
             return _read_scores(connection, row)
 
-    def subject_headers(self, run_id: int, number: int) -> list[str]:
-        """The headers of the subjects of a query, by rank."""
+    def subjects(self, run_id: int, number: int) -> list[tuple[int, str]]:
+        """The subjects of a query, by rank: index in the database, and header."""
         with self._reading_query(run_id, number) as (connection, row):
-            return _read_headers(connection, row)
+            return _read_subjects(connection, row)
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
@@ -294,10 +297,10 @@ def _read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Float
     return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
 
 
-def _read_headers(connection: Connection, query: Row[Any]) -> list[str]:
-    """The headers of the subjects, by rank."""
-    found = select(HITS.c.subject_header).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
-    return list(connection.execute(found.order_by(HITS.c.rank)).scalars())
+def _read_subjects(connection: Connection, query: Row[Any]) -> list[tuple[int, str]]:
+    """Indices and headers of the subjects, by rank."""
+    found = select(HITS.c.subject_index, HITS.c.subject_header).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
+    return [(row.subject_index, row.subject_header) for row in connection.execute(found.order_by(HITS.c.rank))]
 
 
 def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:
@@ -320,6 +323,11 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
         conditions.append(header.icontains(keep.text, autoescape=True))
     if keep.taxid is not None:
         conditions.append((header + " ").contains(f" OX={keep.taxid} ", autoescape=True))
+    if keep.subjects is not None:
+        # As text, because a statement has a largest number of parameters.
+        chosen = sorted(keep.subjects)
+        listed: BindParameter[int] = bindparam("subjects", chosen, expanding=True, literal_execute=True)
+        conditions.append(HITS.c.subject_index.in_(listed))
     if keep.max_evalue is not None:
         conditions.append(HITS.c.evalue <= keep.max_evalue)
     if keep.min_bits is not None:

@@ -8,10 +8,17 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.errors import SwSearchError
 from tests.service.conftest import DATA
+from tests.service.protocols.test_blast_url_api import get, put
 from tests.service.servers import RunningServer
 from tests.taxonomy.dumps import EXCERPT
 
 FIELDS = ["qseqid", "sseqid", "staxids", "sblastnames", "slineage"]
+
+
+def known_taxids():
+    """The taxonomy ids of the real proteins by their accessions, as ``data/taxids.tsv`` has them."""
+    lines = (line.split("\t") for line in (DATA / "taxids.tsv").read_text().splitlines() if not line.startswith("#"))
+    return {accession: int(taxid) for accession, taxid in lines if taxid.isdecimal()}
 
 
 @pytest.fixture
@@ -19,7 +26,7 @@ def served(tmp_path, fork_server):
     """A server of the real proteins, and their database, which has no taxonomy yet."""
     database = tmp_path / "proteins.db"
     assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet"]) == 0
-    running = RunningServer(tmp_path, [database], forks=fork_server)
+    running = RunningServer(tmp_path, [database], "--protocol=blast", forks=fork_server)
     yield running, database
     assert running.stop() == 0
 
@@ -59,3 +66,18 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
     assert lines.decode() == capfd.readouterr().out
     with pytest.raises(SwSearchError, match="no taxa of queries"):
         client.report(plain["id"], "blast6", lca_top=70)
+
+
+def test_organisms_of_the_blast_url_api_include_their_descendants(served, queries, capfd):
+    """Source: swsearch query --taxid. No protein is of the phylum itself; a list of exact ids would be empty."""
+    server, database = served
+    command = ["db", "taxonomy", str(database), str(EXCERPT), "--taxid-map", str(DATA / "taxids.tsv"), "--quiet"]
+    assert main(command) == 0
+    assert 7711 not in known_taxids().values()
+    rid = put(server, QUERY=queries, DATABASE="proteins.db", ENTREZ_QUERY="txid7711[ORGN] OR txid2[Organism:exp]")
+    _, text = get(server, CMD="Get", RID=rid, FORMAT_TYPE="XML")
+    capfd.readouterr()
+    query = ["query", str(DATA / "queries.fasta"), str(database), "--taxid", "7711,2", "--top", "100"]
+    assert main([*query, "--store", "none", "--format", "xml", "--quiet"]) == 0
+    assert text == capfd.readouterr().out
+    assert text.count("<Hit>") > 10

@@ -59,6 +59,7 @@ FILTERS = {
     "text": (HitFilter(text="PROTEIN_1"), lambda hit: "protein_1" in hit.subject_header),
     "signs": (HitFilter(text="4% p"), lambda hit: "4% p" in hit.subject_header),
     "taxid": (HitFilter(taxid=9002), lambda hit: hit.rank % 4 == 2),
+    "subjects": (HitFilter(subjects=frozenset(range(0, 10**6, 3))), lambda hit: hit.subject_index % 3 == 0),
     "evalue": (HitFilter(max_evalue=1e-4), lambda hit: hit.evalue is not None and hit.evalue <= 1e-4),
     "bits": (HitFilter(min_bits=35.0), lambda hit: hit.bits is not None and hit.bits >= 35),
     "identity": (HitFilter(min_identity=60.0), lambda hit: hit.pident >= 60),
@@ -111,6 +112,11 @@ def test_a_filter_keeps_what_fulfils_it(views, name):
     assert list(views.hits(1, 3, keep)) == expected
 
 
+def test_without_subjects_no_hit_is_kept(views):
+    page = views.view(1, 3, HitView(keep=HitFilter(subjects=frozenset())))
+    assert (page.query.hits, page.n_matching) == ((), 0)
+
+
 def test_conditions_add_up(views):
     keep = HitFilter(text="protein_", taxid=9001, min_identity=50.0)
     page = views.view(1, 3, HitView(keep=keep, sort="score", limit=5))
@@ -133,7 +139,7 @@ def test_columns_of_all_hits(views):
     bits, evalues = views.subject_scores(1, 3)
     assert [None if np.isnan(value) else value for value in bits.tolist()] == [hit.bits for hit in best]
     assert [None if np.isnan(value) else value for value in evalues.tolist()] == [hit.evalue for hit in best]
-    assert views.subject_headers(1, 3) == [hit.subject_header for hit in best]
+    assert views.subjects(1, 3) == [(hit.subject_index, hit.subject_header) for hit in best]
     assert views.query_places(1, 7)[0].shape == (0,)
     assert views.subject_scores(1, 7)[1].shape == (0,)
 

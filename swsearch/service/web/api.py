@@ -282,7 +282,7 @@ def hits(
     min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
 ) -> Response:
     """One page of the hits of a query, sorted and filtered by the server."""
-    keep = HitFilter(text, None, max_evalue, min_bits, min_identity, min_query_coverage)
+    keep = HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
     page = service_of(request).hit_page(
         key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
     )

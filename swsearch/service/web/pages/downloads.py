@@ -12,10 +12,10 @@ from typing import IO, Final, TextIO
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.hits.subjects import SubjectPart
 from swsearch.report.hit_sequences import hit_records, reads_database
-from swsearch.report.registry import check_fits, get_format
+from swsearch.report.registry import TAXA, check_fits, fitting_formats, get_format
 from swsearch.sequences.fasta_text import write_pieces
 from swsearch.sequences.record import split_header
 from swsearch.service.web.reports import GONE, completion
@@ -27,8 +27,39 @@ GONE_TRANSLATED: Final = (
     "sseq of the report tsv"
 )
 """The message for aligned parts of translated subjects, whose nucleotides are not stored."""
+_WORDS: Final = {
+    "table": "Table for reading",
+    "blast6": "BLAST tabular (outfmt 6)",
+    "blast7": "BLAST tabular with comments (outfmt 7)",
+    "xml": "BLAST XML",
+    "xml2": "BLAST XML, version 2",
+    "json2": "BLAST JSON",
+    "pairwise": "Pairwise alignments",
+    "tsv": "TSV with a header",
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "lca": "Taxon of each query (TSV)",
+    "json": "JSON",
+    "jsonl": "JSON lines",
+    "sam": "SAM",
+    "a3m": "A3M multiple alignment",
+    "sto": "Stockholm multiple alignment",
+    "afasta": "Aligned FASTA",
+    "html": "HTML report, self-contained",
+    "fasta": "Whole sequences of the hits (FASTA)",
+    "multiqc": "Identity of best hits, for MultiQC",
+    "kraken": "Queries by taxon (Kraken's report)",
+    "taxa-html": "Queries by taxon, HTML page",
+}
+"""What the menu of downloads calls each format."""
 _SPOOLED: Final = 8 << 20
 _CHUNK: Final = 1 << 16
+
+
+def offered_formats(run: RunInfo) -> list[tuple[str, str]]:
+    """The formats that can represent a run, with words for them; those about taxa if its database has a taxonomy."""
+    left_out = () if TAXONOMY_DIGEST in run.parameters else TAXA
+    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run) if name not in left_out]
 
 
 def file_name(header: str, end: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -120,7 +120,7 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
     taxid = given.get("taxid", "").strip()
     if taxid and not (taxid.isascii() and taxid.isdigit() and len(taxid) < 12):
         errors["taxid"] = "Give one taxonomy id, a whole number."
-    numbers: dict[str, float | None] = {}
+    numbers: dict[str, Any] = {}
     for name in ("max_evalue", "min_identity", "min_query_coverage"):
         text = given.get(name, "").strip()
         try:

@@ -28,10 +28,9 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
-from swsearch.hits.result import TAXONOMY_DIGEST
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.hit_sequences import reads_database
-from swsearch.report.registry import TAXA, fitting_formats, formats, get_format
+from swsearch.report.registry import formats, get_format
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -49,7 +48,7 @@ from swsearch.service.web.pages.results import (
     overview_figure,
     read_view,
 )
-from swsearch.service.web.pages.taxonomy import organisms
+from swsearch.service.web.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.web.pages.templating import page, rendered, static_response
 from swsearch.service.web.reports import MEDIA_TYPES, ending, opens_database
 from swsearch.service.web.root_path import address, server_url
@@ -63,30 +62,6 @@ _LISTED: Final = 50
 _FASTA: Final = "text/x-fasta; charset=utf-8"
 Number = Annotated[int, Path(ge=1, le=10**12)]
 """A query or a hit in an address, counted from 1."""
-_WORDS: Final = {
-    "table": "Table for reading",
-    "blast6": "BLAST tabular (outfmt 6)",
-    "blast7": "BLAST tabular with comments (outfmt 7)",
-    "xml": "BLAST XML",
-    "xml2": "BLAST XML, version 2",
-    "json2": "BLAST JSON",
-    "pairwise": "Pairwise alignments",
-    "tsv": "TSV with a header",
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "lca": "Taxon of each query (TSV)",
-    "json": "JSON",
-    "jsonl": "JSON lines",
-    "sam": "SAM",
-    "a3m": "A3M multiple alignment",
-    "sto": "Stockholm multiple alignment",
-    "afasta": "Aligned FASTA",
-    "html": "HTML report, self-contained",
-    "fasta": "Whole sequences of the hits (FASTA)",
-    "multiqc": "Identity of best hits, for MultiQC",
-    "kraken": "Queries by taxon (Kraken's report)",
-    "taxa-html": "Queries by taxon, HTML page",
-}
 
 
 class PageRoute(APIRoute):
@@ -139,6 +114,7 @@ class Pages:
         run = self.run(request, reference)
         view = read_view(given)
         try:
+            view = with_taxa(view, self.backend, run, number - 1)
             found = self.backend.store.view(run.id, number - 1, view)
         except StoreError as error:
             raise NotFound(str(error)) from error
@@ -178,7 +154,7 @@ class Pages:
         return page(
             "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
             facts=RunFacts(view.run.info), figure=_overview(first.query, first.n_hits, view.base), is_part=False,
-            formats=_offered_formats(view.run), before=before, after=after,
+            formats=downloads.offered_formats(view.run.info), before=before, after=after,
         )  # fmt: skip
 
 
@@ -192,12 +168,6 @@ def _overview(query: Any, n_hits: int, base: str) -> Any:
 
 def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
     return [(group, [one for one in fields if one.group == group]) for group in dict.fromkeys(f.group for f in fields)]
-
-
-def _offered_formats(run: StoredRun) -> list[tuple[str, str]]:
-    """The formats that can represent a run, with words for them; those about taxa if its database has a taxonomy."""
-    left_out = () if TAXONOMY_DIGEST in run.info.parameters else TAXA
-    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run.info) if name not in left_out]
 
 
 def _page_of(request: Request) -> int:
@@ -313,7 +283,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
             "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
             facts=None if run is None else RunFacts(run.info), page_number=number,
             n_pages=1 if run is None else max(1, -(-run.n_queries // _LISTED)),
-            formats=[] if run is None else _offered_formats(run),
+            formats=[] if run is None else downloads.offered_formats(run.info),
         )  # fmt: skip
 
     @router.get("/results/{reference}/progress")
@@ -397,7 +367,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
                 name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
             else:
                 view = pages.hits_view(request, reference, _number(asked), {})
-                keep = read_view(dict(request.query_params)).keep
+                keep = with_taxa(read_view(dict(request.query_params)), backend, run, view.query.number).keep
                 hits = tuple(store.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
                 name = downloads.file_name(view.query.header, ending(format_name))
@@ -469,12 +439,14 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/organisms")
     def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        found, unknown = organisms(backend.store.subject_headers(run.id, number - 1))
-        return page(
-            "organisms.html", organisms=found[:_LISTED], n_organisms=len(found), unknown=unknown,
-            base=_query_address(reference, number), is_part=is_part(request),
-            largest=found[0].n_subjects if found else 1,
-        )  # fmt: skip
+        subjects = backend.store.subjects(run.id, number - 1)
+        values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
+        with taxonomy_of_run(backend, run) as taxonomy:
+            if taxonomy is not None:
+                return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
+        found, unknown = organisms(header for _, header in subjects)
+        values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
+        return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)
 
     @router.get(f"{base}/sequences.fasta")
     def sequences(request: Request, reference: str, number: Number) -> StreamingResponse:
@@ -490,7 +462,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
             database = None
             if reads_database(part, run.info):
                 database = stack.enter_context(backend.open_database(run.info.database))
-            keep = read_view(given).keep
+            keep = with_taxa(read_view(given), backend, run, number - 1).keep
             rank = given.get("rank")
             hits = (
                 store.hits(run.id, number - 1, keep)

@@ -27,6 +27,7 @@ from swsearch.words import counted
 _STATIC: Final = {
     "style.css": "text/css; charset=utf-8",
     "pages.js": "text/javascript; charset=utf-8",
+    "icicle.js": "text/javascript; charset=utf-8",
     "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
     "htmx-ext-sse-2.2.4.min.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
@@ -38,7 +39,7 @@ _YEAR: Final = "public, max-age=31536000, immutable"
 
 @cache
 def static_content(name: str) -> bytes:
-    """The content of a static file. The style sheet begins with the components of the ``html`` report.
+    """The content of a static file. The style sheet begins with the components of the HTML reports.
 
     Raises
     ------
@@ -47,10 +48,11 @@ def static_content(name: str) -> bytes:
     """
     if name not in _STATIC:
         raise KeyError(name)
+    of_reports = resources.files("swsearch.report.page")
+    if name == "icicle.js":
+        return of_reports.joinpath(name).read_bytes()
     content = resources.files("swsearch.service.web").joinpath("static", name).read_bytes()
-    if name == "style.css":
-        return resources.files("swsearch.report.page").joinpath("components.css").read_bytes() + content
-    return content
+    return of_reports.joinpath("components.css").read_bytes() + content if name == "style.css" else content
 
 
 @cache

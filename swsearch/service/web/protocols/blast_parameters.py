@@ -54,7 +54,7 @@ REFUSED: Final[Mapping[str, str]] = {
 }
 """Parameters that are refused unless their value says no, each with what to do."""
 _TAXID: Final = re.compile(
-    r"\(?\s*txid(\d{1,10})\s*\[\s*(?:orgn|organism|porgn)(?:\s*:\s*(?:no)?exp)?\s*\]\s*\)?", re.I
+    r"\(?\s*txid(\d{1,10})\s*\[\s*(?:orgn|organism|porgn)(?:\s*:\s*(exp|noexp))?\s*\]\s*\)?", re.I
 )
 
 
@@ -169,7 +169,10 @@ def _genetic_code(sent: Mapping[str, str], program: Program) -> int | None:
 
 
 def _taxid(query: str) -> str | None:
-    """The taxonomy ids of an Entrez query, such as ``txid9606[ORGN] OR txid10090[ORGN]``; None for all subjects."""
+    """The taxonomy ids of an Entrez query, such as ``txid9606[ORGN] OR txid10090[ORGN]``; None for all subjects.
+
+    The option ``taxid`` includes the descendants of an organism, as NCBI does, if the database has a taxonomy.
+    """
     if is_off(query):
         return None
     found = [_TAXID.fullmatch(part.strip()) for part in re.split(r"\s+OR\s+", query.strip())]
@@ -178,4 +181,6 @@ def _taxid(query: str) -> str | None:
         raise InputError(
             f"ENTREZ_QUERY={shortened(query)} is not available: choose organisms as txid9606[ORGN], joined by OR"
         )
+    if any((match[2] or "").lower() == "noexp" for match in found if match):
+        raise InputError(f"ENTREZ_QUERY={shortened(query)}: organisms include their descendants; leave :noexp out")
     return ",".join(taxids)
