@@ -114,10 +114,11 @@ def align(
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 
+    files = [matrix] if text else [query, subject, matrix]
+    plot_file = None if str(plot) == "-" else plot  # check_plot refuses stdout
+    refuse_collisions({"--out": out or "-", "--plot": plot_file, "--matrix-out": matrix_out}, inputs=files)
     if plot is not None:
         check_plot(plot)
-    files = [matrix] if text else [query, subject, matrix]
-    refuse_collisions({"--out": out or "-", "--plot": plot, "--matrix-out": matrix_out}, inputs=files)
     report.check_format(format_name)
     if format_name == "pairwise":
         if cigar is False:

@@ -162,10 +162,6 @@ def _refuse_contradictions(paths: list[str], databases: list[str], search: Searc
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.output_files import refuse_compressed
 
-    if run.plot is not None:
-        from swsearch.plots import check_plot
-
-        check_plot(run.plot)
     if search.store == "none" and run.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
     if run.plot is not None and run.resume is not None:
@@ -182,7 +178,7 @@ def _refuse_contradictions(paths: list[str], databases: list[str], search: Searc
     refuse_shared_stdout(run.save_pssm, run.out, printed=printed)
     outputs = {
         "--out": (run.out or "-") if printed else None,
-        "--plot": run.plot,
+        "--plot": None if str(run.plot) == "-" else run.plot,  # check_plot refuses stdout
         "--save-pssm": run.save_pssm,
         "--unaligned": run.unaligned,
         "--aligned-queries": run.aligned_queries,
@@ -195,6 +191,10 @@ def _refuse_contradictions(paths: list[str], databases: list[str], search: Searc
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
     refuse_collisions(outputs, inputs=[*paths, *search.files], databases=databases, store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
+    if run.plot is not None:
+        from swsearch.plots import check_plot
+
+        check_plot(run.plot)
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:
