@@ -18,6 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
+from swsearch.report.registry import formats
 from swsearch.service.databases import Databases, named_databases
 from swsearch.service.residents import Residents
 from swsearch.service.settings import Settings
@@ -25,8 +26,11 @@ from swsearch.service.web.app import create_app
 from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from tests.patience import LIMIT_SECONDS
+from tests.report.conftest import OF_TAXA
 
 DATA = Path(__file__).parents[3] / "data"
+HEADER_FORMATS = sorted({*formats()} - OF_TAXA)
+"""The formats that need no taxonomy."""
 HOSTILE = (
     "<script>alert(1)</script>",
     '"\'><img/src=x/onerror=alert(2)> </textarea></title></style> OS=<b>Evil</b> & "sons" OX=666 GN=x',

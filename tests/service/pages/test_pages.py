@@ -14,14 +14,13 @@ import pytest
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.hits.result import with_subjects
-from swsearch.report.registry import formats, get_format
+from swsearch.report.registry import get_format
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
-from tests.report.conftest import OF_TAXA
-from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
+from tests.service.pages.conftest import HEADER_FORMATS, HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
 
@@ -312,7 +311,7 @@ def test_pages_forbid_what_they_do_not_have(served, protein):
     assert served.get("/static/style.css").text.startswith("/* Components of the html report")
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - OF_TAXA))
+@pytest.mark.parametrize("name", HEADER_FORMATS)
 def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):

@@ -336,7 +336,9 @@ class HitsView:
 
 
 def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
-    """The overview of the first hits with its key."""
+    """The overview of the first hits with its key; empty without hits."""
+    if not query.hits:
+        return Markup()
     hits = query.hits[:MAX_BARS]
     graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}", "hits"))
     return Markup(f"{graphic}<figcaption>{''.join(key(hits, n_hits))}</figcaption>")

@@ -153,17 +153,13 @@ class Pages:
         before, after = self.backend.store.neighbours(view.run.id, number - 1)
         return page(
             "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
-            facts=RunFacts(view.run.info), figure=_overview(first.query, first.n_hits, view.base), is_part=False,
+            facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
             formats=downloads.offered_formats(view.run.info), before=before, after=after,
         )  # fmt: skip
 
 
 def _query_address(reference: str, number: int) -> str:
     return address(f"/results/{reference}/queries/{number}")
-
-
-def _overview(query: Any, n_hits: int, base: str) -> Any:
-    return overview_figure(query, n_hits, base) if query.hits else None
 
 
 def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
