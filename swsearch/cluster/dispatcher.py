@@ -43,7 +43,9 @@ from swsearch.words import shortened
 TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
 LEAST_SECONDS: Final = 0.1
-"""Predicted time of the smallest parts, those of the last batches of a search."""
+LEAST_BACKGROUND_SECONDS: Final = 0.5
+"""Predicted time of the smallest parts, those of the last batches of a search; of workers whose engine works in the
+background, which scores many queries together."""
 FIRST_CELLS_PER_SECOND: Final = 5e8
 """Speed of a thread that is assumed until it is measured; it is low, so that the first part is short."""
 MAX_HITS: Final = 50_000
@@ -409,9 +411,11 @@ class Dispatcher:
             return worker.rate * TASK_SECONDS / share / 4
         rate_of_all = sum(one.rate for one in self._workers.values() if one.is_well)
         cells = worker.rate * TASK_SECONDS / share
-        if stream.read_ahead(PLACES * TASK_SECONDS * rate_of_all / share):
+        if rate_of_all > worker.rate and stream.read_ahead(PLACES * TASK_SECONDS * rate_of_all / share):
+            is_background = worker.ready is not None and worker.ready.is_background
+            least = LEAST_BACKGROUND_SECONDS if is_background else LEAST_SECONDS
             fair = stream.cells_ahead * worker.rate / rate_of_all / share
-            cells = min(cells, max(fair / 2, worker.rate * LEAST_SECONDS / share))
+            cells = min(cells, max(fair / 2, worker.rate * least / share))
         return cells
 
     def _send(self, worker: Worker, part: Part) -> None:
