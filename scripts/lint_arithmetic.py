@@ -60,6 +60,7 @@ ALLOWED = {
     ("swsearch/bench/workloads.py", "numpy.random"): BENCHMARK,
     ("swsearch/bench/kernels.py", "numpy.random"): BENCHMARK,
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
+    ("swsearch/search/sample_check.py", "sum"): COUNTS + ": residues and rows",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
     ("swsearch/search/planned_search.py", "sum"): COUNTS + ": residues",
     ("swsearch/search/slices.py", "sum"): COUNTS + ": residues, bytes and subjects",

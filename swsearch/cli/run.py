@@ -6,6 +6,7 @@ the two commands after a run differ, and are in their own modules.
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
 from swsearch.cli.databases import opened_together
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
+from swsearch.command_log import append
 from swsearch.errors import InputError
 from swsearch.words import counted
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from swsearch.hits.share import Shard
     from swsearch.run import RunOutcome
     from swsearch.search.query_file import QueryFiles
+    from swsearch.search.sample_check import SampleCheck
     from swsearch.search.score_check import ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.store.repository import HitStore
@@ -110,6 +113,7 @@ def _execute(
                 print(line)
             raise typer.Exit
         check = _score_check(searcher) if run.plot is not None and isinstance(searcher, Searcher) else None
+        sample = _sample_check(searcher) if run.plot is None and isinstance(searcher, Searcher) else None
         write = running.report(searcher, report)
         if run.save_pssm is not None:
             from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
@@ -124,6 +128,8 @@ def _execute(
         )
         if fastas is not None:
             fastas.write(queries, searcher)
+        if sample is not None:
+            _say_misfits(sample, quiet=search.quiet)
         if run.plot is not None and check is not None:
             scheme = searcher.scheme
             scored = counted(outcome.n_done, "query", "queries")
@@ -204,6 +210,29 @@ def _score_check(searcher: Searcher) -> ScoreCheck:
     check = ScoreCheck(searcher)
     searcher.observe = check.add
     return check
+
+
+def _sample_check(searcher: Searcher) -> SampleCheck | None:
+    """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
+    from swsearch.search.sample_check import SampleCheck
+
+    if not SampleCheck.applies(searcher):
+        return None
+    check = SampleCheck(searcher)
+    searcher.observe_batch = check.add
+    return check
+
+
+def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
+    """Print one warning if queries do not follow the statistics; the log names all of them."""
+    from swsearch.cli.output import say
+
+    of_all = f"{check.n_checked:,} of {counted(check.n_queries, 'query', 'queries')}"
+    append(f"the scores of {of_all} were compared with their statistics")
+    for misfit in check.misfits if len(check.misfits) > 1 else ():
+        append(str(misfit), logging.WARNING)
+    if (message := check.warning) is not None:
+        say(f"warning: {message}; --mask tantan leaves repeats out, --plot shows the scores", quiet=quiet)
 
 
 def _plot_scores(

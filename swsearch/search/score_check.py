@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from swsearch.deterministic import exp, log
 from swsearch.errors import InputError
 from swsearch.search.ranking import RankedCandidates
+from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
+from swsearch.search.significance import Significance
 from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats
@@ -113,36 +115,64 @@ class ScoreCheck:
         statistics = significance.statistics
         if not isinstance(statistics, Statistics):
             raise InputError(f"--plot compares scores with their statistics, and there are none: {statistics.reason}")
-        self._statistics = statistics
         self._significance = significance
         self._subjects = searcher.search_subjects
         self._evalue = min(searcher.options.evalue, _LARGEST_EVALUE, _LARGEST_SHARE * searcher.database.n_subjects)
         self._scale = significance.search_space / self._subjects.residues(searcher.database.n_residues)
-        self._edges = np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
+        self._edges = histogram_edges()
         self._counts = np.zeros(len(self._edges) + 1, dtype=np.int64)
 
     def add(self, query_length: int, candidates: RankedCandidates) -> None:
         """Count the scores of one query with every subject."""
-        lengths = self._subjects.lengths(candidates.subject_index)
-        n_residues = self._significance.query_residues(query_length)
-        n_comparisons = self._significance.n_comparisons
-        # For a search space of one residue, E times the subject's length is E within the subject.
-        evalues = self._statistics.evalue(candidates.score, n_residues, lengths, 1, n_comparisons) * lengths
-        reduced = -log(evalues) + self._statistics.lam * self._statistics.score_step / 2
-        self._counts += np.bincount(np.searchsorted(self._edges, reduced, side="right"), minlength=len(self._counts))
+        self._counts += reduced_counts(self._edges, self._significance, self._subjects, query_length, candidates)
 
     def result(self) -> CheckedScores:
         """The scores counted so far, and the fit to them."""
         cut = float(log(self._subjects.database.n_subjects * self._scale / self._evalue))
-        return CheckedScores(self._edges, self._counts.copy(), _fit(self._edges, self._counts), cut, self._evalue)
+        return CheckedScores(self._edges, self._counts.copy(), fitted(self._edges, self._counts), cut, self._evalue)
 
 
-def _fit(edges: Floats, counts: NDArray[np.int64]) -> ExtremeValueFit | None:
+def histogram_edges() -> Floats:
+    """The edges of the histogram cells of reduced scores, ascending; float64."""
+    return np.linspace(LOWEST, HIGHEST, round((HIGHEST - LOWEST) / CELL) + 1)
+
+
+def reduced_counts(
+    edges: Floats,
+    significance: Significance,
+    subjects: SearchSubjects,
+    query_length: int,
+    candidates: RankedCandidates,
+) -> NDArray[np.int64]:
+    """The numbers of reduced scores of one query below, between and above ``edges``; int64, shape (len(edges) + 1,).
+
+    Parameters
+    ----------
+    edges : float64 array
+    significance : Significance
+        It has statistics.
+    subjects : SearchSubjects
+    query_length : int
+        Number of letters of the query.
+    candidates : RankedCandidates
+        Subjects with their scores, whatever these are.
+    """
+    statistics = significance.statistics
+    assert isinstance(statistics, Statistics)
+    lengths = subjects.lengths(candidates.subject_index)
+    n_residues = significance.query_residues(query_length)
+    # For a search space of one residue, E times the subject's length is E within the subject.
+    evalues = statistics.evalue(candidates.score, n_residues, lengths, 1, significance.n_comparisons) * lengths
+    reduced = -log(evalues) + statistics.lam * statistics.score_step / 2
+    return np.bincount(np.searchsorted(edges, reduced, side="right"), minlength=len(edges) + 1)
+
+
+def fitted(edges: Floats, counts: NDArray[np.int64], min_scores: int = MIN_SCORES) -> ExtremeValueFit | None:
     """The distribution fitted to the scores from their median to :data:`TOP`; None if there are too few scores."""
     last = int(np.searchsorted(edges, TOP))
     below = np.cumsum(counts[: last + 1])
     first = min(int(np.searchsorted(below, below[-1] / 2)), last - 3)
     cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum(dtype=np.int64)]))
-    if counts.sum(dtype=np.int64) < MIN_SCORES or np.count_nonzero(cells[:-1]) < MIN_CELLS:
+    if counts.sum(dtype=np.int64) < min_scores or np.count_nonzero(cells[:-1]) < MIN_CELLS:
         return None
     return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)

@@ -49,6 +49,8 @@ from swsearch.words import counted
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
+BatchObserver = Callable[[list[tuple[SequenceRecord, list[QueryFrame]]]], None]
+"""A function of queries and their frames."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +135,8 @@ class Searcher(PlannedSearch):
         If set, it is called for each query with the query's length and the scores of all subjects; for a softly masked
         query these are the scores of its screen. The engine then cannot skip subjects that score too low to be
         reported, and takes longer.
+    observe_batch : callable or None
+        If set, it is called with the queries of each batch after their results.
     """
 
     def __init__(
@@ -156,6 +160,7 @@ class Searcher(PlannedSearch):
         )
         self.engine = engine
         self.observe: Observer | None = None
+        self.observe_batch: BatchObserver | None = None
         aligned = options.aligned_alphabet(database.alphabet)
         subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
@@ -321,6 +326,8 @@ class Searcher(PlannedSearch):
         scaled = in_proportion(progress, n_wanted, sum(prepared.rows for prepared in batch) * n_residues)
         for index, blocks, seconds in results(self.engine, scores, scaled, idle_since):
             yield self._result(batch[index], blocks, seconds, scores.n_subjects)
+        if self.observe_batch is not None:
+            self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
 
     def _result(
         self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int

@@ -5,6 +5,7 @@ The expected values follow from the given options by hand.
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -81,6 +82,27 @@ def test_a_plot_is_drawn_and_a_misfit_is_said_and_stored(swsearch, protein_db, t
     quiet = swsearch("query", "biased.fasta", protein_db, "--top", "1", "--plot", "scores.png", "--quiet")
     assert quiet.err == ""
     assert quiet.out == ran.out
+
+
+def test_queries_that_do_not_follow_the_statistics_are_warned_of_in_one_line(swsearch, protein_db, tmp_path):
+    """Three coiled coils and proteins rich in few residues, and a GTPase, of data/proteins.fasta.gz."""
+    names = ["K1RCS4", "F9N1V1", "B5T1P5", "B4RQP4"]
+    assert swsearch("db", "fetch", protein_db, *names, "-o", "q.fasta").code == 0
+    words = ["q.fasta", protein_db, "--top", "1", "--threads", "2", "--log", "log.txt"]
+    several = swsearch("query", *words)
+    (line,) = [line for line in several.err.splitlines() if "E-values may be far too small" in line]
+    assert line.startswith("swsearch: warning: ")
+    log = (tmp_path / "log.txt").read_text()
+    assert "queries were compared with their statistics" in log
+    for name in names[:2]:
+        assert len(re.findall(rf" WARNING \d+ \w+\|{name}\|\w+: its scores with 400 subjects fit 0\.[56]", log)) == 1
+    assert not re.search(rf"WARNING \d+ sp\|{names[3]}", log)
+    assert swsearch("db", "fetch", protein_db, names[0], "-o", "one.fasta").code == 0
+    one = swsearch("query", "one.fasta", protein_db, "--top", "1", "--threads", "2")
+    assert "E-values may be far too small for tr|K1RCS4|K1RCS4_CRAGI: its scores with 400 subjects fit 0.5" in one.err
+    assert swsearch("query", "one.fasta", protein_db, "--top", "1", "--threads", "2", "-q").err == ""
+    assert swsearch("db", "fetch", protein_db, names[3], "-o", "usual.fasta").code == 0
+    assert "E-values" not in swsearch("query", "usual.fasta", protein_db, "--top", "1", "--threads", "2").err
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 from swsearch.sequences.record import SequenceRecord
+from swsearch.words import counted
+from tests.taxonomy.dumps import EXCERPT
 
 
 def message_of(path: Path) -> str:
@@ -114,6 +116,25 @@ def test_a_shortened_or_lengthened_file_is_refused_at_once(
         path.unlink()
         assert "No such file" in message_of(database_path)
         path.write_bytes(sound)
+
+
+def test_every_mapped_file_of_slices_and_taxonomy_has_its_size_checked(
+    tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
+) -> None:
+    """Expected words as above, for the files that a database without slices and organisms does not have."""
+    database = tmp_path / "sliced.db"
+    build_database(fasta, database, slices=2, taxonomy=EXCERPT)
+    names = set()
+    for path in sorted(database.glob("*/*.bin")):
+        sound = path.read_bytes()
+        names.add(path.stem)
+        if not sound:
+            continue
+        path.write_bytes(sound[:-1])
+        assert f"{path.name} has {counted(len(sound) - 1, 'byte')}, {len(sound):,} are expected" in message_of(database)
+        path.write_bytes(sound)
+    assert names >= {"indices", "residues", "taxids", "set_of", "merged"}
+    assert problems_of(database) == []
 
 
 STRUCTURE = [
