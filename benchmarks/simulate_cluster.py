@@ -3,12 +3,13 @@
     python benchmarks/simulate_cluster.py [--queries 50000] [--seed 1] [--out RESULT.json]
 
 The rules are those of ``swsearch/cluster/dispatcher.py``, with its constants: a task is as many queries as the worker
-searches in two seconds, at least one; each worker has two tasks; the number of batches that are begun is bounded; the
-tasks of a worker that has ended are given to others once this is noticed; and a worker without tasks takes one that
-another has not begun. If the database has slices, a task is a batch in one slice, each worker holds one slice, and
-opens others if no work for its own waits and it has the memory. The driver sends one task after another, which takes it
-3 to 6 ms each. Workers start, load the database, differ in speed (lognormal), and fail (exponential times), after which
-they start again. Lengths of queries are lognormal. Silent workers are not simulated.
+searches in two seconds, and fewer toward the end, but at least one; each worker has two tasks; the number of batches
+that are begun is bounded; the tasks of a worker that has ended are given to others once this is noticed; and a worker
+without tasks takes one that another without a GPU has not begun. If the database has slices, a task is a batch in one
+slice, each worker holds one slice, and opens others if no work for its own waits and it has the memory. The driver
+sends one task after another, which takes it 3 to 6 ms each. Workers start, load the database, differ in speed
+(lognormal), and fail (exponential times), after which they start again. Lengths of queries are lognormal. Silent
+workers are not simulated.
 
 The *efficiency* is the useful GPU time, in which results that count were computed, divided by the total GPU time: the
 number of GPUs times the time until the last result. It is printed for each number of GPUs.
@@ -30,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from swsearch.cluster.dispatcher import LOOK_SECONDS, MAX_HITS, TASK_SECONDS
+from swsearch.cluster.dispatcher import LEAST_BACKGROUND_SECONDS, LEAST_SECONDS, LOOK_SECONDS, MAX_HITS, TASK_SECONDS
 from swsearch.cluster.parts import PLACES
 from swsearch.planning import DatabaseSize, Machine, plan
 from swsearch.search.defaults import TOP
@@ -60,6 +61,8 @@ class Model:
         Shortest and longest time of the driver for a task.
     warm : bool
         Whether the speeds are known and slices are open at the beginning.
+    background : bool
+        Whether the engines of the workers work in the background, as those of GPUs do.
     """
 
     n_queries: int
@@ -72,6 +75,7 @@ class Model:
     speed_deviation: float = 0.0
     driver_seconds: tuple[float, float] = (0.003, 0.006)
     warm: bool = False
+    background: bool = True
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class Simulation:
         lengths = self.rng.lognormal(0.0, LENGTH_DEVIATION, model.n_queries)
         self.queries = (lengths / lengths.mean() * model.query_seconds / model.n_slices).tolist()
         self.n_read = 0
+        self.unread = sum(self.queries)
         self.waiting: list[deque[Task]] = [deque() for _ in range(model.n_slices)]
         self.missing: dict[int, int] = {}
         self.tasks: list[Task] = []
@@ -252,17 +257,30 @@ class Simulation:
     def _add_batch(self, worker: Worker) -> bool:
         if self.n_read == self.model.n_queries or len(self.missing) >= self.most:
             return False
-        budget = TASK_SECONDS * worker.speed / (1 if worker.is_measured else 4)
+        budget = self._budget(worker)
         first, work = self.n_read, 0.0
         while work < budget and self.n_read < self.model.n_queries and self.n_read - first < MAX_HITS // TOP:
             work += self.queries[self.n_read]
             self.n_read += 1
+        self.unread -= work
         self.missing[first] = self.model.n_slices
         for number in range(self.model.n_slices):
             task = Task(first, number, work)
             self.tasks.append(task)
             self.waiting[number].append(task)
         return True
+
+    def _budget(self, worker: Worker) -> float:
+        """The work of a batch in one slice."""
+        budget = TASK_SECONDS * worker.speed
+        if not worker.is_measured:
+            return budget / 4
+        speed_of_all = sum(one.speed for one in self.workers if one.is_up)
+        if speed_of_all > worker.speed and self.unread < PLACES * TASK_SECONDS * speed_of_all:
+            least = LEAST_BACKGROUND_SECONDS if self.model.background else LEAST_SECONDS
+            fair = self.unread * self.model.n_slices * worker.speed / speed_of_all
+            budget = min(budget, max(fair / 2, worker.speed * least))
+        return budget
 
     def _of_further_slice(self, worker: Worker) -> Task | None:
         others = [number for number, tasks in enumerate(self.waiting) if tasks]
@@ -273,7 +291,7 @@ class Simulation:
         return self.waiting[number].popleft()
 
     def _of_other_worker(self, worker: Worker) -> Task | None:
-        if worker.tasks:
+        if worker.tasks or self.model.background:
             return None
         for other in self.workers:
             if len(other.tasks) > 1 and other.tasks[1][0].slice in worker.slices:
@@ -308,7 +326,11 @@ def compared(measured: dict[str, Any], seed: int) -> dict[str, Any]:
         cells = measured["queries"] * measured["subjects"] * 350.0**2
         seconds = cells / (turn["shares"] / count * 1e9) / measured["queries"]
         cost = measured["driver_cpu_seconds_per_task"]
-        model = Model(measured["queries"], query_seconds=seconds, driver_seconds=(cost, cost), warm=True)
+        is_background = "cuda engine" in measured["engine_choice"]
+        model = Model(
+            measured["queries"], query_seconds=seconds, driver_seconds=(cost, cost), warm=True,
+            background=is_background,
+        )  # fmt: skip
         share.append(float(np.mean([Simulation(model, count, seed + n).run().efficiency for n in range(20)])))
     simulated = float(np.median(share))
     return {
