@@ -85,7 +85,8 @@ class CommandRun:
         check_fits(report, searcher.run_info(""))
         organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
         write = write_report(report, self.run.out, self.stack, searcher.database)
-        return with_organisms(write, report, organisms, quiet=self.search.quiet)
+        quiet, cuts_lists = self.search.quiet, self.search.cuts_lists
+        return with_organisms(write, report, organisms, quiet=quiet, cuts_lists=cuts_lists)
 
     def execute(
         self,

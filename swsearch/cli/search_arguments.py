@@ -53,6 +53,11 @@ class SearchChoice:
     quiet: bool
 
     @property
+    def cuts_lists(self) -> bool:
+        """Whether a list of hits may end where a larger ``--top`` would continue it."""
+        return True
+
+    @property
     def asked(self) -> SearchOptions:
         """The options of the search, checked."""
         from swsearch.search.options import SearchOptions
@@ -202,6 +207,11 @@ class PairSearchArguments(SearchChoice):
     partition_residues: options.PartitionResidues = None
     store: options.Store = options.DEFAULT_STORE
     quiet: options.Quiet = False
+
+    @property
+    def cuts_lists(self) -> bool:
+        """Whether a list of hits may end where a larger ``--top`` would continue it: there is no such option."""
+        return False
 
     @property
     def top(self) -> int:
@@ -418,13 +428,13 @@ class ReciprocalRunArguments(ComparisonRunArguments):
     format_name: options.Format = "blast6"
     fields: options.Fields = None
     width: options.Width = None
-    lca_top: options.LcaTop = None
 
 
 @dataclass(frozen=True)
 class PairRunArguments(ReciprocalRunArguments):
     """The options of a run of all against all, which prints one line for each pair."""
 
+    lca_top: options.LcaTop = None
     shard: options.Shard = "1/1"
 
 

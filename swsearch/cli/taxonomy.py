@@ -107,11 +107,17 @@ def database_for_taxonomy(
 
 
 def with_organisms(
-    write: WriteReport, report: ReportFormat, taxonomy: TaxonomyOfSubjects | None, *, quiet: bool = False
+    write: WriteReport,
+    report: ReportFormat,
+    taxonomy: TaxonomyOfSubjects | None,
+    *,
+    quiet: bool = False,
+    cuts_lists: bool = True,
 ) -> WriteReport:
     """A function that writes a report with the organisms of the subjects.
 
-    It says which ids are not current, and which lists may be too short for the taxa of their queries.
+    It says which ids are not current and, with ``cuts_lists``, which lists may be too short for the taxa of their
+    queries.
     """
     if taxonomy is None:
         return write
@@ -122,7 +128,7 @@ def with_organisms(
         from swsearch.hits.result import with_taxonomy
         from swsearch.report.lca import CutLists
 
-        percent = lca_percent(report)
+        percent = lca_percent(report) if cuts_lists else None
         cut = None if percent is None else CutLists(run, percent)
         write(run, with_taxonomy(results if cut is None else cut.counted(results), taxonomy))
         for message in [*taxonomy.messages(), *(() if cut is None else cut.messages())]:

@@ -170,6 +170,8 @@ def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
         (["cluster", "few.fasta", "--representatives", "few.fasta"], "few.fasta"),
         (["rbh", "few.fasta", "reads.fasta"], "few.fasta is protein and reads.fasta is dna"),
         (["rbh", "few.fasta", "odd.fasta", "--resume", "1"], "say --resume latest"),
+        (["allpairs", "few.fasta", "--lca-top", "5"], "format blast6 with these columns has no taxa of queries"),
+        (["allpairs", "few.fasta", "--format", "none", "--lca-top", "5"], "say --format lca"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_stored(swsearch, fastas, arguments, problem):

@@ -175,6 +175,26 @@ def test_a_list_that_is_cut_among_the_hits_that_count_is_told(swsearch, inputs):
     assert "was cut" not in swsearch("query", "q.fa", "db", "--format", "lca").err
 
 
+def test_the_longer_sequence_of_a_pair_has_the_taxon_of_the_shorter_ones(swsearch, inputs):
+    """By hand: the best pair of h is that with m; that with x, which is 3 of 44 residues shorter, is within 10 %."""
+    (inputs / "map").write_text("h 9606\nm 10090\nx 562\n")
+    assert swsearch("index", "s.fa", "-o", "db", "--taxonomy", "dump", "--taxid-map", "map").code == 0
+    asked = ["allpairs", "db", "--store", "none", "--format", "lca", "--fields", "qseqid lca"]
+    assert lines(swsearch(*asked)) == ["h 131567", "m 562", "x 0"]
+    assert lines(swsearch(*asked, "--lca-top", "0")) == ["h 10090", "m 562", "x 0"]
+
+
+def test_reciprocal_best_hits_have_one_taxon_each_and_no_list_to_cut(swsearch, inputs):
+    """By hand: q and h are equal, so each is the best hit of the other. There are no further hits to choose from."""
+    assert swsearch("index", "s.fa", "-o", "db", "--taxonomy", "dump", "--taxid-map", "map").code == 0
+    found = swsearch("rbh", "q.fa", "db", "--format", "lca", "--fields", "qseqid lca", "--store", "none")
+    assert lines(found) == ["q 9606"]
+    assert "was cut" not in found.err
+    refused = swsearch("rbh", "q.fa", "db", "--format", "lca", "--lca-top", "5")
+    assert refused.code == 2
+    assert "no such option: --lca-top" in refused.error
+
+
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
