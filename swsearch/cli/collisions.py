@@ -1,7 +1,7 @@
 """Refusal of outputs that would overwrite inputs or stored data, before anything is opened or created.
 
 An output must not be an input, a store or one of its side files, another SQLite database, a file or any path inside a
-packed database, or the file of another output. Files are compared by device and inode, so that links and different
+packed database, the log of the command (``--log``), or the file of another output. Files are compared by device and inode, so that links and different
 spellings of a path are recognised; a file that does not exist yet is identified by its folder and name.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
+from swsearch.command_log import log_path
 from swsearch.database.format import CATALOGUE, FORMAT_NAME
 from swsearch.database.staging import is_staging
 from swsearch.errors import InputError
@@ -56,7 +57,7 @@ def refuse_collisions(
     Raises
     ------
     InputError
-        An output is one of these files, is inside a packed database, or is an existing SQLite database.
+        An output is one of these files or the log, is inside a packed database, or is an existing SQLite database.
     """
     named = [os.fspath(path) for path in inputs if path is not None]
     read = {
@@ -68,7 +69,9 @@ def refuse_collisions(
     kept: dict[Identity, str] = {}
     for name in stores:
         kept |= dict.fromkeys(_store_identities(name), name)
-    written: dict[Identity, str] = {}
+    log = log_path()
+    log_identity = None if log is None else identity_of(log)
+    written: dict[Identity, str] = {} if log_identity is None else {log_identity: "--log"}
     if store is not None and (file := _store_file(store)) is not None:
         _refuse_one(store_option, file, read, packed, {}, written, is_store=True)
         kept |= dict.fromkeys(_store_identities(store), store)

@@ -209,6 +209,29 @@ def test_a_file_that_cannot_be_a_log_is_refused_before_any_work(swsearch, tmp_pa
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
+def test_an_output_never_replaces_the_log(swsearch, tmp_path, monkeypatch, few_proteins_db):
+    """The command line does not show all names: a share takes its place in some, others are configured or URLs."""
+    words = ["batch", QUERIES, few_proteins_db, "--shard", "1/2", "--log"]
+    configuration = tmp_path / "config.toml"
+    configuration.write_text('[batch]\nout = "configured.txt"\nformat = "blast6"\n')
+    for log, others, option in (
+        ("x-{shard}.txt", ["--format", "blast6", "--out", "x-{shard}.txt"], "--out x-1-of-2.txt"),
+        ("s-{shard}", ["--store", "s-{shard}"], "--store s-1-of-2"),
+        ("url.txt", ["--store", "sqlite:///url.txt"], "--store url.txt"),
+        ("configured.txt", ["--config"], "--out configured.txt"),
+    ):
+        if others == ["--config"]:
+            monkeypatch.setenv("SWSEARCH_CONFIG", str(configuration))
+            others = []
+        outcome = swsearch(*words, log, *others)
+        assert (outcome.code, outcome.out) == (1, "")
+        problem = f"error: {option}: --log writes the same file; choose another for one of them"
+        assert said(outcome.err) == [problem]
+        found = entries(tmp_path / log.replace("{shard}", "1-of-2"))
+        assert found[-2][2] == problem
+        assert found[-1][2].startswith("exit code 1 after")
+
+
 def test_a_log_that_cannot_be_written_any_more_ends_alone(swsearch, few_proteins_db):
     outcome = swsearch("query", QUERIES, few_proteins_db, "--top", "1", "--log", "/dev/full")
     assert outcome.code == 0
