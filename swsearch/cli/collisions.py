@@ -1,8 +1,9 @@
 """Refusal of outputs that would overwrite inputs or stored data, before anything is opened or created.
 
 An output must not be an input, a store or one of its side files, another SQLite database, a file or any path inside a
-packed database, the log of the command (``--log``), or the file of another output. Files are compared by device and inode, so that links and different
-spellings of a path are recognised; a file that does not exist yet is identified by its folder and name.
+packed database, the log of the command (``--log``), or the file of another output. Files are compared by device and
+inode, so that links and different spellings of a path are recognised; a file that does not exist yet is identified by
+its folder and name.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ KEEP_SECONDS: Final = 600.0
 """Time after which an unused searcher is closed when another is opened; translated subjects take disk space."""
 
 
-_Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None], ...]
-"""Digest and segments of each database of a search."""
+_Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None, str | None], ...]
+"""Digest, segments and layout of each database of a search; a compaction that deals the subjects into other slices
+changes the layout alone."""
 
 
 @dataclass(eq=False)
@@ -264,7 +265,7 @@ class Residents:
 
 
 def _key(spec: SearchSpec) -> _Key:
-    return tuple((one.digest, one.segments) for one in spec.databases)
+    return tuple((one.digest, one.segments, one.layout) for one in spec.databases)
 
 
 def _opened(databases: Sequence[DatabaseSpec]) -> PackedDatabase:

@@ -213,16 +213,15 @@ def test_an_output_never_replaces_the_log(swsearch, tmp_path, monkeypatch, few_p
     """The command line does not show all names: a share takes its place in some, others are configured or URLs."""
     words = ["batch", QUERIES, few_proteins_db, "--shard", "1/2", "--log"]
     configuration = tmp_path / "config.toml"
+    (tmp_path / "empty.toml").touch()
     configuration.write_text('[batch]\nout = "configured.txt"\nformat = "blast6"\n')
     for log, others, option in (
         ("x-{shard}.txt", ["--format", "blast6", "--out", "x-{shard}.txt"], "--out x-1-of-2.txt"),
         ("s-{shard}", ["--store", "s-{shard}"], "--store s-1-of-2"),
         ("url.txt", ["--store", "sqlite:///url.txt"], "--store url.txt"),
-        ("configured.txt", ["--config"], "--out configured.txt"),
+        ("configured.txt", [], "--out configured.txt"),
     ):
-        if others == ["--config"]:
-            monkeypatch.setenv("SWSEARCH_CONFIG", str(configuration))
-            others = []
+        monkeypatch.setenv("SWSEARCH_CONFIG", str(configuration) if not others else str(tmp_path / "empty.toml"))
         outcome = swsearch(*words, log, *others)
         assert (outcome.code, outcome.out) == (1, "")
         problem = f"error: {option}: --log writes the same file; choose another for one of them"

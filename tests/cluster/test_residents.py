@@ -20,6 +20,8 @@ import pytest
 from swsearch.cluster.residents import Residents, Task, Tasks
 from swsearch.cluster.tasks import Answer, DatabaseSpec, EngineSpec, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
+from swsearch.database.changes import compact_database
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
@@ -174,3 +176,26 @@ def test_another_engine_may_be_asked_for_between_two_tasks(worker: Worker, datab
     assert worker.events == ["begun", "begun", "q0", "q1", "begun", "q2", "q3"]
     assert isinstance(prepared, Ready)
     assert hits(first, second) == expected(database, QUERIES[:2], QUERIES[2:4])
+
+
+def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_path: Path, database: Path) -> None:
+    """The content and so the digest stay the same, but a slice of the same number has other subjects."""
+    options = replace(OPTIONS, top=40)
+    with open_searcher(database, options, engine="cpu") as searcher:
+        (whole,) = searcher.search(QUERIES[:1])
+    path = tmp_path / "sliced.db"
+    build_database(database.with_name("subjects.fasta"), path, slices=2)
+    residents = Residents()
+    for n_slices in (2, 3):
+        if n_slices != 2:
+            compact_database(path, slices=n_slices)
+        found: list[int] = []
+        for number in range(n_slices):
+            with PackedDatabase.open(path, [number]) as part, open_searcher(part, options, engine="cpu") as searcher:
+                slice_ = DatabaseSpec(part.address, part.digest, (number,), part.catalogue.layout)
+                expected = searcher.run_info("")
+            spec = SearchSpec((slice_,), options, EngineSpec("cpu", 1), None, one_round=True, expected=expected)
+            answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))
+            found += [hit.subject_index for hit in answer.results[0].hits]
+        assert sorted(found) == sorted(hit.subject_index for hit in whole.hits)
+    residents.close()
