@@ -4,7 +4,8 @@
 
 The packages galaxy-tool-util, edam-ontology and CT3 are needed, and `swsearch` on PATH. The command of each test is
 rendered by Cheetah with the values of the test, or else the defaults of the inputs. Files are named as in Galaxy's
-store, ``dataset_1.dat``. Outputs are compared by Galaxy's code for the tests of tools.
+store, ``dataset_1.dat``; the name of an optional one that a test does not give is empty. Outputs are compared by
+Galaxy's code for the tests of tools.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from Cheetah.Template import Template
 from galaxy.tool_util.lint import lint_tool_source
 from galaxy.tool_util.parser import get_tool_source
 from galaxy.tool_util.verify import verify
+from galaxy.util import xml_macros
 
 
 def default(parameter: ET.Element) -> str:
@@ -35,30 +37,44 @@ def name(parameter: ET.Element) -> str:
     return parameter.get("name") or parameter.get("argument", "").lstrip("-").replace("-", "_")
 
 
-def values(inputs: ET.Element, given: dict[str, str], prefix: str = "") -> dict[str, Any]:
+class Files:
+    """Copies of test data in the folder of a test, with the names of Galaxy's store."""
+
+    def __init__(self, source: Path, store: Path) -> None:
+        self._source, self._store, self._n_files = source, store, 0
+
+    def stored(self, parameter: ET.Element, value: str) -> str | list[str]:
+        """The path of the file, or a list of paths if the input takes several files."""
+        paths = []
+        for file in filter(None, value.split(",")):
+            self._n_files += 1
+            paths.append(str(self._store / f"dataset_{self._n_files}.dat"))
+            shutil.copy(self._source / file, paths[-1])
+        return paths if parameter.get("multiple") == "true" else "".join(paths)
+
+
+def values(inputs: ET.Element, given: dict[str, str], files: Files, prefix: str = "") -> dict[str, Any]:
     """The values of all inputs, by their names; conditionals are objects with attributes."""
     found: dict[str, Any] = {name(one): given.get(prefix + name(one), default(one)) for one in inputs.findall("param")}
+    for one in inputs.findall("param[@type='data']"):
+        found[name(one)] = files.stored(one, found[name(one)])
     for conditional in inputs.findall("conditional"):
         inner = f"{prefix}{conditional.get('name')}|"
-        selector = values(conditional, given, inner)
+        selector = values(conditional, given, files, inner)
         (chosen,) = selector.values()
         (case,) = (case for case in conditional.findall("when") if case.get("value") == chosen)
-        found[str(conditional.get("name"))] = types.SimpleNamespace(**selector, **values(case, given, inner))
+        found[str(conditional.get("name"))] = types.SimpleNamespace(**selector, **values(case, given, files, inner))
     return found
 
 
 def run_test(tool: Path, test: dict[str, Any], work: Path) -> None:
     """Run a test of the tool in an empty folder."""
-    root = ET.parse(tool).getroot()
+    root = xml_macros.load(tool).getroot()
     given = {one["name"]: one["value"] for one in test["inputs"]}
     unknown = set(given)
     inputs = root.find("inputs")
     assert inputs is not None
-    chosen = values(inputs, given)
-    for number, parameter in enumerate(inputs.findall("param[@type='data']"), start=1):
-        stored = work / f"dataset_{number}.dat"
-        shutil.copy(tool.parent / "test-data" / chosen[name(parameter)], stored)
-        chosen[name(parameter)] = str(stored)
+    chosen = values(inputs, given, Files(tool.parent / "test-data", work))
     for key in given:
         group, _, member = key.rpartition("|")
         if hasattr(chosen[group], member) if group else member in chosen:

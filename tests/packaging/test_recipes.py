@@ -3,6 +3,7 @@
 What needs a large program, a build or a daemon has the mark `packages` (`make check-packages`).
 """
 
+import ast
 import gzip
 import hashlib
 import os
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
 
@@ -18,6 +20,8 @@ import jinja2
 import pytest
 import yaml
 
+from swsearch.cli.app import commands
+from swsearch.report.registry import COLUMNS, TAXA, formats
 from tests.packaging.tools import PROJECT, ROOT, build_sdist, needed_interpreter, run, tool, with_ccache
 
 DATA = ROOT / "data"
@@ -30,6 +34,12 @@ ON_PATH = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PA
 def required(names):
     """Names of packages without versions and extras."""
     return {re.match(r"[\w.-]+", name)[0] for name in names}
+
+
+def unknown_options(command):
+    """The long options in the text of a command that ``swsearch query`` does not have."""
+    known = {name for option in commands().commands["query"].params for name in option.opts}
+    return set(re.findall(r"(?<![\w-])--[a-z-]+", command)) - known
 
 
 # --- images ---
@@ -179,6 +189,29 @@ def test_the_data_of_galaxys_tests_are_parts_of_the_projects_data():
         assert set(records) <= set(text.split(">"))
     genome = (GALAXY / "test-data" / "genome.fasta").read_text()
     assert (DATA / "lambda_phage.fasta").read_text().startswith(genome)
+    with zipfile.ZipFile(GALAXY / "test-data" / "taxdump.zip") as dump:
+        assert sorted(dump.namelist()) == ["names.dmp", "nodes.dmp"]
+        for name in dump.namelist():
+            assert dump.read(name) == (DATA / "taxonomy" / name).read_bytes()
+
+
+def test_the_wrapper_for_galaxy_offers_every_format_with_its_inputs():
+    """Expected: the program's lists. `parquet` needs pyarrow, which the package of Bioconda does not install."""
+    offered = [name for name in formats() if name != "parquet"]
+    with_columns = {*COLUMNS} - {"parquet"}
+    tool = ET.parse(GALAXY / "swsearch.xml").getroot()
+    output = tool.find("inputs/conditional[@name='output']")
+    assert sorted(option.get("value") for option in output.findall("param/option")) == sorted(offered)
+    cases = {case.get("value"): [one.get("macro") for one in case] for case in output.findall("when")}
+    assert sorted(cases) == sorted(offered)
+    assert {name for name, macros in cases.items() if "columns" in macros} == with_columns
+    assert {name for name, macros in cases.items() if "taxa" in macros} == with_columns | {*TAXA}
+    command = tool.findtext("command")
+    lists = [set(ast.literal_eval(found)) for found in re.findall(r"output\.format in (\(.*?\))", command)]
+    assert lists == [with_columns, with_columns | {*TAXA}]
+    assert unknown_options(command) == set()
+    of_another_type = {change.get("value") for change in tool.iter("when") if change.get("input") == "output.format"}
+    assert set(offered) - of_another_type == {"blast6", "blast7", "tsv", "lca", "kraken", "multiqc"}
 
 
 @pytest.mark.packages
@@ -186,7 +219,7 @@ def test_the_wrapper_for_galaxy_has_no_faults_and_its_tests_pass(tmp_path):
     """Source: the rules of Galaxy for wrappers, and Galaxy's comparison of outputs."""
     script = GALAXY / "run_tests.py"
     printed = run(tool("galaxy", "python"), script, GALAXY / "swsearch.xml", tmp_path, env=ON_PATH)
-    assert printed.endswith("4 tests passed\n")
+    assert printed.endswith("7 tests passed\n")
 
 
 # --- nf-core ---
@@ -221,13 +254,28 @@ def test_a_module_of_nf_core_describes_its_channels(name):
     assert meta["topics"]["versions"] == meta["output"]["versions_swsearch"]
 
 
+def test_the_module_of_nf_core_offers_every_format():
+    """Expected: the program's list; two formats have another suffix in ``main.nf``."""
+    meta = yaml.safe_load((MODULES / "query" / "meta.yml").read_text())
+    assert meta["input"][-1]["format"]["enum"] == formats()
+    text = (MODULES / "query" / "main.nf").read_text()
+    assert unknown_options(text.replace("swsearch --version", "")) == set()
+    (named,) = set(re.findall(r"suffix = (\[.*?\])\[format\]", text))
+    renamed = dict(re.findall(r"'(\S+)': '(\S+)'", named))
+    suffixes = {renamed.get(name, f".{name}") for name in formats()}
+    (element,) = (element for element in meta["output"]["hits"][0] if "meta" not in element)
+    (described,) = element.values()
+    assert described["pattern"] == f"*{{{','.join(re.findall(r'[^{},*]+', described['pattern']))}}}"
+    assert set(re.findall(r"[^{},*]+", described["pattern"])) == suffixes
+
+
 def test_the_modules_of_nf_core_give_the_hits_of_the_program(tmp_path):
     """The scripts run by bash, as Nextflow runs them, with its values; expected: the command by itself."""
     shutil.copy(GALAXY / "test-data" / "subjects.fasta", tmp_path)
     shutil.copy(GALAXY / "test-data" / "queries.fasta", tmp_path)
     values = {
-        "args": "", "db": "proteins.db", "fasta": "subjects.fasta", "format": "blast6", "prefix": "proteins",
-        "queries": "queries.fasta", "task.cpus": "1",
+        "args": "", "dbs": "proteins.db", "fasta": "subjects.fasta", "format": "blast6", "organisms": "",
+        "prefix": "proteins", "queries": "queries.fasta", "suffix": ".blast6", "task.cpus": "1",
     }  # fmt: skip
     for name, made in (("index", "proteins.db"), ("query", "proteins.blast6")):
         _, _, outputs, script, stub = PROCESS.fullmatch((MODULES / name / "main.nf").read_text()).groups()

@@ -7,11 +7,13 @@ process SWSEARCH_QUERY {
 
     input:
     tuple val(meta), path(queries, stageAs: 'queries/*')
-    tuple val(meta2), path(db)
+    tuple val(meta2), path(dbs)
+    path taxonomy
+    path taxid_map
     val format
 
     output:
-    tuple val(meta), path("${prefix}.${format}"), emit: hits
+    tuple val(meta), path("${prefix}${suffix}"), emit: hits
     tuple val("${task.process}"), val('swsearch'), eval("swsearch --version | sed 's/swsearch //'"), emit: versions_swsearch, topic: versions
 
     when:
@@ -19,21 +21,25 @@ process SWSEARCH_QUERY {
 
     script:
     def args = task.ext.args ?: ''
+    def organisms = [taxonomy ? "--taxonomy ${taxonomy}" : '', taxid_map ? "--taxid-map ${taxid_map}" : ''].join(' ')
     prefix = task.ext.prefix ?: "${meta.id}"
+    suffix = ['multiqc': '_mqc.tsv', 'taxa-html': '.html'][format] ?: ".${format}"
     """
     swsearch query \\
         ${queries} \\
-        ${db} \\
+        ${dbs} \\
+        ${organisms} \\
         --store none \\
         ${args} \\
         --threads ${task.cpus} \\
         --format ${format} \\
-        --out ${prefix}.${format}
+        --out ${prefix}${suffix}
     """
 
     stub:
     prefix = task.ext.prefix ?: "${meta.id}"
+    suffix = ['multiqc': '_mqc.tsv', 'taxa-html': '.html'][format] ?: ".${format}"
     """
-    touch ${prefix}.${format}
+    touch ${prefix}${suffix}
     """
 }
