@@ -66,7 +66,7 @@ def query_file(folder: Path, name: str) -> Path:
     return folder / name if (folder / name).exists() else DATA / name
 
 
-@pytest.mark.parametrize(("n_workers", "n_cases"), [(1, 2), (2, len(CASES)), (4, 2)])
+@pytest.mark.parametrize(("n_workers", "n_cases"), [(1, 2), (2, len(CASES)), (3, 1), (4, 2)])
 def test_reports_are_those_of_one_process(
     folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int, n_cases: int
 ) -> None:
