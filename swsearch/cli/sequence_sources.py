@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
-from swsearch.errors import InputError
+from swsearch.errors import InputError, OutputClosed
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -51,26 +51,46 @@ def refuse_unused_list(skipped: Path | None, *, skip_bad: bool) -> None:
 
 
 class LeftOut:
-    """The records that were left out: their number, the first ones, and a list of all in a file, if there is one."""
+    """The records that were left out: their number, the first ones, and a list of all in a file, if there is one.
+
+    Each line of the list is written at once, so that a full disk ends the command before the database is changed. If
+    the reader of stdout leaves, the list ends, but not the command, whose result is the database.
+    """
 
     def __init__(self, path: Path | None, stack: ExitStack) -> None:
         from swsearch.cli.output import result_stream
 
+        self._path = path
         self._first: list[RefusedRecord] = []
         self._n = 0
         self._file: TextIO | None = None
         if path is not None:
+            stack.enter_context(suppress(OutputClosed))
             self._file = stack.enter_context(result_stream(path, option="--skipped"))
-        if self._file is not None:
-            print("file", "record", "identifier", "reason", sep="\t", file=self._file)
+        self._list("file", "record", "identifier", "reason")
 
     def add(self, record: RefusedRecord) -> None:
-        """Count and list a record."""
+        """Count and list a record.
+
+        Raises
+        ------
+        InputError
+            The list cannot be written.
+        """
         self._n += 1
         if self._n <= N_SHOWN:
             self._first.append(record)
-        if self._file is not None:
-            print(record.path, record.record, record.identifier, record.reason, sep="\t", file=self._file)
+        self._list(record.path, record.record, record.identifier, record.reason)
+
+    def _list(self, *values: object) -> None:
+        if self._file is None:
+            return
+        try:
+            print(*values, sep="\t", file=self._file, flush=True)
+        except OutputClosed:
+            self._file = None
+        except OSError as error:
+            raise InputError(f"--skipped {self._path}: {error.strerror or error}; choose another file") from error
 
     def lines(self, path: Path | None) -> list[str]:
         """What is told of them; nothing if there are none."""

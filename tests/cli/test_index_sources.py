@@ -78,6 +78,31 @@ def test_the_list_of_skipped_records_may_be_stdout(swsearch, tmp_path):
     assert not (tmp_path / "-").exists()
 
 
+@pytest.mark.parametrize("n_bad", [1, 5_000])
+def test_a_list_that_nobody_reads_ends_alone(spawn, tmp_path, n_bad):
+    """The reader of stdout leaves before the first line, as ``head`` does later; the database is the result."""
+    (tmp_path / "bad.fa").write_text(">a\nMKL\n" + ">b\nM1\n" * n_bad)
+    process = spawn("index", "bad.fa", "-o", "bad.db", "--alphabet", "protein", "--skip-bad", "--skipped", "-")
+    process.stdout.close()
+    with process.stderr:
+        errors = process.stderr.read()
+    assert process.wait() == 0
+    assert "bad.db: 1 sequence, 3 residues" in errors
+    assert f"{n_bad:,} record" in errors
+
+
+def test_a_list_without_room_leaves_no_database(swsearch, tmp_path):
+    """Two records fit the buffers of the process, and would be missed at the end."""
+    (tmp_path / "some.fa").write_text(FASTA)
+    for n_bad in (1, 5_000):
+        (tmp_path / "some.fa").write_text(FASTA + ">e\n" * n_bad)
+        shown = swsearch("index", "some.fa", "-o", "some.db", "--skip-bad", "--skipped", "/dev/full")
+        assert shown.code == 1
+        assert "/dev/full: No space left on device" in shown.error
+        assert shown.err.count("\n") == 1
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["some.fa"]
+
+
 # --- additions ---
 
 
@@ -114,6 +139,7 @@ def test_an_addition_leaves_bad_records_out(swsearch, tmp_path, known):
         ("bad.fa --skip-bad --skipped list.tsv", 1, "bad.fa: no record is a sequence of the alphabet"),
         ("some.fa --skipped list.tsv", 1, "--skipped lists what --skip-bad leaves out; give both, or leave it out"),
         ("some.fa --skip-bad --skipped some.fa", 1, "--skipped some.fa: this file is read by the same command"),
+        ("some.fa --skip-bad --skipped /dev/full", 1, "/dev/full: No space left on device"),
         ("some.fa --skip-bad --skipped known.db/list", 1, "this lies in the packed database"),
         ("--skip-bad", 2, "give FASTA files or --blastdb: swsearch db add known.db FASTA…"),
         ("--blastdb missing", 1, "missing: "),
