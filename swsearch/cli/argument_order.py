@@ -78,12 +78,14 @@ def _n_databases(files: Sequence[str]) -> int:
 
 
 def _refuse_early(early: Sequence[str], queries: Sequence[str], databases: Sequence[str], command: str) -> None:
-    """Refuse databases that stand before query files."""
+    """Refuse databases that stand before query files; a sequence file at the end may be meant as either."""
     others = [path for path in queries if path not in early]
-    packed = list(early)
-    for path in databases:
-        (packed if is_database(path) else others).append(path)
-    line = _line(command, others or ["QUERY…"], list(dict.fromkeys(packed)))
+    files = [path for path in databases if not is_database(path)]
+    packed = list(dict.fromkeys([*early, *filter(is_database, databases)]))
+    line = _line(command, [*others, *files] or ["QUERY…"], packed)
+    if others and files:
+        also = [word for path in files for word in ("--db", path)]
+        line += f"; with {files[0]} as a database: {_line(command, others, [*packed, *also])}"
     raise UsageError(f"{early[0]} is a database, which stands behind the query files: {line}")
 
 

@@ -33,7 +33,11 @@ def test_a_machine_without_a_gpu_hears_nothing_of_gpus(swsearch, protein_db):
     ("files", "advice"),
     [
         ("p.db q.fa", "p.db is a database, which stands behind the query files: swsearch {} q.fa p.db"),
-        ("q.fa p.db q.fa", "p.db is a database, which stands behind the query files: swsearch {} q.fa q.fa p.db"),
+        (
+            "q.fa p.db q.fa",
+            "p.db is a database, which stands behind the query files: swsearch {} q.fa q.fa p.db; "
+            "with q.fa as a database: swsearch {} q.fa p.db --db q.fa",
+        ),
         ("p.db p.db", "p.db is a database, and there is no query file: swsearch {} QUERY… p.db"),
         ("p.db", "p.db is a database; give query files before it: swsearch {} QUERY… p.db"),
         ("q.fa", "give query files and then the database: swsearch {} q.fa DB"),
@@ -44,7 +48,7 @@ def test_the_right_order_is_shown(swsearch, tmp_path, few_proteins_db, command, 
     (tmp_path / "q.fa").symlink_to(QUERIES)
     outcome = swsearch(command, *files.split())
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.error == f"swsearch: error: {advice.format(command)}"
+    assert outcome.error == "swsearch: error: " + advice.replace("{}", command)
 
 
 # --- environment ---

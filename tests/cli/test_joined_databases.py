@@ -224,7 +224,12 @@ def test_reports_read_subjects_from_several_databases(swsearch, folder):
         ("q.fa a.db --db a.fa", 1, "a.fa has the content of a.db"),
         ("q.fa a.db dna.db", 1, "dna.db is dna, a.db is protein; databases of one alphabet are searched together"),
         ("q.fa a.db missing.db", 1, "missing.db does not exist; `swsearch index"),
-        ("q.fa a.db c.fa", 2, "a.db is a database, which stands behind the query files: swsearch query q.fa c.fa a.db"),
+        (
+            "q.fa a.db c.fa",
+            2,
+            "a.db is a database, which stands behind the query files: swsearch query q.fa c.fa a.db; "
+            "with c.fa as a database: swsearch query q.fa a.db --db c.fa",
+        ),
         ("q.fa --db a.db --db missing.db", 1, "missing.db does not exist"),
         ("a.db q.fa b.db", 2, "a.db is a database, which stands behind the query files: swsearch query q.fa a.db b.db"),
         ("a.db b.db", 2, "a.db is a database, and there is no query file: swsearch query QUERY… a.db b.db"),
