@@ -40,12 +40,14 @@ class JoinedDatabase(PackedDatabase):
     Parameters
     ----------
     members : sequence of PackedDatabase
-        Open databases, at least one, in the order of their subjects; each a complete database, or a slice of it.
+        Open databases, at least one, in the order of their subjects; each a complete database, or a slice of it. The
+        members of joined databases take the place of these.
 
     Raises
     ------
     InputError
-        Two members have the same content, or different alphabets; or all together have more than 2^32 - 1 subjects.
+        There is no member; two have the same content, or different alphabets; or all together have more than 2^32 - 1
+        subjects.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -60,15 +62,17 @@ class JoinedDatabase(PackedDatabase):
     """
 
     def __init__(self, members: Sequence[PackedDatabase]) -> None:
-        self._members = tuple(members)
+        self._given = tuple(members)
+        self._members = tuple(one for member in members for one in member.members)
         _check_members(self._members)
-        self._n_before = list(accumulate((member.n_subjects for member in members), initial=0))
+        self._n_before = list(accumulate((member.n_subjects for member in self._members), initial=0))
         segments = [
             segment
-            for member, n_before in zip(members, self._n_before, strict=False)
+            for member, n_before in zip(self._members, self._n_before, strict=False)
             for segment in shifted(member.segments, n_before)
         ]
-        super().__init__(members[0].path, joined_catalogue([one.catalogue for one in members]), tuple(segments))
+        catalogue = joined_catalogue([member.catalogue for member in self._members])
+        super().__init__(self._members[0].path, catalogue, tuple(segments))
 
     @property
     def members(self) -> tuple[PackedDatabase, ...]:
@@ -78,7 +82,7 @@ class JoinedDatabase(PackedDatabase):
     def close(self) -> None:
         """Release the maps, and close the members."""
         super().close()
-        for member in self._members:
+        for member in self._given:
             member.close()
 
     def numbers_of_members(self, segments: Collection[int]) -> Iterator[tuple[PackedDatabase, list[int]]]:
@@ -158,13 +162,16 @@ def joined_catalogue(catalogues: Sequence[Catalogue]) -> Catalogue:
 
 
 def _check_members(members: Sequence[PackedDatabase]) -> None:
+    if not members:
+        raise InputError("no database is named; give the path of at least one")
     first = members[0]
-    known: dict[str, PackedDatabase] = {}
-    for member in members:
+    for place, member in enumerate(members):
         if member.alphabet is not first.alphabet:
             problem = f"{member.name} is {member.alphabet.name}, {first.name} is {first.alphabet.name}"
             raise InputError(f"{problem}; databases of one alphabet are searched together: leave one of them out")
-        if (other := known.setdefault(member.digest, member)) is not member:
+        # A compaction changes the digest, but not the content.
+        equal = (one for one in members[:place] if one.has_content(member.digest) or member.has_content(one.digest))
+        if (other := next(equal, None)) is not None:
             same = "is named twice" if other.name == member.name else f"has the content of {other.name}"
             raise InputError(f"{member.name} {same}; its subjects would count twice: name each database once")
 

@@ -16,7 +16,6 @@ from typing import TypeAlias
 from swsearch.database.node_cache import CacheEntry
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import InputError
 from swsearch.sequences.source import HeldFile, seekable, shown_name, source_name
 
 Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
@@ -112,7 +111,5 @@ def opened(database: Databases) -> AbstractContextManager[PackedDatabase]:
 def _opened_together(databases: Sequence[Database]) -> Iterator[PackedDatabase]:
     from swsearch.database.joined import joined
 
-    if not databases:
-        raise InputError("no database is named; give the path of at least one")
     with ExitStack() as stack:
         yield joined([stack.enter_context(opened(one)) for one in databases])

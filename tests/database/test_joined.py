@@ -6,6 +6,8 @@ Expected values: the database that was indexed from the concatenated FASTA files
 from __future__ import annotations
 
 import pickle
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -113,6 +115,22 @@ def test_joined_databases_say_where_and_what_they_are(tmp_path: Path) -> None:
         assert alone.members == (alone,)
 
 
+def test_joined_databases_may_be_joined_with_others(tmp_path: Path) -> None:
+    """The members are those of all of them, in order; a report finds each by its own path."""
+    one, two, three = (made(tmp_path, name, LETTERS[n:]) for n, name in enumerate(("one", "two", "three")))
+    with opened([one, two]) as first, opened([first, three]) as nested, opened([one, two, three]) as flat:
+        assert (nested.location, nested.digest, nested.name) == (flat.location, flat.digest, flat.name)
+        assert [header for _, headers in nested.header_blocks() for header in headers] == ["one0", "two0", "three0"]
+        assert pickle.loads(pickle.dumps(nested)).digest == flat.digest
+        with pytest.raises(InputError, match=re.escape(f"{two} is named twice")), opened([first, two]):
+            pass
+        results = swsearch.search_database([("q", LETTERS)], [first, three])
+        swsearch.write_report((results.run, list(results)), tmp_path / "hits.fasta", "fasta")
+    assert (tmp_path / "hits.fasta").read_text().count(">") == 3
+    with pytest.raises(InputError, match="no database is named"):
+        swsearch.write_report((results.run, []), tmp_path / "none.fasta", "fasta", database=[])
+
+
 def test_searched_databases_are_known_after_compactions_and_in_other_places(tmp_path: Path) -> None:
     """A compaction changes no subject, an addition does; the databases are named in the order of the search."""
     one, other = made(tmp_path, "one", LETTERS, LETTERS[9:]), made(tmp_path, "two", LETTERS[3:], LETTERS[7:])
@@ -148,7 +166,14 @@ def test_what_cannot_be_joined_is_refused_in_one_line(folder: Path, tmp_path: Pa
     (tmp_path / "copy.fasta").write_text((tmp_path / "one.fasta").read_text())
     build_database(tmp_path / "copy.fasta", copy, overwrite=True)
     bases = folder / "bases.db"
+    before = made(tmp_path, "before", LETTERS, LETTERS[4:])
+    remove_from_database(before, ["before0"])
+    after = shutil.copytree(before, tmp_path / "after.db")
+    compact_database(after)
+    assert load_catalogue(before).digest != load_catalogue(after).digest
     for given, message in (
+        ([before, one, after], f"{after} has the content of {before}"),
+        ([after, before], f"{before} has the content of {after}"),
         ([one, bases], f"{bases} is dna, {one} is protein; databases of one alphabet are searched together"),
         ([one, one], f"{one} is named twice; its subjects would count twice"),
         ([one, copy], f"{copy} has the content of {one}"),
@@ -157,6 +182,8 @@ def test_what_cannot_be_joined_is_refused_in_one_line(folder: Path, tmp_path: Pa
         with pytest.raises(InputError) as refused, opened(given):
             pass
         assert str(refused.value).startswith(message)
+        with pytest.raises(InputError, match=re.escape(message)):
+            swsearch.open_database(given)
     missing = tmp_path / "missing.db"
     with pytest.raises(DatabaseError, match="does not exist"):
         swsearch.open_database([one, missing])
