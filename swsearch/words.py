@@ -9,7 +9,7 @@ _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _SECRETS: Final = (
     (re.compile(r"(\w://[^\s:/@]*:)(?:[^\s/]+|[^\s@]+)@"), r"\1***@"),
     (re.compile(r"(\bhttps?://)[^\s/@:]+@"), r"\1***@"),
-    (re.compile(r"(?i)([?&](?:[\w-]*(?:password|token|signature|credential)|sig|key)=)[^\s&'\"]+"), r"\1***"),
+    (re.compile(r"(?i)([?&](?:[\w-]*(?:password|token|signature|credential|secret|key)|sig)=)[^\s&'\"]+"), r"\1***"),
     (re.compile(r"\b(sws_|share-)[A-Za-z0-9_-]{20,}"), r"\1..."),
 )  # fmt: skip
 """Passwords in URLs, the users of web addresses, secret parameters of URLs; tokens and keys of links of a service."""

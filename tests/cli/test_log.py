@@ -247,8 +247,9 @@ def test_no_secret_is_logged(swsearch, tmp_path, few_proteins_db, monkeypatch):
     swsearch("runs", "list", "--store", "mysql://me:hunter2@127.0.0.1/h", "--log", "s.log")
     swsearch("report", token, "--log", "s.log")
     swsearch("query", QUERIES, "s3://b/p.db?X-Amz-Signature=hunter2", "--log", "s.log")
+    swsearch("query", QUERIES, "s3://b/p.db?aws_secret_access_key=hunter2&client_secret=deep", "--log", "s.log")
     text = (tmp_path / "s.log").read_text()
-    assert len(re.findall("exit code [12] after", text)) == 5
+    assert len(re.findall("exit code [12] after", text)) == 6
     assert "http://me:***@127.0.0.1:9" in text
     for secret in ("hunter2", "p/w", "deep", "0123456789abcdef"):
         assert secret not in text
