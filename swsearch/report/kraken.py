@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.lca import DEFAULT_PERCENT, UNCLASSIFIED, CommonAncestors
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.query_taxa import QueryTaxa
+from swsearch.report.lca import UNCLASSIFIED
+from swsearch.report.query_taxa import QueryTaxa, QueryTaxaReport
 from swsearch.report.text import one_line
 
 if TYPE_CHECKING:
@@ -53,28 +52,11 @@ def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
     return codes
 
 
-class KrakenReport:
-    """A line for each taxon, written when the last query is known.
-
-    Parameters
-    ----------
-    lca_percent : float
-        As for :class:`swsearch.report.lca.CommonAncestors`.
-    """
+class KrakenReport(QueryTaxaReport):
+    """A line for each taxon, written when the last query is known."""
 
     name = "kraken"
     binary = False
-
-    def __init__(self, lca_percent: float = DEFAULT_PERCENT) -> None:
-        self._ancestors = CommonAncestors(lca_percent)
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.NEEDED
-
-    def lca_percent(self) -> float:
-        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
-        return self._ancestors.percent
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

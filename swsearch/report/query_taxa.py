@@ -1,4 +1,4 @@
-"""The taxa of all queries of a run, counted for the reports that summarize them."""
+"""What the formats about the taxa of queries have in common, and the counts for those that summarize a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,38 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.lca import CommonAncestors
+from swsearch.report.lca import DEFAULT_PERCENT, CommonAncestors
+from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa import needed_taxonomy
 
 if TYPE_CHECKING:  # the tree itself is that of the queries
     from swsearch.taxonomy.tree import Taxonomy
+
+
+class QueryTaxaReport:
+    """A report that assigns each query to a taxon.
+
+    Parameters
+    ----------
+    lca_percent : float
+        As for :class:`swsearch.report.lca.CommonAncestors`.
+
+    Raises
+    ------
+    InputError
+        ``lca_percent`` is out of its range.
+    """
+
+    def __init__(self, lca_percent: float = DEFAULT_PERCENT) -> None:
+        self._ancestors = CommonAncestors(lca_percent)
+
+    def taxonomy_use(self) -> TaxonomyUse:
+        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
+        return TaxonomyUse.NEEDED
+
+    def lca_percent(self) -> float:
+        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
+        return self._ancestors.percent
 
 
 @dataclass

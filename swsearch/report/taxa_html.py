@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.html_page import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
 from swsearch.report.icicle import caption, icicle, share, shown_name
-from swsearch.report.lca import DEFAULT_PERCENT, CommonAncestors, cut_lists
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.query_taxa import QueryTaxa
+from swsearch.report.lca import cut_lists
+from swsearch.report.query_taxa import QueryTaxa, QueryTaxaReport
 from swsearch.report.summary import database_line, frames_line, scoring_line
 from swsearch.words import counted
 
@@ -25,28 +24,11 @@ if TYPE_CHECKING:
 _NOUN: Final = ("query", "queries")
 
 
-class TaxaHtmlReport:
-    """One page for all queries.
-
-    Parameters
-    ----------
-    lca_percent : float
-        As for :class:`swsearch.report.lca.CommonAncestors`.
-    """
+class TaxaHtmlReport(QueryTaxaReport):
+    """One page for all queries."""
 
     name = "taxa-html"
     binary = False
-
-    def __init__(self, lca_percent: float = DEFAULT_PERCENT) -> None:
-        self._ancestors = CommonAncestors(lca_percent)
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.NEEDED
-
-    def lca_percent(self) -> float:
-        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
-        return self._ancestors.percent
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""

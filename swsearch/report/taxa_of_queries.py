@@ -14,7 +14,7 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report import lca
 from swsearch.report.numbers import UNKNOWN, blast_evalue
-from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.query_taxa import QueryTaxaReport
 from swsearch.report.text import one_line
 from swsearch.sequences.record import identifier
 
@@ -38,7 +38,7 @@ _COLUMNS: Final[dict[str, Callable[[lca.CommonAncestors, QueryResult], str | int
 DEFAULT_FIELDS: Final = ("qseqid", "lca", "evalue")
 
 
-class LcaReport:
+class LcaReport(QueryTaxaReport):
     """One line for each query, also for those without hits.
 
     Parameters
@@ -64,15 +64,7 @@ class LcaReport:
             what = f"which has no {', '.join(unknown)}" if unknown else "and --fields names no field"
             raise InputError(f"format lca has a line for each query, {what}; choose from {', '.join(_COLUMNS)}")
         self._columns = [_COLUMNS[name] for name in names]
-        self._ancestors = lca.CommonAncestors(lca_percent)
-
-    def taxonomy_use(self) -> TaxonomyUse:
-        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.NEEDED
-
-    def lca_percent(self) -> float:
-        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
-        return self._ancestors.percent
+        super().__init__(lca_percent)
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
         """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
