@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import store_options
 from swsearch.cli.search_arguments import BatchArguments, SearchArguments, takes_arguments
 from swsearch.words import counted
 
@@ -39,7 +39,7 @@ def batch(
 
     is_printed = run.format_name != "none" or run.out is not None
     if not is_printed:
-        options.refuse_none(search.store)
+        store_options.refuse_none(search.store)
     outcome = execute(files or [], search, run, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import options, store_options
 from swsearch.cli.command_line import command_line, resuming_line
 from swsearch.cli.search_arguments import RunChoice, SearchChoice
 from swsearch.command_log import append, log_path
@@ -37,7 +37,7 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 def must_store(search: SearchChoice, run: RunChoice) -> bool:
     """Whether the search ends with an error if its hits cannot be stored."""
-    return search.store != options.DEFAULT_STORE or run.resume is not None
+    return search.store != store_options.DEFAULT_STORE or run.resume is not None
 
 
 @dataclass
@@ -233,7 +233,7 @@ def named_store(search: SearchChoice, *, must_store: bool) -> str:
 
     Where there can be no such folder, nothing is stored, unless ``must_store``.
     """
-    if search.store != options.DEFAULT_STORE:
+    if search.store != store_options.DEFAULT_STORE:
         return search.store
     from swsearch.store.user_store import make_user_folder
 
@@ -244,7 +244,7 @@ def named_store(search: SearchChoice, *, must_store: bool) -> str:
             raise
         _say_not_stored(error)
         return "none"
-    options.say_if_former_default_is_here(quiet=search.quiet)
+    store_options.say_if_former_default_is_here(quiet=search.quiet)
     return store
 
 

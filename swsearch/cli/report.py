@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import completion, options
+from swsearch.cli import completion, options, store_options
 from swsearch.cli.search_arguments import NarrowingArguments, PartArguments, RowArguments, takes_arguments
 from swsearch.words import counted
 
@@ -47,7 +47,7 @@ def report(
     ] = None,
     taxid_map: options.TaxidMap = None,
     taxonomy: options.Taxonomy = None,
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: store_options.KeptStore = store_options.DEFAULT_STORE,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them, or fewer of them.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import completion, options
+from swsearch.cli import completion, options, store_options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
@@ -84,7 +84,9 @@ def what_is_missing(run: StoredRun) -> str:
 
 
 @app.command("list")
-def list_runs(store: options.KeptStore = options.DEFAULT_STORE, format_name: options.TableFormat = "table") -> None:
+def list_runs(
+    store: store_options.KeptStore = store_options.DEFAULT_STORE, format_name: options.TableFormat = "table"
+) -> None:
     """List the runs of a store, oldest first; its size is printed to stderr.
 
     Example: swsearch runs list
@@ -123,7 +125,7 @@ def _size_of(store: HitStore, n_runs: int) -> str:
 
 @app.command(short_help="Show what decided a run's hits.")
 def show(
-    run: Run, store: options.KeptStore = options.DEFAULT_STORE, format_name: options.TableFormat = "table"
+    run: Run, store: store_options.KeptStore = store_options.DEFAULT_STORE, format_name: options.TableFormat = "table"
 ) -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
@@ -184,11 +186,11 @@ def merge(
             help="Stores with the shards, or one with all. {shard} in a name stands for all shards; STORE#3 is run 3.",
         ),
     ],
-    store: options.CreatedStore = options.DEFAULT_STORE,
+    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
     partial: Annotated[
         bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
     ] = False,
-    stage_store: options.StageStore = "auto",
+    stage_store: store_options.StageStore = "auto",
 ) -> None:
     """Put the shards of one batch together into one run.
 
@@ -234,8 +236,8 @@ def merge(
 def export(
     run: Run,
     out: Annotated[str, typer.Option(*options.names("out"), help="Store to write the run to.")],
-    store: options.KeptStore = options.DEFAULT_STORE,
-    stage_store: options.StageStore = "auto",
+    store: store_options.KeptStore = store_options.DEFAULT_STORE,
+    stage_store: store_options.StageStore = "auto",
 ) -> None:
     """Copy one run into a store of its own, to hand on or to archive.
 
@@ -259,11 +261,11 @@ def export(
 @app.command()
 def delete(
     run: Run,
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: store_options.KeptStore = store_options.DEFAULT_STORE,
     force: Annotated[
         bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
     ] = False,
-    stage_store: options.StageStore = "auto",
+    stage_store: store_options.StageStore = "auto",
 ) -> None:
     """Delete a run with its queries and hits.
 
@@ -287,8 +289,8 @@ def prune(
         typer.Option(metavar="AGE", help="Delete runs that began longer ago: 12h, 30d or 8w (hours, days, weeks)."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs would be deleted.")] = False,
-    store: options.KeptStore = options.DEFAULT_STORE,
-    stage_store: options.StageStore = "auto",
+    store: store_options.KeptStore = store_options.DEFAULT_STORE,
+    stage_store: store_options.StageStore = "auto",
 ) -> None:
     """Delete old runs with their queries and hits, and return their space to the file system.
 
@@ -330,7 +332,9 @@ def _age(text: str) -> timedelta:
 
 
 @app.command(short_help="Bring the store of an older version up to date.")
-def upgrade(store: options.KeptStore = options.DEFAULT_STORE, stage_store: options.StageStore = "auto") -> None:
+def upgrade(
+    store: store_options.KeptStore = store_options.DEFAULT_STORE, stage_store: store_options.StageStore = "auto"
+) -> None:
     """Bring a store written by an older version of the program up to date.
 
     Example: swsearch runs upgrade --store hits.sqlite

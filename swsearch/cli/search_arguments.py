@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from swsearch.cli import options
+from swsearch.cli import options, store_options
 from swsearch.errors import InputError
 from swsearch.search import defaults
 
@@ -166,7 +166,7 @@ class SearchArguments(SearchChoice):
     kernel: options.Kernel = "strip"
     no_bound: options.NoBound = False
     partition_residues: options.PartitionResidues = None
-    store: options.Store = options.DEFAULT_STORE
+    store: store_options.Store = store_options.DEFAULT_STORE
     quiet: options.Quiet = False
 
 
@@ -205,7 +205,7 @@ class PairSearchArguments(SearchChoice):
     kernel: options.Kernel = "strip"
     no_bound: options.NoBound = False
     partition_residues: options.PartitionResidues = None
-    store: options.Store = options.DEFAULT_STORE
+    store: store_options.Store = store_options.DEFAULT_STORE
     quiet: options.Quiet = False
 
     @property
@@ -385,7 +385,7 @@ class RunArguments(PartArguments, RowArguments, RunChoice):
     aligned_queries: options.AlignedQueries = None
     events: options.Events = None
     explain: options.Explain = False
-    stage_store: options.StageStore = "auto"
+    stage_store: store_options.StageStore = "auto"
 
 
 @dataclass(frozen=True)
@@ -415,7 +415,7 @@ class ComparisonRunArguments(ClusterRunChoice):
     resume: options.Resume = None
     out: options.Out = None
     events: options.Events = None
-    stage_store: options.StageStore = "auto"
+    stage_store: store_options.StageStore = "auto"
     cluster: options.Cluster = None
     slices: options.Slices = "auto"
     deadline: options.Deadline = defaults.DEADLINE_SECONDS

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import store_options
 from swsearch.cli.command import CommandGroup
 from swsearch.errors import InputError
 
@@ -19,7 +19,7 @@ app = CommandGroup(
 @app.command()
 def add(
     owner: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; owners see their own searches.")],
-    store: options.CreatedStore = options.DEFAULT_STORE,
+    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is shown this once; the store keeps its SHA-256.
 
@@ -35,7 +35,7 @@ def add(
 
 
 @app.command("list")
-def list_tokens(store: options.KeptStore = options.DEFAULT_STORE) -> None:
+def list_tokens(store: store_options.KeptStore = store_options.DEFAULT_STORE) -> None:
     """List the tokens: id, owner, when they were made and revoked.
 
     Example: swsearch tokens list --store hits.sqlite
@@ -51,7 +51,7 @@ def list_tokens(store: options.KeptStore = options.DEFAULT_STORE) -> None:
 @app.command()
 def revoke(
     tokens: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of `swsearch tokens list`.")],
-    store: options.KeptStore = options.DEFAULT_STORE,
+    store: store_options.KeptStore = store_options.DEFAULT_STORE,
 ) -> None:
     """Revoke tokens: within seconds, a running server refuses them.
 

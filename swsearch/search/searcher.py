@@ -7,6 +7,7 @@ stores nor prints results. The steps have their own modules:
 ``search_subjects``  the subjects of the search
 ``query_frames``     the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
+``hit_selection``    the hits, with
 ``ranking``, ``significance``   the ranked list of subjects
 ``alignments``       the alignments of the best subjects
 ``rounds``           the rounds of an iterated search
@@ -17,102 +18,37 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice, product
+from dataclasses import replace
+from itertools import islice
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
-from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.profile import QueryProfile
 from swsearch.query.subject_query import SubjectQuery
-from swsearch.search.alignments import SubjectAligner, SubjectAlignment
-from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
+from swsearch.search.alignments import SubjectAligner
+from swsearch.search.evalue_adjustment import adjustment_of
+from swsearch.search.hit_selection import HitSelection
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.prepared_query import PreparedQuery
 from swsearch.search.provisional_cut import PositiveSubjects
 from swsearch.search.query_frames import QueryFrame
-from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order, merge_frames
-from swsearch.search.rounds import MOST_INCLUDED
+from swsearch.search.ranking import RankedCandidates, merge_frames
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.top_k_bound import TopKBound
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import EvalueAdjustment
-from swsearch.typing import Floats, LengthRange, SubjectIndex
+from swsearch.typing import LengthRange
 from swsearch.words import counted
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
 BatchObserver = Callable[[list[tuple[SequenceRecord, list[QueryFrame]]]], None]
 """A function of queries and their frames."""
-
-
-@dataclass(frozen=True, eq=False)
-class _PreparedQuery:
-    """One query, ready to be scored.
-
-    Attributes
-    ----------
-    number : int
-        Its index in the run.
-    query : SequenceRecord
-        The query as it is searched and reported.
-    frames : list of QueryFrame
-    bound : TopKBound or None
-    provisional_evalue : float or None
-        The E-value cut with which it is scored first (:mod:`swsearch.search.provisional_cut`), if it has one.
-    adjustment : EvalueAdjustment or None
-        The adjustment of its E-values for composition, if they are adjusted.
-    """
-
-    number: int
-    query: SequenceRecord
-    frames: list[QueryFrame]
-    bound: TopKBound | None
-    provisional_evalue: float | None
-    adjustment: EvalueAdjustment | None
-
-    @property
-    def profiles(self) -> list[QueryProfile]:
-        """The profiles that the engine scores: one per frame, then the screens of the frames that have one."""
-        screens = [frame.screen for frame in self.frames if frame.screen is not None]
-        return [frame.profile for frame in self.frames] + screens
-
-    @property
-    def rows(self) -> int:
-        """Number of positions of all profiles."""
-        return sum(profile.length for profile in self.profiles)
-
-
-@dataclass(frozen=True, eq=False)
-class _Best:
-    """The subjects of a query that are reported.
-
-    Attributes
-    ----------
-    subjects : list of int
-        Best first.
-    evalues : float64 array or None
-        The E-value of each subject's best alignment, if there are E-values.
-    n_passed : int
-        Number of subjects that passed the E-value cut by their scores.
-    alignments : dict of int to list of SubjectAlignment
-        The alignments of each of these subjects, and perhaps of others.
-    is_certain : bool
-        Whether no subject beyond a provisional cut may be better.
-    """
-
-    subjects: list[int]
-    evalues: Floats | None
-    n_passed: int
-    alignments: dict[int, list[SubjectAlignment]]
-    is_certain: bool = True
 
 
 class Searcher(PlannedSearch):
@@ -166,7 +102,8 @@ class Searcher(PlannedSearch):
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
-        self._aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
+        aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
+        self._selection = HitSelection(database, options, self.significance, aligner)
 
     # --- the plan of the engine ---
 
@@ -258,10 +195,10 @@ class Searcher(PlannedSearch):
             for _, scores in begun:
                 scores.cancel()
 
-    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[_PreparedQuery]]:
+    def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[PreparedQuery]]:
         """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
         max_queries = max(1, self.engine.profiles_per_call // self._query_frames.n_frames)
-        batch: list[_PreparedQuery] = []
+        batch: list[PreparedQuery] = []
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
@@ -274,11 +211,11 @@ class Searcher(PlannedSearch):
         if batch:
             yield batch
 
-    def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> _PreparedQuery:
+    def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> PreparedQuery:
         frames = self._query_frames.frames(query)
         adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
         if isinstance(query, SubjectQuery):  # the best of the scored subjects may be some that it is not compared with
-            return _PreparedQuery(number, query, frames, None, None, adjustment)
+            return PreparedQuery(number, query, frames, None, None, adjustment)
         # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
         # Further alignments of a subject may be those of a strand or a frame that scores less.
         is_simple = all(frame.screen is None for frame in frames)
@@ -290,14 +227,14 @@ class Searcher(PlannedSearch):
         bound = None
         if evalue is None and adjustment is None and (is_simple or self.options.iterations == 1):
             bound = self.significance.top_k_bound(n_letters)
-        return _PreparedQuery(number, query, frames, bound, evalue, adjustment)
+        return PreparedQuery(number, query, frames, bound, evalue, adjustment)
 
-    def _begin(self, batch: list[_PreparedQuery]) -> ScoreBatch:
+    def _begin(self, batch: list[PreparedQuery]) -> ScoreBatch:
         gathered = self._gathered(batch)
         begin(self.engine, gathered)
         return gathered
 
-    def _gathered(self, batch: list[_PreparedQuery]) -> ScoreBatch:
+    def _gathered(self, batch: list[PreparedQuery]) -> ScoreBatch:
         """The queries as engines score them."""
         floors = None
         if self.observe is None:
@@ -311,11 +248,11 @@ class Searcher(PlannedSearch):
         partitions = self.search_subjects.partitions_for([prepared.query for prepared in batch])
         return gather(partitions, groups, floors, bounds, floors_between)
 
-    def _floor(self, prepared: _PreparedQuery, lengths: LengthRange | None = None) -> int:
+    def _floor(self, prepared: PreparedQuery, lengths: LengthRange | None = None) -> int:
         return self.significance.floor(len(prepared.query), lengths, prepared.provisional_evalue)
 
     def _results(
-        self, batch: list[_PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
+        self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
     ) -> Iterator[QueryResult]:
         n_wanted = sum(
             frame.profile.length * self.search_subjects.n_compared_residues(prepared.query)
@@ -330,7 +267,7 @@ class Searcher(PlannedSearch):
             self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
 
     def _result(
-        self, prepared: _PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int
+        self, prepared: PreparedQuery, blocks: list[ScoreBlock], seconds_a_cell: float, n_scored: int
     ) -> QueryResult:
         """The result of one query from its scores with ``n_scored`` rows, which are one block per profile."""
         began = time.perf_counter()
@@ -340,7 +277,7 @@ class Searcher(PlannedSearch):
         if prepared.provisional_evalue is not None and not self._has_the_best(prepared, passed):
             return self._result(*self._scored_without_cut(prepared))
         candidates = self._promising(passed, prepared.bound)
-        best = self._best(prepared, compared, candidates)
+        best = self._selection.best(prepared, compared, candidates)
         if not best.is_certain:
             return self._result(*self._scored_without_cut(prepared))
         cells = prepared.rows * self.search_subjects.n_compared_residues(query)
@@ -352,7 +289,7 @@ class Searcher(PlannedSearch):
             n_scores=len(prepared.profiles) * n_scored,
             n_bounded=sum(block.n_bounded for block in blocks),
         )
-        hits = self._hits(prepared, best)
+        hits = self._selection.hits(prepared, best)
         if prepared.provisional_evalue is None:
             n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
             n_passed = best.n_passed + n_left_out
@@ -361,14 +298,14 @@ class Searcher(PlannedSearch):
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
         return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 
-    def _has_the_best(self, prepared: _PreparedQuery, passed: RankedCandidates) -> bool:
+    def _has_the_best(self, prepared: PreparedQuery, passed: RankedCandidates) -> bool:
         """Whether the N best subjects are among those that passed the provisional cut."""
         evalues = self.significance.evalues(passed.subject_index, passed.score, len(prepared.query))
         assert evalues is not None
         assert prepared.provisional_evalue is not None
         return int(np.count_nonzero(evalues <= prepared.provisional_evalue)) >= self.options.top
 
-    def _scored_without_cut(self, prepared: _PreparedQuery) -> tuple[_PreparedQuery, list[ScoreBlock], float, int]:
+    def _scored_without_cut(self, prepared: PreparedQuery) -> tuple[PreparedQuery, list[ScoreBlock], float, int]:
         """The query without its provisional cut, its scores, the engine's time per cell, and the number of rows."""
         prepared = replace(prepared, bound=self.significance.top_k_bound(len(prepared.query)), provisional_evalue=None)
         scores = self._begin([prepared])
@@ -381,7 +318,7 @@ class Searcher(PlannedSearch):
 
     # --- from scores to candidates ---
 
-    def _compared(self, prepared: _PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
+    def _compared(self, prepared: PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
         """The candidates of each comparison with their scores, ordered by query frame, then by subject frame.
 
         If a frame has a screen, its candidates are the subjects whose score with the screen could be reported; their
@@ -421,116 +358,4 @@ class Searcher(PlannedSearch):
             return candidates
         return candidates.at_least(
             bound.lowest(candidates.score, self.search_subjects.lengths(candidates.subject_index))
-        )
-
-    # --- from candidates to hits ---
-
-    def _best(self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates) -> _Best:
-        options = self.options
-        n_letters = len(prepared.query)
-        evalues = self.significance.evalues(candidates.subject_index, candidates.score, n_letters)
-        ordered = in_order(candidates, evalues, options.evalue)
-        top = options.top
-        if options.iterations > 1 and ordered.evalues is not None:
-            n_included = int(np.searchsorted(ordered.evalues, options.inclusion_evalue, side="right"))
-            top = max(top, min(n_included, MOST_INCLUDED))
-        if not options.alignment_filter and prepared.adjustment is None:
-            ranking = cut(candidates, ordered, top, options.ties)
-            alignments = self._align(prepared, compared, candidates, ranking.rows)
-            subjects = candidates.subject_index[ranking.rows].tolist()
-            return _Best(subjects, ranking.evalues, ranking.n_passed, alignments)
-        passing: dict[int, list[SubjectAlignment]] = {}
-
-        def judge(rows: NDArray[np.intp]) -> tuple[RankedCandidates, Floats | None]:
-            passing.update(self._passing(n_letters, self._align(prepared, compared, candidates, rows)))
-            judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
-            best = [passing[subject][0] for subject in judged.subject_index.tolist()]
-            scores = np.array([one.score for one in best], dtype=np.int32)
-            return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
-
-        passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
-        is_certain = True
-        if prepared.provisional_evalue is not None and ranking.evalues is not None:
-            is_certain = int(np.count_nonzero(ranking.evalues <= prepared.provisional_evalue)) >= options.top
-        subjects = passed.subject_index[ranking.rows].tolist()
-        return _Best(subjects, ranking.evalues, ranking.n_passed, passing, is_certain)
-
-    def _evalues(
-        self,
-        prepared: _PreparedQuery,
-        subjects: SubjectIndex,
-        scores: NDArray[np.int32],
-        alignments: Sequence[SubjectAlignment],
-    ) -> Floats | None:
-        """The E-values of alignments, adjusted for composition if those of the query are."""
-        evalues = self.significance.evalues(subjects, scores, len(prepared.query))
-        if evalues is None or prepared.adjustment is None:
-            return evalues
-        aligned = [one.alignment for one in alignments]
-        return adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
-
-    def _passing(
-        self, n_letters: int, alignments: dict[int, list[SubjectAlignment]]
-    ) -> dict[int, list[SubjectAlignment]]:
-        """The alignments that pass the filter, for each subject that has such alignments."""
-        alignment_filter = self.options.alignment_filter
-        if not alignment_filter:
-            return alignments
-        passing = {}
-        for subject, several in alignments.items():
-            length = self.database.length(subject)
-            accepted = [one for one in several if alignment_filter.passes(one.alignment, n_letters, length)]
-            if accepted:
-                passing[subject] = accepted
-        return passing
-
-    def _align(
-        self, prepared: _PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates, rows: NDArray[np.intp]
-    ) -> dict[int, list[SubjectAlignment]]:
-        """The alignments of the candidates at ``rows``: one of the best comparison, or ``max_hsps`` of all."""
-        comparisons = list(product(prepared.frames, self.search_subjects.frames))
-        n_letters = len(prepared.query)
-        if self.options.max_hsps > 1:
-            subjects = candidates.subject_index[rows]
-            chosen = [block.among(subjects) for block in compared]
-            floor = self.significance.floor(n_letters)
-            return self._aligner.align(n_letters, zip(comparisons, chosen, strict=True), floor)
-        best = []
-        for number in range(len(comparisons)):
-            of_comparison = rows[candidates.comparison[rows] == number]
-            best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
-        return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
-
-    def _hits(self, prepared: _PreparedQuery, best: _Best) -> tuple[Hit, ...]:
-        """The hits: the first alignment of each ranked subject, and its further ones that pass the E-value cut."""
-        listed = [
-            (rank, subject, hsp, one)
-            for rank, subject in enumerate(best.subjects, 1)
-            for hsp, one in enumerate(best.alignments[subject], 1)
-        ]
-        scores = np.array([one.score for *_, one in listed], dtype=np.int32)
-        subjects = np.array([subject for _, subject, *_ in listed], dtype=np.uint32)
-        lengths = self.database.lengths(subjects).tolist()
-        bits = self.significance.bits(scores)
-        evalues = best.evalues
-        if len(listed) > len(best.subjects):
-            evalues = self._evalues(prepared, subjects, scores, [one for *_, one in listed])
-        return tuple(
-            Hit(
-                rank=rank,
-                subject_index=subject,
-                subject_header=self.database.header(subject),
-                subject_length=lengths[row],
-                score=one.score,
-                bits=None if bits is None else bits[row],
-                evalue=None if evalues is None else float(evalues[row]),
-                strand=one.strand,
-                alignment=one.alignment,
-                hsp=hsp,
-                query_frame=one.query_frame,
-                subject_frame=one.subject_frame,
-                query_header=prepared.query.header,
-            )
-            for row, (rank, subject, hsp, one) in enumerate(listed)
-            if hsp == 1 or evalues is None or evalues[row] <= self.options.evalue
         )

@@ -183,7 +183,7 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
 
 def test_a_round_includes_the_best_subjects_however_long_the_list_is(folder, monkeypatch):
     """With a limit of 3 subjects a round, which both lists exceed in their length or by the inclusion E-value."""
-    for module in ("rounds", "searcher"):
+    for module in ("rounds", "hit_selection"):
         monkeypatch.setattr(f"swsearch.search.{module}.MOST_INCLUDED", 3)
     long, short = (search(folder, top=top, iterations=2) for top in (1000, 2))
     assert [result.pssm for result in long] == [result.pssm for result in short]
