@@ -52,7 +52,6 @@ from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
-from swsearch.words import one_line
 
 EXIT_BAD_INPUT = 1
 EXIT_WRONG_USAGE = 2
@@ -241,7 +240,7 @@ def _fail(
         append(error.log, logging.ERROR)
         if debug:
             print(error.log, file=sys.stderr)
-    say(f"error: {one_line(message)}")
+    say(f"error: {message}")
     return code
 
 

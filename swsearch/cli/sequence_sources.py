@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.errors import InputError, OutputClosed
-from swsearch.words import counted
+from swsearch.words import counted, one_line
 
 if TYPE_CHECKING:
     from swsearch.sequences.alphabet import Alphabet
@@ -86,7 +86,7 @@ class LeftOut:
         if self._file is None:
             return
         try:
-            print(*values, sep="\t", file=self._file, flush=True)
+            print(*(one_line(str(value)) for value in values), sep="\t", file=self._file, flush=True)
         except OutputClosed:
             self._file = None
         except OSError as error:

@@ -78,6 +78,18 @@ def test_the_list_of_skipped_records_may_be_stdout(swsearch, tmp_path):
     assert not (tmp_path / "-").exists()
 
 
+def test_names_with_control_characters_keep_lines_and_columns(swsearch, tmp_path):
+    """The escape sequence of the identifier would clear a terminal."""
+    (tmp_path / "tab\there.fa").write_bytes(b">a\x1b[2J b\nM1\n>c\nMKL\n")
+    shown = swsearch("index", "tab\there.fa", "-o", "new.db", "--skip-bad", "--skipped", "-", "--log", "new.log")
+    assert shown.code == 0
+    (row,) = [line.split("\t") for line in shown.out.splitlines()[1:]]
+    assert row[:3] == ["tab\\there.fa", "1", "a\\x1b[2J"]
+    assert "tab\\there.fa, record 1 (a\\x1b[2J): residue 2" in shown.err
+    for text in (shown.out, shown.err, (tmp_path / "new.log").read_text()):
+        assert "\x1b" not in text
+
+
 @pytest.mark.parametrize("n_bad", [1, 5_000])
 def test_a_list_that_nobody_reads_ends_alone(spawn, tmp_path, n_bad):
     """The reader of stdout leaves before the first line, as ``head`` does later; the database is the result."""
