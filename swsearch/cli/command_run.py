@@ -200,7 +200,7 @@ def command_run(
 
 
 def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
-    if quiet and log_path() is None:  # the forecast is not for nothing
+    if quiet and log_path() is None:  # nobody would read it, and the forecast takes time
         return
     from swsearch.cli.output import say
     from swsearch.cli.progress import say_plan

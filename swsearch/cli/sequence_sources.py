@@ -93,7 +93,7 @@ class LeftOut:
             raise InputError(f"--skipped {self._path}: {error.strerror or error}; choose another file") from error
 
     def lines(self, path: Path | None) -> list[str]:
-        """What is told of them; nothing if there are none."""
+        """What is reported about them; nothing if there are none."""
         if not self._n:
             return []
         which = "; the first of them:" if self._n > N_SHOWN else ":"

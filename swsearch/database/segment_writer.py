@@ -127,7 +127,7 @@ def sequence_chunks(
             problem = "the last line has no end, so the program that writes the pipe may have failed"
             raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
     if is_empty:
-        problem = "no record is a sequence of the alphabet; without --skip-bad, the first problem is told"
+        problem = "no record is a sequence of the alphabet; without --skip-bad, the first problem is reported"
         raise FastaFormatError(problem, ", ".join(map(shown_name, several)))
 
 

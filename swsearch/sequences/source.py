@@ -208,5 +208,6 @@ def refuse_repeated_pipes(paths: Sequence[str | os.PathLike[str]]) -> None:
         if not stat.S_ISFIFO(found.st_mode) and name != STDIN:
             continue
         if (found.st_dev, found.st_ino) in seen:
-            raise InputError(f"{shown_name(path)} is named twice and can be read but once; give a file for one of them")
+            problem = "is named twice and can be read only once; give a file for one of them"
+            raise InputError(f"{shown_name(path)} {problem}")
         seen.add((found.st_dev, found.st_ino))

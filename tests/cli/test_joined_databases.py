@@ -235,7 +235,7 @@ def test_reports_read_subjects_from_several_databases(swsearch, folder):
         ("a.db b.db", 2, "a.db is a database, and there is no query file: swsearch query QUERY… a.db b.db"),
         ("--db a.db", 2, "a.db is a database; give query files before it: swsearch query QUERY… a.db"),
         ("", 2, "give query files and then the database: swsearch query QUERY… DB"),
-        ("q.fa a.db --db - --in-pssm -", 1, "<stdin> is named twice and can be read but once"),
+        ("q.fa a.db --db - --in-pssm -", 1, "<stdin> is named twice and can be read only once"),
         ("q.fa a.db b.db --out b.db/catalogue.json", 1, "this belongs to the database b.db"),
         ("q.fa --db a --db b --server http://127.0.0.1:9", 2, "a server searches one database at a time"),
     ],

@@ -139,7 +139,7 @@ def test_a_pipe_is_named_once(shell, tmp_path):
     for command in ("align pipe pipe", "index pipe pipe -o new.db", "batch pipe pipe p.db --store b.sqlite"):
         outcome = shell(f"cat q.fa > pipe & writer=$!; swsearch {command}; code=$?; kill $writer; exit $code")
         assert outcome.returncode == 1
-        assert "error: pipe is named twice and can be read but once" in outcome.stderr
+        assert "error: pipe is named twice and can be read only once" in outcome.stderr
     outcome = shell("cat q.fa | swsearch index - - -o new.db")
     assert "<stdin> is named twice" in outcome.stderr
 

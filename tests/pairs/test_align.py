@@ -269,7 +269,7 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
     assert "give --alphabet" in run(dna_files[0], "protein.fa")[2]
     assert "byte 4 is no UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
     assert "No such file" in run("none.txt", "none.txt", "--mode", "edit")[2]
-    assert "can be read but once" in run("-", "-", "--mode", "edit")[2]
+    assert "can be read only once" in run("-", "-", "--mode", "edit")[2]
 
 
 def test_residues_are_not_scored_in_texts():
