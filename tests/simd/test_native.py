@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 SIMD = ROOT / "simd"
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"]
 FEWER_STEPS = ["-Og"]
-"""For the scalar kernels, all of pairs, and alignments under sanitizers: with -O1 a kernel takes a minute to compile,
-and with -Og a sixth of that."""
+"""For the scalar kernels, all of scores and pairs, and alignments under sanitizers: with -O1, a kernel of pairs takes a
+minute to compile, and with -Og a sixth of that."""
 KERNELS = {
     "x86_64": {
         "scalar": ("scalar", []),
@@ -73,7 +73,7 @@ def build(
     kernels = KERNELS[machine] if part in MESSAGES else {}
     for name, (vectors, options) in kernels.items():
         defines = [f"-DSWSEARCH_VECTORS={vectors}", f"-DSWSEARCH_KERNELS=kernels_{name}"]
-        slower = FEWER_STEPS if name == "scalar" or part == "pair" else []
+        slower = FEWER_STEPS if name == "scalar" or part in ("score", "pair") else []
         units.append((f"kernels_{name}", SIMD / part / "kernels.cpp", [*defines, *options, *slower]))
     named = [f"{name} {source} {' '.join(options)}" for name, source, options in units]
     sources = [here / main, *([] if driver is None else [here / driver]), *sorted(here.glob("*.hpp"))]
