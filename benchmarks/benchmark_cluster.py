@@ -263,7 +263,7 @@ def rates(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
                 driver.append((time.process_time() - cpu_began) / (searcher.n_tasks - n_tasks))
                 turns.append(turn)
                 print(json.dumps(turn), flush=True)
-            engine_choice = searcher.engine_choice
+            engine_choice = searcher.engine_choice.replace(cluster.place, Path(cluster.place).name)
     finally:
         for one in (alone, shares, cluster):
             one.close()
@@ -305,7 +305,7 @@ def main() -> None:
         build_database(folder / "subjects.fasta", folder / "db")
         report: dict[str, Any] = {
             "benchmark": "cluster",
-            "command": " ".join(sys.argv),
+            "command": " ".join(sys.argv).split(" --commit")[0].split(" --out")[0],
             "commit": options.commit or commit(),
             "processor": processor(),
             "workers": options.workers,

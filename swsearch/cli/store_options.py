@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -82,33 +83,18 @@ def say_if_former_default_is_here(*, quiet: bool = False) -> None:
         say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; {advice}", quiet=quiet)
 
 
-Store = Annotated[
-    str,
-    typer.Option(
+def _store_option(purpose: str, callback: Callable[..., str]) -> Any:
+    return typer.Option(
         envvar=STORE_VARIABLE,
-        help="SQLite file or database URL that keeps the hits, or none.",
+        help=f"SQLite file or database URL that keeps the hits{purpose}.",
         rich_help_panel=OUTPUT,
-        callback=_store_or_none,
-    ),
-]
-KeptStore = Annotated[
-    str,
-    typer.Option(
-        envvar=STORE_VARIABLE,
-        help="SQLite file or database URL that keeps the hits.",
-        rich_help_panel=OUTPUT,
-        callback=_kept_store,
-    ),
-]
-CreatedStore = Annotated[
-    str,
-    typer.Option(
-        envvar=STORE_VARIABLE,
-        help="SQLite file or database URL that keeps the hits; a missing one is created.",
-        rich_help_panel=OUTPUT,
-        callback=_created_store,
-    ),
-]
+        callback=callback,
+    )
+
+
+Store = Annotated[str, _store_option(", or none", _store_or_none)]
+KeptStore = Annotated[str, _store_option("", _kept_store)]
+CreatedStore = Annotated[str, _store_option("; a missing one is created", _created_store)]
 StageStore = Annotated[
     str,
     typer.Option(

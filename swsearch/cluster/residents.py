@@ -350,10 +350,6 @@ class Tasks:
         """Search the queries of a task."""
         return self._answer(lambda: self._residents.found(task, self._following), task)
 
-    def call(self, work: Callable[[], object]) -> None:
-        """Let the thread do something else in its turn, without waiting for it."""
-        self._thread.submit(work)
-
     def close(self) -> None:
         """End the thread after what was asked of it, and close the engine and the databases."""
         self._thread.shutdown()

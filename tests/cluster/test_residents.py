@@ -45,12 +45,15 @@ class Worker:
             info = searcher.run_info("")
         self.spec = SearchSpec((database,), OPTIONS, ENGINE, None, one_round=False, expected=info)
         self.events: list[str] = []
+        self.turn = threading.Event()
+        self.turn.set()
         self.tasks = Tasks(Residents(lambda *_, **__: (CudaDevices([0], lambda _: EmulatedDevice()), "emulated")))
         monkeypatch.setattr(Searcher, "search", self._noted(Searcher.search))
 
     def _noted(self, searched: Callable[..., Generator[QueryResult, None, None]]) -> Callable[..., Any]:
         def search(*given: Any, **named: Any) -> Generator[QueryResult, None, None]:
             self.events.append("begun")
+            self.turn.wait()
             results = searched(*given, **named)
 
             def read() -> Generator[QueryResult, None, None]:
@@ -69,9 +72,8 @@ class Worker:
         return lambda: self.tasks.search(Task(spec, key, queries, None))
 
     def together(self, *calls: Callable[[], Answer]) -> list[Answer]:
-        """The answers to calls that come, in this order, before the first has its turn."""
-        turn = threading.Event()
-        self.tasks.call(turn.wait)
+        """The answers to calls, the first a task, of which the others come, in this order, while it begins."""
+        self.turn.clear()
         answers: dict[int, Answer] = {}
         threads = []
         for number, call in enumerate(calls):
@@ -81,8 +83,8 @@ class Worker:
 
             threads.append(threading.Thread(target=work))
             threads[-1].start()
-            wait_until(lambda number=number: self.tasks.n_waiting > number, "the call")
-        turn.set()
+            wait_until(lambda number=number: self.events == ["begun"] and self.tasks.n_waiting == number, "the call")
+        self.turn.set()
         for thread in threads:
             thread.join()
         return [answers[number] for number in range(len(calls))]
