@@ -42,6 +42,7 @@ _BLOCK_SUBJECTS: Final = 1 << 20
 """Number of subjects whose layout is checked at a time."""
 _BLOCK_LETTERS: Final = 1 << 20
 """Number of residues that are checked at a time."""
+_NO_HEADER: Final = ("header_ends.bin", "a header ends before it begins, or beyond all headers")
 _NO_INVERSE: Final = ("positions.bin or order.bin", "they are not the inverse of each other")
 
 
@@ -152,7 +153,7 @@ class Segment:
         fasta_indices : uint32 array
             FASTA index, within the segment, of each of them.
         """
-        inside = np.flatnonzero(self.numbering.holds(subject_index))
+        (inside,) = self.numbering.holds(subject_index).nonzero()
         fasta_indices = self.numbering.fasta_indices(subject_index[inside])
         if self.indices is None:
             return inside, fasta_indices
@@ -190,7 +191,7 @@ class Segment:
         self._check_layout()
         stored: SubjectIndex = self.positions[fasta_indices]
         if stored.size and (
-            int(stored.max()) >= self.entry.n_subjects or not np.array_equal(self.order[stored], fasta_indices)
+            int(stored.max()) >= self.entry.n_subjects or bool((self.order[stored] != fasta_indices).any())
         ):
             raise self._damaged(*_NO_INVERSE)
         return stored
@@ -229,7 +230,11 @@ class Segment:
 
     def header(self, fasta_index: int) -> bytes:
         """The header of the subject at ``fasta_index``, as it was read from the FASTA."""
-        return self.raw_headers(fasta_index, fasta_index + 1)[0]
+        begin = int(self.header_ends[fasta_index - 1]) if fasta_index else 0
+        end = int(self.header_ends[fasta_index])  # as packed_headers, without its arrays: a search asks for every hit
+        if not begin <= end <= len(self.headers):
+            raise self._damaged(*_NO_HEADER)
+        return self.headers[begin:end].tobytes()
 
     def raw_headers(self, first: int, stop: int) -> list[bytes]:
         """The headers of the subjects at FASTA indices ``first`` to ``stop`` - 1, removed subjects included."""
@@ -242,7 +247,7 @@ class Segment:
         begin = self.header_ends[first - 1] if first else np.uint64(0)
         ends = self.header_ends[first:stop]
         if int(ends[-1]) > len(self.headers) or bool((ends < np.concatenate(([begin], ends[:-1]))).any()):
-            raise self._damaged("header_ends.bin", "a header ends before it begins, or beyond all headers")
+            raise self._damaged(*_NO_HEADER)
         return self.headers[int(begin) : int(ends[-1])], ends - begin
 
     def header_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
@@ -280,12 +285,9 @@ class Segment:
 
     def check_letters(self, codes: Codes, alphabet: Alphabet, *, padded: bool = False) -> None:
         """Check that residue codes of this segment are letters or, if ``padded``, letters or padding."""
-        known = alphabet.is_letter
-        if padded:
-            known = known.copy()
-            known[PAD_CODE] = True
+        known = alphabet.letter_codes + (bytes([PAD_CODE]) if padded else b"")
         for first in range(0, len(codes), _BLOCK_LETTERS):
-            if not known[codes[first : first + _BLOCK_LETTERS]].all():
+            if codes[first : first + _BLOCK_LETTERS].tobytes().translate(None, known):  # what is left is no letter
                 raise self._damaged("residues.bin", f"a residue is no letter of alphabet {alphabet.name}")
 
     def _damaged(self, file: str, problem: str) -> DatabaseError:

@@ -55,6 +55,8 @@ class ScoreBlock:
         """The rows of all blocks, in the order of the blocks."""
         if not blocks:
             return ScoreBlock(np.empty(0, np.uint32), np.empty(0, np.int32))
+        if len(blocks) == 1:
+            return blocks[0]
         return ScoreBlock(
             np.concatenate([block.subject_index for block in blocks]),
             np.concatenate([block.score for block in blocks]),

@@ -81,5 +81,8 @@ def sequence_profile(codes: Codes, scheme: ScoringScheme) -> QueryProfile:
         Residue codes; soft-mask flags do not affect scores.
     scheme : ScoringScheme
     """
-    used, rows = np.unique(codes & CODE_MASK, return_inverse=True)
-    return QueryProfile(rows.astype(np.int32), np.ascontiguousarray(scheme.matrix.scores[used]), scheme.gap)
+    kinds = codes & CODE_MASK
+    is_used = np.zeros(N_CODES, dtype=np.bool_)
+    is_used[kinds] = True
+    row_of = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    return QueryProfile(row_of[kinds], scheme.matrix.scores[is_used], scheme.gap)

@@ -154,8 +154,11 @@ class SubjectAligner:
     ) -> Iterator[tuple[NDArray[np.intp], Ends | None]]:
         """The rows of ``lengths`` in at most two groups: those whose ends the engine reported, and the others."""
         rows = np.arange(len(lengths))
-        columns = profile.most_columns(scores)
-        if self.engine is not None and self.max_hsps == 1 and columns is not None:
+        columns = None
+        can_spare = rows.size > 0 and int(lengths.max()) * profile.length >= SPARED_CELLS
+        if self.engine is not None and self.max_hsps == 1 and can_spare:
+            columns = profile.most_columns(scores)
+        if self.engine is not None and columns is not None:
             long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS
             asked = rows[long]
             if asked.size:

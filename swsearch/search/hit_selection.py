@@ -108,7 +108,11 @@ class HitSelection:
             judged = candidates.rows(rows[[subject in passing for subject in candidates.subject_index[rows].tolist()]])
             best = [passing[subject][0] for subject in judged.subject_index.tolist()]
             scores = np.array([one.score for one in best], dtype=np.int32)
-            return replace(judged, score=scores), self._evalues(prepared, judged.subject_index, scores, best)
+            known = None
+            if evalues is not None and len(judged) == len(rows) and bool((scores == judged.score).all()):
+                known = evalues[rows]
+            judged_evalues = self._evalues(prepared, judged.subject_index, scores, best, known)
+            return replace(judged, score=scores), judged_evalues
 
         passed, ranking = cut_passing(candidates, ordered, top, options.ties, judge, options.evalue)
         is_certain = True
@@ -123,9 +127,13 @@ class HitSelection:
         subjects: SubjectIndex,
         scores: NDArray[np.int32],
         alignments: Sequence[SubjectAlignment],
+        known: Floats | None = None,
     ) -> Floats | None:
-        """The E-values of alignments, adjusted for composition if those of the query are."""
-        evalues = self._significance.evalues(subjects, scores, len(prepared.query))
+        """The E-values of alignments, adjusted for composition if those of the query are.
+
+        ``known`` are those without adjustment, if the caller has them.
+        """
+        evalues = self._significance.evalues(subjects, scores, len(prepared.query)) if known is None else known
         if evalues is None or prepared.adjustment is None:
             return evalues
         aligned = [one.alignment for one in alignments]

@@ -103,7 +103,7 @@ def in_order(candidates: RankedCandidates, evalues: Floats | None, largest_evalu
     largest_evalue : float
         Candidates with a larger E-value are left out.
     """
-    passed = np.arange(len(candidates)) if evalues is None else np.flatnonzero(evalues <= largest_evalue)
+    passed = np.arange(len(candidates)) if evalues is None else (evalues <= largest_evalue).nonzero()[0]
     index, score = candidates.subject_index[passed], candidates.score[passed]
     keys = (index, -score) if evalues is None else (index, -score, evalues[passed])
     rows = passed[np.lexsort(keys)]
@@ -154,12 +154,12 @@ def cut_passing(
     """
     passing = candidates.rows(ranking.rows[:0])
     evalues = None if ranking.evalues is None else ranking.evalues[:0]
-    ordered = in_order(passing, evalues, largest_evalue)
+    ordered = Ranking(ranking.rows[:0], evalues, 0)
     first = 0
     size = max(top, _MIN_BLOCK)
     while first < len(ranking.rows):
         judged, judged_evalues = judge(ranking.rows[first : first + size])
-        passing = passing.joined(judged)
+        passing = passing.joined(judged) if len(passing) else judged
         if evalues is not None and judged_evalues is not None:
             evalues = np.concatenate((evalues, judged_evalues))
         ordered = in_order(passing, evalues, largest_evalue)

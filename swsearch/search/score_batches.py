@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -152,7 +153,7 @@ def results(
         The engine's mean time per cell so far, in seconds.
     """
     waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in batch.group_of}
-    size = {number: batch.group_of.count(number) for number in waiting}
+    size = Counter(batch.group_of)
     order = iter(list(waiting))
     wanted = next(order, None)
     for index, block, seconds in _score(engine, batch, progress, idle_since):

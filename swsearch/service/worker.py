@@ -36,6 +36,7 @@ from swsearch.service.residents import Residents
 from swsearch.store.claims import Query
 from swsearch.store.leases import MAX_LOSSES, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, SearchedDatabase, StoredSearch
+from swsearch.threads import SWITCH_SECONDS
 
 BATCH_SECONDS: Final = 2.0
 """Predicted time of the batches that an engine has. A longer one would be a little faster, and everybody else would
@@ -195,6 +196,7 @@ class Worker:
         EngineError
             The engine failed. A GPU is of no use to this process any more; the next one searches the queries again.
         """
+        sys.setswitchinterval(SWITCH_SECONDS)  # the threads of the engine and of the store must not wait for this one
         self._store.enter(self.name, self._residents.engine.name)
         log("worker started", worker=self.name, engine=self._residents.engine_choice)
         threads = [threading.Thread(target=self._keep_alive, daemon=True)]

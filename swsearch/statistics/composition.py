@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -115,6 +116,7 @@ class PairAdjustment(EvalueAdjustment):
         self._lam = lam
 
     @classmethod
+    @lru_cache(maxsize=16)  # asked for each query of a search
     def of(cls, matrix: SubstitutionMatrix, statistics: Statistics | NoStatistics) -> PairAdjustment | None:
         """The adjustment of a protein matrix; None if there are no E-values, or if random pairs score 0 or more."""
         if not isinstance(statistics, Statistics):

@@ -5,6 +5,7 @@ calls the test at the moments that matter, so that nothing depends on time. Expe
 docs/design/service.md, and the hits of a search without a service.
 """
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from swsearch.service.settings import Limits
 from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from swsearch.store.searches import SearchStore
+from swsearch.threads import SWITCH_SECONDS
 
 LETTERS = "MKVLAAGIVGLCAKAYLEWTNQDERSTHPFY"
 
@@ -119,7 +121,9 @@ def running(searches, offered):
         assert isinstance(engine, BackgroundEngine)
         residents.engine = engine
         worker = Worker(store, residents)
+        before = sys.getswitchinterval()
         yield engine, worker
+        sys.setswitchinterval(before)
 
 
 def submit(searches, offered, n_queries, **options):
@@ -171,6 +175,7 @@ def test_the_next_batch_begins_before_the_last_result(searches, offered, databas
     with running(searches, offered) as (engine, worker):
 
         def on_begin():
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_SECONDS), "the threads would wait for each other"
             if searches.search(keys[0]).state != "queued":
                 at_begin.append([searches.search(key).n_done for key in keys])
 
