@@ -192,6 +192,14 @@ class KernelSpec:
     constants: tuple[tuple[str, str], ...]
     threads: int = field(compare=False)
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        """Computed once, since the host looks kernels up dozens of times before the first one of a call begins."""
+        return hash((self.folder, self.entry, self.function, self.constants))
+
     @property
     def source(self) -> str:
         """The kernel's file, relative to ``cuda/``."""

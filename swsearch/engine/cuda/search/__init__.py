@@ -1,18 +1,20 @@
 """The scores of a database on GPUs: from score requests and a partition to score blocks.
 
-The way of a call: ``multi_gpu`` distributes it over the devices; on each device ``engine`` makes a ``plan``, loads the
-``subjects``, and keeps several batches in flight (``batch_run``).
+The way of a call: ``multi_gpu`` distributes it over the devices; on each device the ``pipeline`` of an ``engine`` makes
+a ``plan``, loads the ``subjects``, and keeps several batches in flight (``batch_run``).
 
 =====================  ===============================================================================
 module                 holds
 =====================  ===============================================================================
 *the plan*
 ``plan``               the plan of an engine call: which kernel scores which subjects, and why
-``plan_cache``         the plans of batches of the same shape, made once
+``planner``            makes the plan; the plans of batches of the same shape are made once
+``options``            the options of plans, and the sizes at which the engine changes its method
 ``routing``            score types, pairs of queries, warps per subject
 ``layout``             the cheapest strips for one query, or for two that share words
 ``tuning``             tiles by architecture with their measured times, from ``cuda/tuning/``
-``thresholds``         the sizes at which the engine changes its method
+``generic``            the kernels that serve until a query's own are compiled
+``kernel_choice``      plans with kernels that are ready, and the compilation of the others
 ``forecast``           the expected time of a search
 *queries and subjects*
 ``profile``            query profiles as the kernels read them
@@ -20,10 +22,12 @@ module                 holds
 *the launches*
 ``slots``              the memory of a batch in flight
 ``launches``           the parts that all launches share; the launch of the kernel for listed subjects
-``inter_task_launch``  what the launches of the inter-task kernel read
+``inter_task_launch``  the launches of the inter-task kernel, and of the bound that may take its place
 ``batch_run``          the launches of one batch, and its results
+``pipeline``           the batches of all calls, several of them in flight
 ``selection``          which scores are copied back from the device
-``verified_windows``   scores of long subjects from overlapping windows, proven exact
+``windows``            long subjects cut into overlapping windows
+``verified_windows``   scores of long subjects from such windows, proven exact
 ``tiled_subjects``     scores of long subjects by diamonds, for queries of many thousand rows
 ``end_positions``      the end positions of the best alignments of scored subjects
 *the engines*

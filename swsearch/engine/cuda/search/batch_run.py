@@ -20,11 +20,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Event, Stream
-from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, Arithmetic
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Stream
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
-from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, boundary_addresses
+from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (
     DeviceProfile,
@@ -32,11 +32,9 @@ from swsearch.engine.cuda.search.launches import (
     IntraTaskLauncher,
     Listed,
     address,
-    gap_arguments,
-    signed,
     unsigned,
 )
-from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, FloorRange, ListedRoute, QueryPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
@@ -102,13 +100,6 @@ class _QueryRun:
     values: NDArray[np.int32] | None = None
 
 
-@dataclass(frozen=True)
-class SampleTable:
-    """The starts (u64) of the subjects of a sample, and then their lengths (u32), on the device."""
-
-    buffer: Buffer
-
-
 def _filters(ranges: Sequence[FloorRange], n_subjects: int, limit: Callable[[FloorRange], int]) -> list[ScoreFilter]:
     """The first subjects, with a limit for each range of floors."""
     return [ScoreFilter(part.first, part.stop - part.first, limit(part)).between(0, n_subjects) for part in ranges]
@@ -144,14 +135,16 @@ class BatchRun:
         self._resources = resources
         self._device = resources.device
         self._selector = Selector(resources.device, slot, resources.choice.options.thresholds.downloaded)
-        self._packed: dict[str, DeviceProfile] = {}
-        self._passing: NDArray[np.uint32] | None = None  # the number of subjects of a sample that pass the bound
         self._began: Event
         self._ended: Event
         self._queries = [
             _QueryRun(query, slot.scratch.buffer(f"scores {number}", len(subjects) * 4))
             for number, query in enumerate(plan.queries)
         ]
+        self._inter_task = InterTaskLauncher(
+            plan, subjects, [query.scores for query in self._queries], self._device, resources.scratch, slot,
+            self._selector,
+        )  # fmt: skip
 
     # --- Launches ---
 
@@ -181,7 +174,7 @@ class BatchRun:
         """Enqueue the first scoring of all subjects."""
         plan, device, slot = self.plan, self._device, self.slot
         launches: list[IntraTaskLaunch] = []
-        inter_task: list[InterTaskLaunch] = self._plan_inter_task() if plan.n_short else []
+        inter_task = self._inter_task.plan() if plan.n_short else []
         values = [0] * len(plan.queries) + [value for strips in inter_task for value in strips.counters]
         counters = slot.upload("counters", np.array(values, np.uint32))
         for number, query in enumerate(self._queries):
@@ -201,104 +194,10 @@ class BatchRun:
             launch.start()
         first_counter = len(plan.queries)
         for strips in inter_task:
-            self._launch_strips(strips, counters, first_counter)
+            self._inter_task.start(strips, counters, first_counter)
             first_counter += len(strips.plan.strips)
-            if strips.count is not None:
-                self._count_passing(strips, strips.count)
-                self._passing = slot.pinned(1, np.uint32)
-                device.begin_download(self._passing, strips.count, Stream.COMPUTE)
         for launch in launches:
             device.follow(Stream.COMPUTE, launch.stream)
-
-    def _plan_inter_task(self) -> list[InterTaskLaunch]:
-        """The inter-task launches: of all subjects, preceded, for a bound, by those that choose between both."""
-        plan, slot, subjects, bound = self.plan, self.slot, self._subjects, self.plan.bound
-        tables = address(subjects.starts), address(subjects.lengths)
-        scores = [query.scores for query in self._queries]
-        exact = InterTaskLaunch(
-            plan.inter_task, plan.inter_task_kernels, "profile", plan.profiles, *tables, plan.n_short, scores
-        )
-        if bound is None:
-            return [exact]
-        count = slot.scratch.buffer("passing", 4)
-        self._device.clear(count, 4, Stream.COMPUTE)
-        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, profile="profile bound")
-        starts, lengths = self._sample(bound)
-        sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
-        sample = replace(
-            all_subjects, starts=starts, lengths=lengths, n_subjects=len(bound.rows), scores=sample_scores, count=count
-        )
-        number = address(count)
-        return [
-            sample,
-            replace(all_subjects, condition=[number, unsigned(0), unsigned(bound.most_passing)]),
-            replace(exact, condition=[number, unsigned(bound.most_passing + 1), unsigned(2**32 - 1)]),
-        ]
-
-    def _sample(self, bound: BoundPlan) -> tuple[np.uint64, np.uint64]:
-        """Addresses of the starts and the lengths of the subjects in a sample."""
-        subjects, rows = self._subjects, bound.rows
-        table = None if subjects.streamed else subjects.tables.get("sample")
-        if table is None:
-            starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
-            data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
-            if subjects.streamed:
-                table = SampleTable(self.slot.upload("sample", data))
-            else:
-                staged = self.slot.pinned(len(data), np.uint8)
-                np.copyto(staged, data)
-                table = subjects.tables["sample"] = SampleTable(self._device.allocate(len(data)))
-                self._device.upload(table.buffer, staged, Stream.COMPUTE)
-        return address(table.buffer), address(table.buffer, len(rows) * 8)
-
-    def _count_passing(self, sample: InterTaskLaunch, count: Buffer) -> None:
-        """Count the subjects of a sample that pass the bound."""
-        assert self.plan.bound is not None
-        for query, scores in zip(self._queries, sample.scores, strict=True):
-            stops = np.searchsorted(self.plan.bound.rows, [part.stop for part in query.plan.ranges]).tolist()
-            candidates = [
-                ScoreFilter(first, stop - first, part.limit)
-                for first, stop, part in zip([0, *stops[:-1]], stops, query.plan.ranges, strict=True)
-                if part.limit is not None
-            ]
-            self._selector.count(scores, candidates, count, Stream.COMPUTE)
-
-    def _launch_strips(
-        self, launch: InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
-    ) -> None:
-        """Launch the inter-task kernel of each strip."""
-        device, strips = self._device, launch.plan.strips
-        if launch.condition:
-            opened: list[Argument] = [*launch.condition, address(counters, first_counter * 4), unsigned(len(strips))]
-            device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
-        packed = self._packed.get(launch.profile)
-        if packed is None:
-            packed = self.slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
-            self._packed[launch.profile] = packed
-        # Only the launches for a list, which are those of one query, may overlap with the next batch.
-        in_place = stream is Stream.FINISH
-        boundary = None
-        if len(strips) > 1:
-            words = max(strip.shape.tile.boundary_words for strip in strips)
-            n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
-            boundary = self._resources.scratch.buffer(f"boundary {stream.name}", n_bytes)
-        first_unit = 0
-        for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
-            shape = strip.shape
-            queries = launch.plan.queries(strip)
-            arguments = [
-                *packed.arguments, signed(first_unit),
-                signed(strip.has_strip_above), signed(strip.has_strip_below),
-                *boundary_addresses(boundary, number, in_place=in_place),
-                address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
-                address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
-                address(counters, (first_counter + number) * 4), *launch.listed,
-                *gap_arguments(self.plan.queries[0].profile.gap),
-            ]  # fmt: skip
-            groups = shape.threads // shape.tile.group
-            grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
-            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, stream)
-            first_unit += shape.tile.strip_units
 
     def _plan_long(self, number: int, query: _QueryRun, route: ListedRoute, counters: Buffer) -> IntraTaskLaunch:
         """The launch of the subjects that would end last, longest first."""
@@ -351,7 +250,7 @@ class BatchRun:
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
-        self._launch_strips(launch, counters, 0, Stream.FINISH)
+        self._inter_task.start(launch, counters, 0, Stream.FINISH)
 
     def _select_again(self, query: _QueryRun, candidates: Sequence[ScoreFilter], name: str) -> Selection:
         """List candidates to be scored again, and begin to download their number."""
@@ -430,10 +329,10 @@ class BatchRun:
     @property
     def is_bounded(self) -> bool:
         """Whether a bound took the place of the scores of most subjects; known when the batch has ended."""
-        bound = self.plan.bound
-        if bound is None or self._passing is None:
+        bound, n_passing = self.plan.bound, self._inter_task.n_passing
+        if bound is None or n_passing is None:
             return self.plan.inter_task.band > 0
-        return int(self._passing[0]) <= bound.most_passing
+        return int(n_passing[0]) <= bound.most_passing
 
     def finish(self) -> list[ScoreBlock]:
         """Wait for the batch, and return the block of each query.

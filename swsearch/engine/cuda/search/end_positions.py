@@ -125,7 +125,7 @@ class EndFinder:
     launcher : IntraTaskLauncher
     choice : KernelChoice
     group_bytes, smallest_group : int
-        See :class:`swsearch.engine.cuda.search.thresholds.Thresholds`.
+        See :class:`swsearch.engine.cuda.search.options.Thresholds`.
     """
 
     def __init__(

@@ -22,11 +22,12 @@ from swsearch.engine.cuda.search.batch_run import Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice, KernelPolicy
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
+from swsearch.engine.cuda.search.options import PlanOptions, Thresholds
 from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
-from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, batch_indices
+from swsearch.engine.cuda.search.plan import SearchPlan
+from swsearch.engine.cuda.search.planner import batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
-from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.hits.ends import Ends
@@ -83,7 +84,7 @@ class CudaEngine(Closeable):
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
     band_rows : int, optional
-        Rows of a band of the bound; see :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
+        Rows of a band of the bound; see :class:`swsearch.engine.cuda.search.options.PlanOptions`.
     kernels : KernelPolicy
         Whether the engine waits for the compiler or uses generic kernels.
 

@@ -1,20 +1,28 @@
-"""What the launches of the inter-task kernel read: a description of those of a query's strips, or of two queries'.
+"""Launches the inter-task kernel for a batch: each strip of one query, or of two, against some subjects.
 
-:mod:`swsearch.engine.cuda.search.batch_run` makes the descriptions of a batch and passes their values to the device.
+Where a bound may take the place of scores, it is first computed for a sample of the subjects. The device counts those
+that pass; by this number it opens the work counters of the bound or those of the scores for all subjects, and the other
+launch finds no work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer
-from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.cuda.search.launches import address
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
+from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.search.launches import DeviceProfile, address, gap_arguments, signed, unsigned
+from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan
 from swsearch.engine.cuda.search.routing import InterTaskPlan
+from swsearch.engine.cuda.search.selection import ScoreFilter, Selector
+from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
 
 NULL: Final = np.uint64(0)
@@ -63,6 +71,150 @@ class InterTaskLaunch:
     def counters(self) -> list[int]:
         """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
         return [strip.shape.tile.closed_counter if self.condition else 0 for strip in self.plan.strips]
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """The starts (u64) of the subjects of a sample, and then their lengths (u32), on the device."""
+
+    buffer: Buffer
+
+
+class InterTaskLauncher:
+    """The inter-task launches of one batch.
+
+    Parameters
+    ----------
+    plan : BatchPlan
+    subjects : DeviceSubjects
+    scores : sequence of Buffer
+        The scores of each query.
+    device : Device
+    scratch : Scratch
+        Memory that is used in the order of the stream.
+    slot : Slot
+        The memory of the batch.
+    selector : Selector
+
+    Attributes
+    ----------
+    n_passing : uint32 array, shape (1,), or None
+        Pinned memory with the number of subjects of the sample that pass the bound, once downloaded.
+    """
+
+    def __init__(
+        self,
+        plan: BatchPlan,
+        subjects: DeviceSubjects,
+        scores: Sequence[Buffer],
+        device: Device,
+        scratch: Scratch,
+        slot: Slot,
+        selector: Selector,
+    ) -> None:
+        self._plan = plan
+        self._subjects = subjects
+        self._direct = subjects.prefix(plan.n_direct)
+        self._scores = scores
+        self._device = device
+        self._scratch = scratch
+        self._slot = slot
+        self._selector = selector
+        self._packed: dict[str, DeviceProfile] = {}
+        self.n_passing: NDArray[np.uint32] | None = None
+
+    def plan(self) -> list[InterTaskLaunch]:
+        """The launches of all subjects, preceded, for a bound, by those that choose between both."""
+        plan, slot, subjects, scores, bound = self._plan, self._slot, self._subjects, self._scores, self._plan.bound
+        tables = address(subjects.starts), address(subjects.lengths)
+        exact = InterTaskLaunch(
+            plan.inter_task, plan.inter_task_kernels, "profile", plan.profiles, *tables, plan.n_short, scores
+        )
+        if bound is None:
+            return [exact]
+        count = slot.scratch.buffer("passing", 4)
+        self._device.clear(count, 4, Stream.COMPUTE)
+        all_subjects = replace(exact, plan=bound.inter_task, kernels=bound.kernels, profile="profile bound")
+        starts, lengths = self._sample(bound)
+        sample_scores = [slot.scratch.buffer(f"sample {query}", len(bound.rows) * 4) for query in range(len(scores))]
+        sample = replace(
+            all_subjects, starts=starts, lengths=lengths, n_subjects=len(bound.rows), scores=sample_scores, count=count
+        )
+        number = address(count)
+        return [
+            sample,
+            replace(all_subjects, condition=[number, unsigned(0), unsigned(bound.most_passing)]),
+            replace(exact, condition=[number, unsigned(bound.most_passing + 1), unsigned(2**32 - 1)]),
+        ]
+
+    def _sample(self, bound: BoundPlan) -> tuple[np.uint64, np.uint64]:
+        """Addresses of the starts and the lengths of the subjects in a sample."""
+        subjects, rows = self._subjects, bound.rows
+        table = None if subjects.streamed else subjects.tables.get("sample")
+        if table is None:
+            starts = subjects.partition.starts[rows] - subjects.partition.starts[0]
+            data = np.concatenate([starts.view(np.uint8), subjects.partition.lengths[rows].view(np.uint8)])
+            if subjects.streamed:
+                table = SampleTable(self._slot.upload("sample", data))
+            else:
+                staged = self._slot.pinned(len(data), np.uint8)
+                np.copyto(staged, data)
+                table = subjects.tables["sample"] = SampleTable(self._device.allocate(len(data)))
+                self._device.upload(table.buffer, staged, Stream.COMPUTE)
+        return address(table.buffer), address(table.buffer, len(rows) * 8)
+
+    def _count_passing(self, sample: InterTaskLaunch, count: Buffer) -> None:
+        """Count the subjects of a sample that pass the bound, and begin to download their number."""
+        assert self._plan.bound is not None
+        for query, scores in zip(self._plan.queries, sample.scores, strict=True):
+            stops = np.searchsorted(self._plan.bound.rows, [part.stop for part in query.ranges]).tolist()
+            candidates = [
+                ScoreFilter(first, stop - first, part.limit)
+                for first, stop, part in zip([0, *stops[:-1]], stops, query.ranges, strict=True)
+                if part.limit is not None
+            ]
+            self._selector.count(scores, candidates, count, Stream.COMPUTE)
+        self.n_passing = self._slot.pinned(1, np.uint32)
+        self._device.begin_download(self.n_passing, count, Stream.COMPUTE)
+
+    def start(
+        self, launch: InterTaskLaunch, counters: Buffer, first_counter: int, stream: Stream = Stream.COMPUTE
+    ) -> None:
+        """Launch the kernel of each strip, whose work counters are in ``counters`` from index ``first_counter`` on."""
+        device, strips = self._device, launch.plan.strips
+        if launch.condition:
+            opened: list[Argument] = [*launch.condition, address(counters, first_counter * 4), unsigned(len(strips))]
+            device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
+        packed = self._packed.get(launch.profile)
+        if packed is None:
+            packed = self._slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
+            self._packed[launch.profile] = packed
+        # Only the launches for a list, which are those of one query, may overlap with the next batch.
+        in_place = stream is Stream.FINISH
+        boundary = None
+        if len(strips) > 1:
+            words = max(strip.shape.tile.boundary_words for strip in strips)
+            n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
+            boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
+        first_unit = 0
+        for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
+            shape = strip.shape
+            queries = launch.plan.queries(strip)
+            arguments = [
+                *packed.arguments, signed(first_unit),
+                signed(strip.has_strip_above), signed(strip.has_strip_below),
+                *boundary_addresses(boundary, number, in_place=in_place),
+                address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
+                address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
+                address(counters, (first_counter + number) * 4), *launch.listed,
+                *gap_arguments(self._plan.queries[0].profile.gap),
+            ]  # fmt: skip
+            groups = shape.threads // shape.tile.group
+            grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
+            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, stream)
+            first_unit += shape.tile.strip_units
+        if launch.count is not None:
+            self._count_passing(launch, launch.count)
 
 
 def boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> list[Argument]:

@@ -1,9 +1,9 @@
 """The plan of an engine call: which kernel scores which subjects against which query, and why.
 
-:func:`plan_search` takes score requests, a partition and the properties of the device, and returns a
-:class:`SearchPlan`. It is a pure function and needs no GPU. Compilation, the packing of profiles, the launches and
-``swsearch query --explain`` read the plan. Three things are decided later, because they depend on results: whether a
-bound takes the place of scores, the type of scores beyond 16 bits, and the windows that are scored again.
+:func:`swsearch.engine.cuda.search.planner.plan_search` makes a :class:`SearchPlan`; compilation, the packing of
+profiles, the launches and ``swsearch query --explain`` read it. Three things are decided later, because they depend on
+results: whether a bound takes the place of scores, the type of scores beyond 16 bits, and the windows that are scored
+again.
 
 A batch is one query, or two that share words. Subjects are ordered by length, and a batch divides them into four
 ranges, each with its route:
@@ -24,93 +24,23 @@ maximum, and the subjects that may reach their floor are listed and scored exact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Final
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
     OPEN_COUNTERS_KERNEL,
-    WARP,
     Arithmetic,
-    IntraTaskEntry,
     KernelSpec,
     Tile,
-    inter_task_kernel,
-    intra_task_kernel,
 )
-from swsearch.engine.cuda.search.generic import generic_inter_task_kernel, generic_list_kernel
-from swsearch.engine.cuda.search.routing import (
-    BITS,
-    InterTaskPlan,
-    chain_limit,
-    deferred_limit,
-    first_arithmetic,
-    first_long,
-    first_longer,
-    pair_queries,
-    plan_inter_task,
-    plan_inter_task_bound,
-    plan_intra_task,
-    plan_listed_inter_task,
-)
-from swsearch.engine.cuda.search.thresholds import Thresholds
-from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
+from swsearch.engine.cuda.search.routing import BITS, InterTaskPlan
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
-from swsearch.typing import Lengths
-
-MIN_BOUND_ROWS: Final = 32
-"""Shorter queries have no bound: the sample takes more time than the bound saves (``benchmark_bound.py --biased``)."""
-MAX_DEFERRED_SHARE: Final = 1 / 16
-MAX_BOUND_SHARE: Final = 1 / 4
-"""If more than this share of the subjects passes a deferred kernel or a bound, the exact kernel scores all subjects
-again."""
-SAMPLED: Final = 4096
-SAMPLED_RESIDUES: Final = 384
-MAX_SAMPLE_SHARE: Final = 0.06
-"""A bound is computed first for this number of subjects of at most so many residues, or for the shortest ones, which
-takes about a hundredth of the time for all. If more than this share of them passes, scores are cheaper than the bound.
-Longer subjects pass more often."""
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """The options of an engine that change its plans, but no score.
-
-    Attributes
-    ----------
-    texture : bool
-        Read profiles as textures rather than from global memory.
-    pairs : bool
-        Let two queries of similar length share words.
-    deferred : bool
-        Use the deferred maximum where the caller gives floors.
-    thresholds : Thresholds
-    band_rows : int or None
-        Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
-        which depends on the query's length and on a sample of the subjects.
-    generic : bool
-        Plan with generic kernels only.
-    diamonds : bool
-        Whether long subjects of queries of many thousand rows may be scored by diamonds.
-    """
-
-    texture: bool = True
-    pairs: bool = True
-    deferred: bool = True
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    band_rows: int | None = None
-    generic: bool = False
-    diamonds: bool = True
 
 
 @dataclass(frozen=True)
@@ -323,234 +253,3 @@ class SearchPlan:
     def lines(self) -> list[str]:
         """A description for the user, one line per route."""
         return [line for batch in self.batches for line in batch.lines()]
-
-
-def plan_search(
-    requests: Sequence[ScoreRequest],
-    partition: Partition,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    plan_one: Callable[..., BatchPlan] | None = None,
-) -> SearchPlan:
-    """Plan the batches of an engine call.
-
-    Parameters
-    ----------
-    requests : sequence of ScoreRequest
-    partition : Partition
-        Subjects in the order of their lengths, at least one.
-    facts : DeviceFacts
-    options : PlanOptions
-    plan_one : callable, optional
-        Plans a batch, as :func:`plan_batch` does.
-
-    Returns
-    -------
-    SearchPlan
-        Each request is in one batch. Batches are ordered by their first request, so that results become available in
-        about the order of the requests.
-    """
-    profiles = [request.profile for request in requests]
-    tiled = [
-        index
-        for index, profile in enumerate(profiles)
-        if first_tiled(partition, profile, facts, options) < len(partition)
-    ]
-    return SearchPlan(
-        tuple(
-            (plan_one or plan_batch)(indices, [requests[index] for index in indices], partition, facts, options)
-            for indices in batch_indices(profiles, facts, options, tiled)
-        )
-    )
-
-
-def batch_indices(
-    profiles: Sequence[QueryProfile], facts: DeviceFacts, options: PlanOptions, alone: Sequence[int] = ()
-) -> list[tuple[int, ...]]:
-    """Indices of the profiles of each batch: two that are faster together, or one, such as each of ``alone``."""
-    if not options.pairs:
-        return [(index,) for index in range(len(profiles))]
-    others = [index for index in range(len(profiles)) if index not in alone]
-    pairs = pair_queries([profiles[index] for index in others], facts.architecture)
-    found = [tuple(others[index] for index in pair) for pair in pairs]
-    return sorted([*found, *((index,) for index in alone)], key=min)
-
-
-def plan_batch(
-    indices: tuple[int, ...],
-    requests: Sequence[ScoreRequest],
-    partition: Partition,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    *,
-    windows: bool = True,
-    diamonds: bool = True,
-) -> BatchPlan:
-    """Plan one batch: ``requests`` are one query, or two that share words, with their ``indices``.
-
-    Without ``windows`` or ``diamonds``, no subject takes that route.
-    """
-    profiles = [request.profile for request in requests]
-    ranges = [floor_ranges(request, partition.lengths) for request in requests]
-    deferred = options.deferred and all(each and all(part.limit is not None for part in each) for each in ranges)
-    inter_task = plan_inter_task(
-        profiles, facts.architecture, deferred=deferred, band=options.band_rows or 0, generic=options.generic
-    )
-    n_windowed = n_direct = len(partition)
-    if diamonds and len(profiles) == 1:
-        n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options)
-    rows = [profile.length for profile in profiles]
-    if windows:
-        longest = chain_limit(residues_of_first(partition, n_windowed), rows, facts.multiprocessors)
-        longest = max(longest, options.thresholds.windowed_residues)
-        n_direct = min(first_longer(partition.lengths, longest), n_windowed)
-    groups = max(strip.shape.blocks * strip.shape.threads // strip.shape.tile.group for strip in inter_task.strips)
-    n_short = first_long(
-        partition.lengths[:n_direct], residues_of_first(partition, n_direct), facts.multiprocessors * groups
-    )
-    if options.generic and inter_task.arithmetic is not Arithmetic.FAST:
-        n_short = 0  # no generic inter-task kernel has these gap costs
-    longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
-
-    bound = None
-    if inter_task.deferred and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
-        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
-    is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
-    queries = []
-    for index, request, of_query in zip(indices, requests, ranges, strict=True):
-        profile = request.profile
-        listed = plan_listed_inter_task(profile, generic=options.generic) if is_bounded else None
-        again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
-        if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
-            again = None
-        queries.append(
-            QueryPlan(
-                index,
-                request,
-                of_query,
-                inter_task.deferred,
-                plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
-                listed,
-                kernels_of(listed, profile.gap, options, listed=True) if listed is not None else (),
-                plan_listed(profile, again, facts, options) if again is not None and n_direct else None,
-                plan_listed(profile, first_arithmetic(profile), facts, options, "score_windows")
-                if n_direct < n_windowed
-                else None,
-            )
-        )
-    most_again = n_direct
-    if inter_task.deferred:
-        share = MAX_BOUND_SHARE if is_bounded else MAX_DEFERRED_SHARE
-        most_again = int(max(len(partition) * share, WARP))
-    return BatchPlan(
-        tuple(queries),
-        inter_task,
-        kernels_of(inter_task, profiles[0].gap, options),
-        bound,
-        n_short,
-        n_direct,
-        n_windowed,
-        len(partition),
-        most_again,
-        partition.n_residues * sum(rows),
-    )
-
-
-def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, ...]:
-    """The floors of subjects with these ascending lengths; empty if all scores are needed."""
-    if request.floor is None:
-        return ()
-    floors = [request.floor, *(floor for _, floor in request.floors_by_length)]
-    stops = [*(first_longer(lengths, shortest - 1) for shortest, _ in request.floors_by_length), len(lengths)]
-    return tuple(
-        FloorRange(first, stop, floor, deferred_limit(request.profile, floor))
-        for first, stop, floor in zip([0, *stops[:-1]], stops, floors, strict=True)
-        if first < stop
-    )
-
-
-def kernels_of(
-    plan: InterTaskPlan, gap: GapPenalty, options: PlanOptions, *, listed: bool = False
-) -> tuple[KernelSpec, ...]:
-    """The inter-task kernel of each strip, for all subjects or for listed ones."""
-    if plan.generic:
-        return tuple(
-            generic_inter_task_kernel(strip.shape, deferred=plan.deferred, band=plan.band, listed=listed)
-            for strip in plan.strips
-        )
-    return tuple(
-        inter_task_kernel(
-            plan.arithmetic,
-            strip.shape.tile,
-            gap,
-            deferred=plan.deferred,
-            band=plan.band,
-            listed=listed,
-            edges=strip.edges,
-            texture=options.texture,
-            threads=strip.shape.threads,
-            blocks=strip.shape.blocks,
-        )
-        for strip in plan.strips
-    )
-
-
-def plan_bound(
-    profiles: Sequence[QueryProfile],
-    lengths: Lengths,
-    deferred: InterTaskPlan,
-    facts: DeviceFacts,
-    options: PlanOptions,
-) -> BoundPlan | None:
-    """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
-    if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
-        return None
-    plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
-    if plan.cost >= deferred.cost:
-        return None
-    rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
-    kernels = kernels_of(plan, profiles[0].gap, options)
-    return BoundPlan(plan, kernels, rows, int(len(rows) * len(profiles) * MAX_SAMPLE_SHARE))
-
-
-@cache
-def _spread(n_subjects: int) -> NDArray[np.intp]:
-    """Indices of at most :data:`SAMPLED` of the first subjects, at least one, evenly distributed."""
-    return np.unique(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
-
-
-def plan_listed(
-    profile: QueryProfile,
-    arithmetic: Arithmetic,
-    facts: DeviceFacts,
-    options: PlanOptions,
-    entry: IntraTaskEntry = "intra_task",
-) -> ListedRoute:
-    """The route of listed subjects of one query in a number type."""
-    windows = entry == "score_windows"
-    tile = plan_intra_task(profile, facts.architecture, arithmetic, windows=windows, generic=options.generic)
-    if options.generic:
-        return ListedRoute(arithmetic, tile, generic_list_kernel(arithmetic, entry))
-    strips = tile.strips(profile.length)
-    kernel = intra_task_kernel(
-        arithmetic, tile, profile.gap, strips=strips, texture=options.texture, warps=1, entry=entry
-    )
-    return ListedRoute(arithmetic, tile, kernel)
-
-
-def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts, options: PlanOptions) -> int:
-    """Index of the first subject that is scored by diamonds; the length if there is none."""
-    if not options.diamonds or profile.length <= options.thresholds.windowed_rows or not suits_diamonds(profile):
-        return len(partition)
-    limit = chain_limit(partition.n_residues, [profile.length], facts.multiprocessors)
-    return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
-
-
-def residues_of_first(partition: Partition, n_subjects: int) -> int:
-    """Residues of the first subjects, nearly all of the partition."""
-    return partition.n_residues - int(partition.lengths[n_subjects:].sum(dtype=np.uint64))
-
-
-def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
-    """Whether a subject of up to ``longest`` residues may score more than a type can represent exactly."""
-    return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)

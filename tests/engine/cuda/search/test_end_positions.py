@@ -19,7 +19,7 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import MIN_STRIDE, arithmetic_for, stretches_of
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import EndsEngine
 from swsearch.engine.reference import local_score
 from swsearch.errors import EngineError, InputError

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.search.generic import BAND, SMALL_KERNELS, generic_ker
 from swsearch.engine.cuda.search.kernel_choice import KERNEL_COMPILE_SECONDS, VARIABLE, KernelPolicy
 from swsearch.engine.cuda.search.layout import layout
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError

@@ -12,9 +12,9 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.routing import chain_limit
 from swsearch.engine.cuda.search.subjects import chunk_bytes
-from swsearch.engine.cuda.search.thresholds import Thresholds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile

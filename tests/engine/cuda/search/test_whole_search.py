@@ -20,7 +20,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.thresholds import Thresholds
+from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import sequence_profile

@@ -1,8 +1,8 @@
-"""The sizes at which the CUDA engine changes its method, collected in one class so that tests can choose others."""
+"""The options of an engine's plans, and the sizes at which it changes its method. No score depends on them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -41,3 +41,34 @@ class Thresholds:
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20
     smallest_end_group_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of an engine that change its plans, but no score.
+
+    Attributes
+    ----------
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    pairs : bool
+        Let two queries of similar length share words.
+    deferred : bool
+        Use the deferred maximum where the caller gives floors.
+    thresholds : Thresholds
+    band_rows : int or None
+        Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
+        which depends on the query's length and on a sample of the subjects.
+    generic : bool
+        Plan with generic kernels only.
+    diamonds : bool
+        Whether long subjects of queries of many thousand rows may be scored by diamonds.
+    """
+
+    texture: bool = True
+    pairs: bool = True
+    deferred: bool = True
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    band_rows: int | None = None
+    generic: bool = False
+    diamonds: bool = True
