@@ -37,3 +37,8 @@ def random_profile(
     table = rng.integers(low, high + 1, size=(n_rows, N_CODES)).astype(np.int8)
     table[:, PAD_CODE] = -128
     return QueryProfile(rng.integers(0, n_rows, size=length).astype(np.int32), table, gap)
+
+
+def by_position(profile: QueryProfile) -> QueryProfile:
+    """Return the profile with a table row for each position: beyond 32, CPU kernels look up scores in their loop."""
+    return QueryProfile(np.arange(profile.length, dtype=np.int32), profile.table[profile.rows], profile.gap)

@@ -22,7 +22,8 @@
 //     load_bytes(from)               one byte per lane, sign-extended to T
 // and, for bytes:
 //     exclusive_or
-//     look_up(row, codes)            int8 row[32] at the low five bits of each byte of codes
+//     codes_of(a)                    the low five bits of each byte of a, as look_up needs them: a class Codes
+//     look_up(row, codes)            int8 row[32] at each of the codes
 //     keep_order(a, b)               computes a and b here: with 16 registers the compiler's own order spills
 // and, separately in each part of 16 bytes:
 //     shuffle(table, index)          byte index[i] of the table; the index is 0 to 15
@@ -84,8 +85,9 @@ struct Lanes {
     static T last(V a) { return Vectors::last<T>(a); }
     static int32_t largest(V a) { return Vectors::largest<T>(a); }
     static V load_bytes(const int8_t* from) { return Vectors::load_bytes<T>(from); }
-    // int8 row[32] at the low five bits of each of the low bytes of codes.
-    static V look_up(const int8_t* row, V codes) { return Vectors::widen<T>(Vectors::look_up(row, codes)); }
+    using Codes = Vectors::Codes;
+    // int8 row[32] at each of the low codes.
+    static V look_up(const int8_t* row, const Codes& codes) { return Vectors::widen<T>(Vectors::look_up(row, codes)); }
 
     // The intersection of two masks; a template, so that a compiler checks only the branch that is taken.
     template <class M>

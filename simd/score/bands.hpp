@@ -16,10 +16,6 @@
 namespace swsearch::score {
 namespace {
 
-alignas(64) constexpr int8_t kPaddingScores[kCodes] = {
-    -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128,
-    -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128, -128};
-
 // What is stored of a band between two passes: K of each row in the last column, and E of the next column. A band of
 // one row has the exact H and E.
 template <class Lane, int kVectors, int kRows>
@@ -31,15 +27,17 @@ struct Band {
 template <class Lane, int kVectors, int kRows>
 struct Bands {
     using V = typename Lane::V;
+    using Codes = typename Lane::Codes;
     using Stored = Band<Lane, kVectors, kRows>;
     static constexpr int kColumns = kColumnsPerPass;
 
     // Computes n_rows rows from first_row on, in bands of which `bands` is the first. Row kProfileRows of the profile
-    // scores -128. top_k and top_f are K and F above the first row, and become those below the last band;
-    // `corner` is K above the first row in the column before. `best` is raised to the largest E.
+    // scores kPadding; `row_scores` has a row of scores for each of the rows, completed in the same way. top_k and top_f
+    // are K and F above the first row, and become those below the last band; `corner` is K above the first row in the
+    // column before. `best` is raised to the largest E.
     template <bool kLookUp>
     [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const V* profile,
-                     const V (&residues)[kColumns][kVectors], V (&top_k)[kColumns][kVectors],
+                     const int8_t* row_scores, const Codes (&residues)[kColumns][kVectors], V (&top_k)[kColumns][kVectors],
                      V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const int32_t first_cost = query.open + query.extend;
         const int32_t rows_cost = kRows * query.extend;
@@ -61,11 +59,10 @@ struct Bands {
         const int32_t* const rows = query.rows + first_row;
         const int32_t n_complete = n_rows / kRows;
         const int32_t n_bands = (n_rows + kRows - 1) / kRows;
-        const int32_t padding = kLookUp ? query.n_rows : kProfileRows;
         int32_t last_band[kRows];
         for (int i = 0; i < kRows; ++i) {
             const int32_t row = n_complete * kRows + i;
-            last_band[i] = row < n_rows ? rows[row] : padding;
+            last_band[i] = row < n_rows ? rows[row] : kProfileRows;
         }
         for (int32_t b = 0; b < n_bands; ++b) {
             const int32_t* const numbers = b < n_complete ? rows + static_cast<ptrdiff_t>(b) * kRows : last_band;
@@ -73,8 +70,7 @@ struct Bands {
             const int8_t* letters[kRows];
             for (int i = 0; i < kRows; ++i) {
                 if (kLookUp) {
-                    letters[i] = numbers[i] == padding ? kPaddingScores
-                                                       : query.table + static_cast<ptrdiff_t>(numbers[i]) * kCodes;
+                    letters[i] = row_scores + (static_cast<ptrdiff_t>(b) * kRows + i) * kCodes;
                 } else {
                     scores[i] = profile + static_cast<ptrdiff_t>(numbers[i]) * (kColumns * kVectors);
                 }
@@ -98,8 +94,7 @@ struct Bands {
                     // From the last row to the first, each t replaces a K that no other row needs any more.
 #pragma GCC unroll 8
                     for (int i = kRows - 1; i >= 0; --i) {
-                        const V s = kLookUp ? Lane::raised(Lane::look_up(letters[i], residues[c][v]))
-                                            : scores[i][c * kVectors + v];
+                        const V s = kLookUp ? Lane::look_up(letters[i], residues[c][v]) : scores[i][c * kVectors + v];
                         k[i][v] = Lane::add_raised(i > 0 ? k[i - 1][v] : diagonal[v], s);
                     }
                     V highest = k[0][v];
@@ -111,8 +106,9 @@ struct Bands {
                     const V gap = Lane::max(Lane::max(Lane::at_least_zero(e[v]), f[c][v]), opened);
 #pragma GCC unroll 8
                     for (int i = 0; i < kRows; ++i) {
-                        // Additions that wrap share the other port, so only every second maximum is moved to it.
-                        const bool apart = Lane::kRoom == 0 || i % 2 == 1;
+                        // Additions that wrap share the other port, so only every second maximum is moved to it; with
+                        // look-ups, which need this port, only one of a band.
+                        const bool apart = Lane::kRoom == 0 || (kLookUp ? i == 1 : i % 2 == 1);
                         k[i][v] = apart ? Lane::max_apart(k[i][v], gap) : Lane::max(k[i][v], gap);
                     }
                     e[v] = Lane::max(Lane::subtract(e[v], extend), opened);

@@ -58,13 +58,7 @@ struct ScoreLanes : Lanes<T> {
         }
     }
     // The score of a pair as bounds add it.
-    static V raised(V score) {
-        if constexpr (kWraps) {
-            return Lanes<T>::max(score, Lanes<T>::splat(kPadding));
-        } else {
-            return score;
-        }
-    }
+    static int8_t raised(int8_t score) { return kWraps && score < kPadding ? static_cast<int8_t>(kPadding) : score; }
     static V add_raised(V a, V raised_score) {
         if constexpr (kWraps) {
             return Lanes<T>::add(a, raised_score);

@@ -10,7 +10,8 @@
 // bits (lanes.hpp). Four subject columns are computed in one pass over the query rows, so that H and E of a row are
 // read and written once per four columns, while F and H of the row above stay in registers. The scores of the four
 // columns against each table row are computed first (the score profile), and the inner loop reads them as memory
-// operands. For a query with more table rows than fit the profile, the inner loop looks up the scores in the table.
+// operands. For a query with more table rows than fit the profile, such as a position-specific matrix, the inner loop
+// looks up the scores of each row.
 //
 //     U[i, j] = max(0, H[i-1, j-1] + s, F[i, j])
 //     H[i, j] = max(U[i, j], E[i, j])
@@ -52,6 +53,7 @@ namespace {
 template <class Lane, int kVectors>
 struct ManySubjects {
     using V = typename Lane::V;
+    using Codes = typename Lane::Codes;
     static constexpr int kVectorLanes = Lane::kLanes;
     static constexpr int kLanes = kVectorLanes * kVectors;
     static constexpr int kColumns = kColumnsPerPass;
@@ -86,10 +88,17 @@ struct ManySubjects {
         return n_queries == 1 && rows > kBlockRows ? kBlockRows : rows;
     }
 
+    // The scores of each row of a block, for queries without a profile; the last band has kMaxBandRows - 1 rows more at
+    // most.
+    static size_t row_scores_bytes(const Query& query) {
+        const int32_t n_rows = query.length < kBlockRows ? query.length : kBlockRows;
+        return query.n_rows > kProfileRows ? static_cast<size_t>(n_rows + kMaxBandRows - 1) * kCodes : 0;
+    }
+
     static size_t scratch_bytes(const Query* queries, int n_queries, uint32_t longest) {
         size_t bytes = round_up(sizeof(Cell) * stored_rows(queries, n_queries));
         bytes += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
-        bytes += round_up(profile_bytes()) + columns_bytes();
+        bytes += round_up(profile_bytes()) + round_up(row_scores_bytes(queries[0])) + columns_bytes();
         if (queries[0].length > kBlockRows) {
             bytes += round_up(sizeof(Border) * padded(longest));
         }
@@ -104,7 +113,7 @@ struct ManySubjects {
     // instructions.
     template <bool kLookUp, bool kBound>
     [[gnu::always_inline]] static void pass_rows(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
-                     const V (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
+                     const int8_t* row_scores, const Codes (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
                      V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const V first = Lane::cost(query.open + query.extend);
         const V extend = Lane::cost(query.extend);
@@ -123,7 +132,7 @@ struct ManySubjects {
         const int32_t* rows = query.rows + first_row;
         for (int32_t i = 0; i < n_rows; ++i) {
             const V* scores = profile + static_cast<ptrdiff_t>(rows[i]) * (kColumns * kVectors);
-            const int8_t* row = query.table + static_cast<ptrdiff_t>(rows[i]) * kCodes;
+            const int8_t* row = row_scores + static_cast<ptrdiff_t>(i) * kCodes;
             V d[kVectors];
             V e[kVectors];
 #pragma GCC unroll 2
@@ -189,19 +198,20 @@ struct ManySubjects {
 
     template <bool kLookUp, int kBandRows, class Stored>
     [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands,
-                                            const V* profile, const V (&residues)[kColumns][kVectors],
+                                            const V* profile, const int8_t* row_scores,
+                                            const Codes (&residues)[kColumns][kVectors],
                                             V (&top_h)[kColumns][kVectors], V (&top_f)[kColumns][kVectors],
                                             const V (&corner)[kVectors], V* best) {
         if constexpr (kBandRows > 1) {
-            Bands<Lane, kVectors, kBandRows>::template pass<kLookUp>(query, first_row, n_rows, bands, profile, residues,
-                                                                     top_h, top_f, corner, best);
+            Bands<Lane, kVectors, kBandRows>::template pass<kLookUp>(query, first_row, n_rows, bands, profile,
+                                                                     row_scores, residues, top_h, top_f, corner, best);
         } else {
-            pass_rows<kLookUp, kBandRows == 1>(query, first_row, n_rows, bands, profile, residues, top_h, top_f, corner,
-                                               best);
+            pass_rows<kLookUp, kBandRows == 1>(query, first_row, n_rows, bands, profile, row_scores, residues, top_h,
+                                               top_f, corner, best);
         }
     }
 
-    static void compute_profile(const int8_t* table, int32_t n_rows, const V (&residues)[kColumns][kVectors],
+    static void compute_profile(const int8_t* table, int32_t n_rows, const Codes (&residues)[kColumns][kVectors],
                                 V* profile) {
         for (int32_t row = 0; row < n_rows; ++row) {
             for (int c = 0; c < kColumns; ++c) {
@@ -212,12 +222,34 @@ struct ManySubjects {
         }
     }
 
+    // Copies rows of scores, as passes add them.
+    template <int kBandRows>
+    static void copy_scores(const int8_t* from, ptrdiff_t n_rows, int8_t* to) {
+        for (ptrdiff_t i = 0; i < n_rows * kCodes; ++i) {
+            to[i] = kBandRows > 1 ? Lane::raised(from[i]) : from[i];
+        }
+    }
+
+    // Copies the scores of each row of a block, so that passes read them in order, and adds rows that complete the last
+    // band.
+    template <int kBandRows>
+    static void gather_row_scores(const Query& query, int32_t first_row, int32_t n_rows, int8_t* to) {
+        for (int32_t i = 0; i < n_rows; ++i) {
+            copy_scores<kBandRows>(query.table + static_cast<ptrdiff_t>(query.rows[first_row + i]) * kCodes, 1,
+                                   to + static_cast<ptrdiff_t>(i) * kCodes);
+        }
+        for (ptrdiff_t i = ptrdiff_t{n_rows} * kCodes; i < (ptrdiff_t{n_rows} + kBandRows - 1) * kCodes; ++i) {
+            to[i] = static_cast<int8_t>(Lane::kPadding);
+        }
+    }
+
     // The parts of the scratch memory.
     struct Memory {
         uint8_t* bands;
         size_t bands_bytes;
         V* best;  // kVectors per query
         V* profile;
+        int8_t* row_scores;
         uint8_t* columns;
         Border* border;  // last row of the block above, one element per column
 
@@ -228,6 +260,8 @@ struct ManySubjects {
             scratch += round_up(sizeof(V) * kVectors * static_cast<size_t>(n_queries));
             profile = reinterpret_cast<V*>(scratch);
             scratch += round_up(profile_bytes());
+            row_scores = reinterpret_cast<int8_t*>(scratch);
+            scratch += round_up(row_scores_bytes(queries[0]));
             columns = scratch;
             border = reinterpret_cast<Border*>(scratch + columns_bytes());
         }
@@ -237,7 +271,7 @@ struct ManySubjects {
     // `corner` is H of the row above in the column before them, and becomes that of their last column.
     template <int kBandRows, class Stored>
     static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const Memory& memory,
-                           const V (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
+                           const Codes (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
         const V zero = Lane::zero();
         V h[kColumns][kVectors];
         V f[kColumns][kVectors];
@@ -250,9 +284,11 @@ struct ManySubjects {
             next_corner[v] = h[kColumns - 1][v];
         }
         if (query.n_rows > kProfileRows) {
-            pass<true, kBandRows>(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
+            pass<true, kBandRows>(query, first_row, n_rows, bands, memory.profile, memory.row_scores, residues, h, f,
+                                  corner, best);
         } else {
-            pass<false, kBandRows>(query, first_row, n_rows, bands, memory.profile, residues, h, f, corner, best);
+            pass<false, kBandRows>(query, first_row, n_rows, bands, memory.profile, memory.row_scores, residues, h, f,
+                                   corner, best);
         }
         const bool more = first_row + n_rows < query.length;
         for (int v = 0; v < kVectors; ++v) {
@@ -277,15 +313,11 @@ struct ManySubjects {
         for (int i = 0; i < kColumns * kVectors; ++i) {
             memory.profile[kProfileRows * kColumns * kVectors + i] = Lane::splat(Lane::kPadding);
         }
-        // Scores that bounds add without saturation are raised once, in a copy of the table.
+        // Scores that bounds add without saturation are raised once, in a copy.
         const bool has_profile = queries[0].n_rows <= kProfileRows;
-        const int8_t* table = queries[0].table;
-        int8_t raised[kProfileRows * kCodes];
-        if (Lane::kRoom > 0 && kBandRows > 1 && has_profile) {
-            for (int i = 0; i < queries[0].n_rows * kCodes; ++i) {
-                raised[i] = table[i] < Lane::kPadding ? static_cast<int8_t>(Lane::kPadding) : table[i];
-            }
-            table = raised;
+        int8_t table[kProfileRows * kCodes];
+        if (has_profile) {
+            copy_scores<kBandRows>(queries[0].table, queries[0].n_rows, table);
         }
         constexpr int kRows = kBandRows > 1 ? kBandRows : 1;
         static_assert(kRows <= kMaxBandRows && kBlockRows % kRows == 0, "a block consists of complete bands");
@@ -300,6 +332,11 @@ struct ManySubjects {
             for (size_t i = 0; i < memory.bands_bytes / sizeof(V); ++i) {
                 reinterpret_cast<V*>(memory.bands)[i] = zero;
             }
+            if (!has_profile) {
+                const int32_t left = longest_query - first_row;
+                gather_row_scores<kBandRows>(queries[0], first_row, left < kBlockRows ? left : kBlockRows,
+                                             memory.row_scores);
+            }
             for (uint32_t column = 0; column < batch.longest(); column += kColumns) {
                 if (column % kBlockColumns == 0) {
                     if (__atomic_load_n(control.stop, __ATOMIC_RELAXED) != 0) {
@@ -308,10 +345,10 @@ struct ManySubjects {
                     batch.transpose(column, memory.columns);
                 }
                 const uint8_t* transposed = memory.columns + size_t{column % kBlockColumns} * kStride;
-                V residues[kColumns][kVectors];
+                Codes residues[kColumns][kVectors];
                 for (int c = 0; c < kColumns; ++c) {
                     for (int v = 0; v < kVectors; ++v) {
-                        residues[c][v] = Vectors::load(transposed + c * kStride + v * kVectorLanes);
+                        residues[c][v] = Vectors::codes_of(Vectors::load(transposed + c * kStride + v * kVectorLanes));
                     }
                 }
                 if (has_profile) {

@@ -76,13 +76,18 @@ struct Vectors {
     static V first_of_parts(V first, V others) {
         return select<int8_t>(_mm256_broadcastsi128_si256(_mm_cvtsi32_si128(0xFF)), first, others);
     }
-    // A byte shuffle indexes 16 bytes. Bit 4 of the code, moved to bit 7, chooses between the halves of the row.
-    static V look_up(const int8_t* row, V codes) {
+    // A byte shuffle indexes 16 bytes by the lower four bits, and writes 0 where bit 7 is set.
+    struct Codes {
+        V low, high;  // the indices in the halves of a row; bit 7 is set in those of the other half
+    };
+    static Codes codes_of(V codes) {
+        const V code = _mm256_and_si256(codes, splat<int8_t>(31));
+        return {add<int8_t>(code, splat<int8_t>(128 - 16)), subtract<int8_t>(code, splat<int8_t>(16))};
+    }
+    static V look_up(const int8_t* row, const Codes& codes) {
         const V low = _mm256_broadcastsi128_si256(load_part(row));
         const V high = _mm256_broadcastsi128_si256(load_part(row + 16));
-        const V index = _mm256_and_si256(codes, splat<int8_t>(15));
-        const V upper = _mm256_slli_epi16(codes, 3);
-        return _mm256_blendv_epi8(shuffle(low, index), shuffle(high, index), upper);
+        return _mm256_or_si256(shuffle(low, codes.low), shuffle(high, codes.high));
     }
     template <class Byte>
     static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }

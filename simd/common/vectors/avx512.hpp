@@ -100,17 +100,26 @@ struct Vectors {
     static V exclusive_or(V a, V b) { return _mm512_xor_si512(a, b); }
     static V shuffle(V table, V index) { return _mm512_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return _mm512_mask_blend_epi8(0x0001'0001'0001'0001u, others, first); }
-    static V look_up(const int8_t* row, V codes) {
 #if defined(__AVX512VBMI__)
+    using Codes = V;
+    static Codes codes_of(V codes) { return codes; }
+    static V look_up(const int8_t* row, Codes codes) {
         return _mm512_permutexvar_epi8(codes, _mm512_broadcast_i64x4(load_half(row)));
+    }
 #else
+    struct Codes {
+        V index;          // in the half of a row
+        __mmask64 upper;  // the codes of the upper half
+    };
+    static Codes codes_of(V codes) {
+        return {_mm512_and_si512(codes, splat<int8_t>(15)), _mm512_test_epi8_mask(codes, splat<int8_t>(16))};
+    }
+    static V look_up(const int8_t* row, const Codes& codes) {
         const V low = _mm512_broadcast_i32x4(load_part(row));
         const V high = _mm512_broadcast_i32x4(load_part(row + 16));
-        const V index = _mm512_and_si512(codes, splat<int8_t>(15));
-        const __mmask64 upper = _mm512_test_epi8_mask(codes, splat<int8_t>(16));
-        return _mm512_mask_shuffle_epi8(shuffle(low, index), upper, high, index);
-#endif
+        return _mm512_mask_shuffle_epi8(shuffle(low, codes.index), codes.upper, high, codes.index);
     }
+#endif
     template <class Byte>
     static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
     static __m256i load_half(const int8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }

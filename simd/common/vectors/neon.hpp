@@ -81,9 +81,11 @@ struct Vectors {
     static V exclusive_or(V a, V b) { return veorq_s8(a, b); }
     static V shuffle(V table, V index) { return vqtbl1q_s8(table, vreinterpretq_u8_s8(index)); }
     static V first_of_parts(V first, V others) { return vcopyq_laneq_s8(others, 0, first, 0); }
-    static V look_up(const int8_t* row, V codes) {
+    using Codes = uint8x16_t;
+    static Codes codes_of(V codes) { return vandq_u8(vreinterpretq_u8_s8(codes), vdupq_n_u8(31)); }
+    static V look_up(const int8_t* row, Codes codes) {
         const int8x16x2_t both = {{vld1q_s8(row), vld1q_s8(row + 16)}};
-        return vqtbl2q_s8(both, vandq_u8(vreinterpretq_u8_s8(codes), vdupq_n_u8(31)));
+        return vqtbl2q_s8(both, codes);
     }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }

@@ -115,9 +115,11 @@ struct Vectors {
         others[0] = first[0];
         return others;
     }
-    static V look_up(const int8_t* row, V codes) {
+    using Codes = V;
+    static Codes codes_of(V codes) { return codes & splat<int8_t>(31); }
+    static V look_up(const int8_t* row, Codes codes) {
         int8_t indices[kBytes];
-        store(indices, codes & splat<int8_t>(31));
+        store(indices, codes);
         return each([&](int i) { return row[indices[i]]; });
     }
     template <class Byte>

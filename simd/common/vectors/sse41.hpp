@@ -63,11 +63,16 @@ struct Vectors {
     static V exclusive_or(V a, V b) { return _mm_xor_si128(a, b); }
     static V shuffle(V table, V index) { return _mm_shuffle_epi8(table, index); }
     static V first_of_parts(V first, V others) { return select<int8_t>(_mm_cvtsi32_si128(0xFF), first, others); }
-    // A byte shuffle indexes 16 bytes. Bit 4 of the code, moved to bit 7, chooses between the halves of the row.
-    static V look_up(const int8_t* row, V codes) {
-        const V index = _mm_and_si128(codes, splat<int8_t>(15));
-        const V upper = _mm_slli_epi16(codes, 3);
-        return _mm_blendv_epi8(shuffle(load(row), index), shuffle(load(row + 16), index), upper);
+    // A byte shuffle indexes 16 bytes by the lower four bits, and writes 0 where bit 7 is set.
+    struct Codes {
+        V low, high;  // the indices in the halves of a row; bit 7 is set in those of the other half
+    };
+    static Codes codes_of(V codes) {
+        const V code = _mm_and_si128(codes, splat<int8_t>(31));
+        return {add<int8_t>(code, splat<int8_t>(128 - 16)), subtract<int8_t>(code, splat<int8_t>(16))};
+    }
+    static V look_up(const int8_t* row, const Codes& codes) {
+        return _mm_or_si128(shuffle(load(row), codes.low), shuffle(load(row + 16), codes.high));
     }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }

@@ -23,7 +23,7 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes, Scores
 from tests.engine.bound_reference import LARGEST, LARGEST_WRAPPING, Pairs, bounds
-from tests.support import random_dna, random_profile, random_protein
+from tests.support import by_position, random_dna, random_profile, random_protein
 
 
 @pytest.fixture(params=usable_instruction_sets())
@@ -117,8 +117,23 @@ def test_blocks_of_rows_change_no_bound() -> None:
     for rows in BAND_ROWS[1:]:
         expected = defined_bounds(profile, subjects, rows)
         for name in usable_instruction_sets():
-            found, largest = kernel_bounds(profile, Partition.pack(subjects), rows, name)
-            np.testing.assert_array_equal(found, np.minimum(expected, largest))
+            for form in (profile, by_position(profile)):
+                found, largest = kernel_bounds(form, Partition.pack(subjects), rows, name)
+                np.testing.assert_array_equal(found, np.minimum(expected, largest))
+
+
+@pytest.mark.parametrize("rows", BAND_ROWS[1:])
+def test_low_scores_are_raised_where_additions_wrap(instruction_set: str, rows: int) -> None:
+    """Scores below -24, with a score profile and looked up; expected values: the definition with raised scores."""
+    rng = np.random.default_rng(44)
+    for _ in range(5):
+        profile = random_profile(rng, 43, 20, GapPenalty(11, 1), -60, 24)
+        subjects = relatives(rng, profile, 130, 50)
+        raised = QueryProfile(profile.rows, np.maximum(profile.table, np.int8(-24)), profile.gap)
+        for form in (profile, by_position(profile)):
+            found, largest = kernel_bounds(form, Partition.pack(subjects), rows, instruction_set)
+            used = raised if largest == LARGEST_WRAPPING else profile
+            np.testing.assert_array_equal(found, np.minimum(defined_bounds(used, subjects, rows), largest))
 
 
 def assert_same(blocks: list[ScoreBlock], expected: list[ScoreBlock], floor: int) -> None:

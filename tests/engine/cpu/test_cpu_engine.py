@@ -23,7 +23,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Scores
 from tests.patience import interrupt
-from tests.support import random_dna, random_profile, random_protein
+from tests.support import by_position, random_dna, random_profile, random_protein
 
 
 @pytest.fixture(params=usable_instruction_sets())
@@ -118,8 +118,9 @@ def _query_of_several_blocks() -> tuple[QueryProfile, Partition, Scores]:
 def test_queries_longer_than_a_block_of_rows(instruction_set: str) -> None:
     """Expected values: the reference engine."""
     profile, partition, expected = _query_of_several_blocks()
-    (block,) = CpuEngine(2, instruction_set).score([profile], partition)
-    np.testing.assert_array_equal(block.score, expected)
+    for form in (profile, by_position(profile)):
+        (block,) = CpuEngine(2, instruction_set).score([form], partition)
+        np.testing.assert_array_equal(block.score, expected)
 
 
 def test_all_instruction_sets_agree_on_random_profiles() -> None:
