@@ -1,7 +1,7 @@
 """Long subjects in a search on a GPU: a genome as one subject, long proteins, and long among many short proteins.
 
-    python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--queries 40] [--query-length 200] [--check]
-        [--json FILE]
+    python benchmarks/benchmark_long_subjects.py [--genome FASTA] [--bases 100000000] [--queries 40]
+        [--query-length 200] [--check] [--json FILE]
 
 The script prints one line per case: seconds of the complete call and of its kernels (medians of the repeats, after a
 first one that compiles), and GCUPS of both, billions of query residues times subject residues per second; then seconds
@@ -9,7 +9,9 @@ of the call for the ends of each query's 100 best alignments. ``genome``: the fi
 subject, and queries are parts of it with one base in ten changed. ``long``: 25 proteins of 8,000 to 35,000 residues,
 one query of 2,005; ``long-own``: the same with the query in each of them, across checkpoints of windows. ``mixed`` and
 ``short``: 100,000 proteins with and without those 25; the first should be as fast as the second. ``mixed-144`` and
-``short-144``: the same for a query of 144. ``--check`` compares all scores with those of the CPU engine.
+``short-144``: the same for a query of 144. ``bases``: the same queries in 20 random contigs of ``--bases`` bases in
+total; ``bases-1000``: queries of 1,000 bases there. The cases of DNA are run in stretches (``stretches.py``), with
+floors too, and, as ``... windows``, in verified windows. ``--check`` compares all scores with those of the CPU engine.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 
+DNA_FLOOR = 40
+"""Of the cases with floors: E is about 0.1 among 100 million bases."""
 ALIGNED = 100
 """Number of subjects per query for whose alignments the ends are requested."""
 
@@ -49,6 +54,21 @@ def genome_case(path: str, n_queries: int, length: int) -> tuple[list[QueryProfi
         query[changed] = rng.integers(0, 4, int(changed.sum()))
         profiles.append(sequence_profile(query, default_scheme(DNA)))
     return profiles, Partition.pack([genome])
+
+
+def bases_case(n_bases: int, n_queries: int, length: int) -> tuple[list[QueryProfile], Partition]:
+    """Random contigs, and mutated parts of them as queries."""
+    rng = np.random.default_rng(3)
+    contigs = [rng.integers(0, 4, n_bases // 20, dtype=np.uint8) for _ in range(20)]
+    profiles = []
+    for _ in range(n_queries):
+        contig = contigs[int(rng.integers(0, 20))]
+        start = int(rng.integers(0, len(contig) - length))
+        query = contig[start : start + length].copy()
+        changed = rng.random(length) < 0.1
+        query[changed] = rng.integers(0, 4, int(changed.sum()))
+        profiles.append(sequence_profile(query, default_scheme(DNA)))
+    return profiles, Partition.pack(contigs)
 
 
 def protein_case(
@@ -81,6 +101,7 @@ def ends_seconds(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--genome")
+    parser.add_argument("--bases", type=int, default=100_000_000, help="bases of the random contigs; 0 for none")
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--query-length", type=int, default=200)
     parser.add_argument("--short", type=int, default=100_000, help="short proteins of the mixed case")
@@ -90,7 +111,7 @@ def main() -> None:
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     options = parser.parse_args()
 
-    cases = {
+    proteins = {
         "long": protein_case(0, 25),
         "long-own": protein_case(0, 25, own=True),
         "mixed": protein_case(options.short, 25),
@@ -98,22 +119,34 @@ def main() -> None:
         "mixed-144": protein_case(options.short, 25, 144),
         "short-144": protein_case(options.short, 0, 144),
     }
+    dna = {}
     if options.genome:
-        cases["genome"] = genome_case(options.genome, options.queries, options.query_length)
-    with CudaEngine() as engine:
-        facts = engine.facts
-        print(f"{facts.name}, driver {facts.driver}")
-        rows = []
-        for name, (profiles, partition) in cases.items():
+        dna["genome"] = genome_case(options.genome, options.queries, options.query_length)
+    if options.bases:
+        dna["bases"] = bases_case(options.bases, options.queries, options.query_length)
+        dna["bases-1000"] = bases_case(options.bases, options.queries // 4, 1_000)
+    uncut = Thresholds(cut_residues=2**62)
+    runs = [(name, case, None, Thresholds()) for name, case in [*proteins.items(), *dna.items()]]
+    runs += [(f"{name} floor", case, DNA_FLOOR, Thresholds()) for name, case in dna.items()]
+    runs += [(f"{name} windows", case, None, uncut) for name, case in dna.items()]
+    runs += [(f"{name} windows floor", case, DNA_FLOOR, uncut) for name, case in dna.items()]
+    rows = []
+    for name, (profiles, partition), floor, thresholds in runs:
+        floors = None if floor is None else [floor] * len(profiles)
+        with CudaEngine(thresholds=thresholds) as engine:
+            facts = engine.facts
             walls, kernels = [], []
             for _ in range(options.repeat + 1):
                 engine.timing.reset()
                 start = time.perf_counter()
-                blocks = engine.score(profiles, partition)
+                blocks = engine.score(profiles, partition, floors)
                 walls.append(time.perf_counter() - start)
                 kernels.append(engine.timing.seconds)
-            ends = [ends_seconds(engine, profiles, partition, blocks) for _ in range(options.repeat + 1)]
-            wall, kernel, ended = (float(np.median(seconds[1:])) for seconds in (walls, kernels, ends))
+            ended = None
+            if floor is None:
+                ends = [ends_seconds(engine, profiles, partition, blocks) for _ in range(options.repeat + 1)]
+                ended = float(np.median(ends[1:]))
+            wall, kernel = (float(np.median(seconds[1:])) for seconds in (walls, kernels))
             cells = partition.n_residues * sum(profile.length for profile in profiles)
             row: dict[str, Any] = {
                 "case": name,
@@ -125,14 +158,18 @@ def main() -> None:
             }
             if options.check:
                 with CpuEngine(threads=usable_cores()) as cpu:
-                    wanted = cpu.score(profiles, partition)
-                wrong = sum(int((one.score != other.score).sum()) for one, other in zip(blocks, wanted, strict=True))
+                    wanted = cpu.score(profiles, partition, floors)
+                wrong = sum(
+                    int((one.score != other.score).sum()) if len(one) == len(other) else max(len(one), len(other))
+                    for one, other in zip(blocks, wanted, strict=True)
+                )
                 row["differ_from_cpu"] = wrong
             rows.append(row)
             same = f"  {row['differ_from_cpu']} scores differ from the CPU's" if options.check else ""
             times = f"{wall * 1e3:10.2f} ms{row['wall_gcups']:8.0f} GCUPS"
-            times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS   ends{ended * 1e3:10.2f} ms"
-            print(f"{name:<10}{times}{same}", flush=True)
+            times += f"   kernels{kernel * 1e3:10.2f} ms{row['kernel_gcups']:8.0f} GCUPS"
+            times += "" if ended is None else f"   ends{ended * 1e3:10.2f} ms"
+            print(f"{name:<26}{times}{same}", flush=True)
     if options.json is not None:
         result = {
             "benchmark": "long subjects",

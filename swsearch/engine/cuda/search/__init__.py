@@ -26,6 +26,7 @@ module                 holds
 ``batch_run``          the launches of one batch, and its results
 ``pipeline``           the batches of all calls, several of them in flight
 ``selection``          which scores are copied back from the device
+``stretches``          the subjects of a genome cut into subjects that the inter-task kernel scores
 ``windows``            long subjects cut into overlapping windows
 ``verified_windows``   scores of long subjects from such windows, proven exact
 ``tiled_subjects``     scores of long subjects by diamonds, for queries of many thousand rows

@@ -2,22 +2,19 @@
 
 Inputs are a query profile, a partition and the best score of each of its subjects; the output is the first end of each
 subject. The search runs after scoring, for the few subjects whose alignments are reported. Subjects much longer than
-the query are divided into windows, so that a genome fills the device. The windows overlap by the columns that an
-alignment of the known score can span, so each such alignment lies completely within a window; and H in a window is
-never larger than in the subject. Therefore a cell of a window whose H equals the score is an end, and the subject's
-first end is the first end over its windows. Ends are ordered by column, then by row.
+the query are cut into stretches (``stretches``), so that a genome fills the device. They overlap by the columns that an
+alignment of the known score can span, so each such alignment lies completely within a stretch. Therefore a cell of a
+stretch whose H equals the score is an end, and the subject's first end is the first end over its stretches. Ends are
+ordered by column, then by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
@@ -26,14 +23,14 @@ from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, addr
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.routing import first_arithmetic
 from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.stretches import stretches_of
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.ends import Ends
 from swsearch.query.profile import QueryProfile
-from swsearch.sequences.alphabet import PAD_CODE
-from swsearch.typing import Lengths, Offsets, Scores
+from swsearch.typing import Offsets, Scores
 
 MIN_STRIDE: Final = 4096
-"""Smallest distance in columns between the starts of two windows: a smaller one only adds overlap."""
+"""Smallest distance in columns between the starts of two stretches: a smaller one only adds overlap."""
 NOWHERE: Final = np.uint64(2**64 - 1)
 """The value for no end. Other ends are column * 2**32 + row, both counted from 0."""
 
@@ -47,71 +44,6 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
             raise InputError(f"a score of {score} is beyond what 32 bits hold for certain")
         arithmetic = wider
     return arithmetic
-
-
-@dataclass(frozen=True, eq=False)
-class Stretches:
-    """Subjects, or windows of subjects.
-
-    Attributes
-    ----------
-    subject : int64 array, shape (n,)
-        Index of the subject to which each stretch belongs.
-    begin, length : int64 array, shape (n,)
-        First column, counted from 0, and number of columns, at least 1.
-    """
-
-    subject: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    length: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.subject)
-
-    def __getitem__(self, rows: NDArray[np.intp]) -> Stretches:
-        return Stretches(self.subject[rows], self.begin[rows], self.length[rows])
-
-    def groups(self, max_bytes: int) -> Iterator[Stretches]:
-        """The stretches in groups of at most ``max_bytes`` residues, or of one stretch."""
-        ends = np.cumsum(self.length + -self.length % SUBJECT_ALIGNMENT)
-        first = 0
-        while first < len(self):
-            before = int(ends[first - 1]) if first else 0
-            stop = max(first + 1, int(np.searchsorted(ends, before + max_bytes, side="right")))
-            yield self[np.arange(first, stop)]
-            first = stop
-
-    def gathered(self, subjects: Partition) -> Partition:
-        """A partition of the stretches in order of length; its ``subject_index`` is the index of the stretch."""
-        order = np.argsort(self.length, kind="stable")
-        lengths = self.length[order]
-        starts = np.concatenate([[0], np.cumsum(lengths + -lengths % SUBJECT_ALIGNMENT)])
-        residues = np.full(int(starts[-1]) + TAIL_PADDING, PAD_CODE, dtype=np.uint8)
-        first = subjects.starts[self.subject[order]].astype(np.int64) + self.begin[order]
-        for to, source, length in zip(starts.tolist(), first.tolist(), lengths.tolist(), strict=False):
-            residues[to : to + length] = subjects.residues[source : source + length]
-        return Partition(residues, starts[:-1].astype(np.uint64), lengths.astype(np.uint32), order.astype(np.uint32))
-
-
-def stretches_of(indices: NDArray[np.intp], lengths: Lengths, columns: NDArray[np.int64] | None) -> Stretches:
-    """The subjects with the given indices; those far longer than an alignment are divided into windows.
-
-    Parameters
-    ----------
-    indices : int array, shape (n,)
-    lengths : uint32 array, shape (n,)
-    columns : int64 array, shape (n,), or None
-        Largest number of columns that an alignment with each subject spans; None if it is unbounded.
-    """
-    whole = lengths.astype(np.int64)
-    spanned = whole if columns is None else columns
-    stride = np.maximum(spanned, MIN_STRIDE)
-    n_windows = np.where(whole > spanned + 2 * stride, -(-(whole - spanned) // stride), np.minimum(whole, 1))
-    row = np.repeat(np.arange(len(whole)), n_windows)
-    number = np.arange(len(row)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
-    begin = number * stride[row]
-    length = np.where(n_windows[row] > 1, np.minimum((spanned + stride)[row], whole[row] - begin), whole[row])
-    return Stretches(indices[row].astype(np.int64), begin, length)
 
 
 class EndFinder:
@@ -175,7 +107,8 @@ class EndFinder:
             indices = np.array(
                 [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
             )
-            listed = stretches_of(indices, subjects.lengths[indices], None if columns is None else columns[indices])
+            spanned = None if columns is None else columns[indices]
+            listed = stretches_of(indices, subjects.lengths[indices], spanned, MIN_STRIDE)
             for group in listed.groups(group_bytes):
                 gathered = group.gathered(subjects)
                 of_rows = group[gathered.subject_index.astype(np.intp)]

@@ -172,8 +172,11 @@ class CudaEngine(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now; it says which batches have generic kernels."""
+        cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes)
+        if cut is not None:
+            requests, partition = [cut.request(request) for request in requests], cut.partition
         plan = self._choice.ready_plan(requests, partition)
-        return [*plan.lines(), *self._choice.lines(plan)]
+        return [*([cut.line()] if cut is not None else []), *plan.lines(), *self._choice.lines(plan)]
 
     def free_bytes(self) -> int:
         """Free device memory in bytes."""

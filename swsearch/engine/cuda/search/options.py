@@ -23,6 +23,8 @@ class Thresholds:
         Rows of the longest query that is scored against long subjects in windows; others take diamonds.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
+    cut_residues : int
+        The subjects of a partition with fewer residues are never cut into stretches.
     bound_subjects : int
         If fewer subjects are scored by the inter-task kernel, no bound replaces their scores.
     downloaded : int
@@ -37,6 +39,7 @@ class Thresholds:
     windowed_residues: int = 2048
     windowed_rows: int = 16_384
     diamond_residues: int = 4096
+    cut_residues: int = 0
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20

@@ -24,6 +24,7 @@ from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.batch_run import BatchRun, Resources
 from swsearch.engine.cuda.search.plan import BatchPlan
 from swsearch.engine.cuda.search.slots import Slot
+from swsearch.engine.cuda.search.stretches import CutSubjects, SubjectCutter
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
 from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds
 from swsearch.engine.protocol import ScoreRequest
@@ -78,6 +79,8 @@ class _Progress:
     call : ScoreCall
     n_missing : int
         Number of requests without a block.
+    cut : CutSubjects or None
+        The subjects, if their stretches are scored in their place.
     n_in_flight : int
         Number of its batches that are started and not finished.
     error : BaseException or None
@@ -86,8 +89,20 @@ class _Progress:
 
     call: ScoreCall
     n_missing: int
+    cut: CutSubjects | None = None
     n_in_flight: int = 0
     error: BaseException | None = None
+
+    @property
+    def partition(self) -> Partition:
+        """What is scored: the subjects of the call, or stretches of them."""
+        return self.call.partition if self.cut is None else self.cut.partition
+
+    @property
+    def requests(self) -> Sequence[ScoreRequest]:
+        """The requests for this partition."""
+        cut = self.cut
+        return self.call.requests if cut is None else [cut.request(request) for request in self.call.requests]
 
     @property
     def is_dropped(self) -> bool:
@@ -121,12 +136,12 @@ class _Group:
     @property
     def partition(self) -> Partition:
         """The subjects that are not scored by diamonds."""
-        whole = self.progress.call.partition
+        whole = self.progress.partition
         return whole if self.n_windowed == len(whole) else whole[: self.n_windowed]
 
     def has_subjects_of(self, other: _Group) -> bool:
         """Whether both groups are scored against the same subjects."""
-        return self.progress.call.partition is other.progress.call.partition and self.n_windowed == other.n_windowed
+        return self.progress.partition is other.progress.partition and self.n_windowed == other.n_windowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +164,10 @@ class Pipeline:
     slots : list of Slot
         At most as many batches are in flight.
     sweep : DiamondSweep
+
+    Attributes
+    ----------
+    cutter : SubjectCutter
     """
 
     def __init__(self, resources: Resources, store: SubjectStore, slots: Sequence[Slot], sweep: DiamondSweep) -> None:
@@ -162,6 +181,7 @@ class Pipeline:
         self._free = deque(slots)
         self._flights: deque[_Flight] = deque()
         self._calls: list[_Progress] = []
+        self.cutter = SubjectCutter(self._device.facts.multiprocessors, resources.choice.options.thresholds)
 
     def reserve(self) -> None:
         """Pin the memory of small batches."""
@@ -254,8 +274,9 @@ class Pipeline:
             for index in range(len(call.requests)):
                 self._deliver(progress, index, ScoreBlock.concatenate([]))
         elif not progress.is_dropped:
-            plan = self._choice.plan(call.requests, call.partition)
-            self._choice.begin(plan, call.partition)
+            progress.cut = self.cutter.cut(call.requests, call.partition, self._store.limit_bytes)
+            plan = self._choice.plan(progress.requests, progress.partition)
+            self._choice.begin(plan, progress.partition)
             for batch in plan.batches:
                 group = groups.setdefault(batch.n_windowed, _Group(progress, batch.n_windowed))
                 group.waiting[batch.indices] = batch
@@ -264,6 +285,8 @@ class Pipeline:
         return list(groups.values())
 
     def _deliver(self, progress: _Progress, index: int, block: ScoreBlock) -> None:
+        if progress.cut is not None:
+            block = progress.cut.block(block, progress.call.requests[index].floor)
         progress.n_missing -= 1
         self._tell(progress, progress.call.scored, index, block)
 
@@ -290,7 +313,7 @@ class Pipeline:
             return
         batches = list(group.waiting.values())
         group.blocks = {index: [] for batch in batches for index in batch.indices}
-        if group.n_windowed < len(progress.call.partition) and not group.tiled:
+        if group.n_windowed < len(progress.partition) and not group.tiled:
             self._drain()
             self._score_tiled(group)
         if group.n_windowed == 0:
@@ -304,7 +327,8 @@ class Pipeline:
             self._drain()  # the subjects may take the memory of others
         sleeping = len(batches) > self._n_slots or bool(self._flights)
         n_started = 0
-        query_residues = sum(progress.call.requests[index].profile.length for index in group.blocks)
+        requests = progress.requests
+        query_residues = sum(requests[index].profile.length for index in group.blocks)
         with contextlib.closing(self._store.pieces(partition, query_residues)) as pieces:
             for subjects in pieces:
                 n_started += len(subjects)
@@ -314,7 +338,7 @@ class Pipeline:
                         break
                     if not self._free:
                         self._finish()
-                    run = self._started(batch, progress.call.requests, subjects, sleeping=sleeping)
+                    run = self._started(batch, requests, subjects, sleeping=sleeping)
                     self._flights.append(_Flight(run, group, n_started == len(partition), subjects.streamed))
                     progress.n_in_flight += 1
                 if subjects.streamed:
@@ -352,7 +376,12 @@ class Pipeline:
         for index, block in zip(run.plan.indices, found, strict=True):
             group.blocks[index].append(block)
         self._store.advance()
-        self._tell(progress, progress.call.advanced, run.plan.n_cells)
+        n_cells = run.plan.n_cells
+        if progress.cut is not None:  # the cells of the overlaps count once, and with the last piece
+            rows = sum(query.profile.length for query in run.plan.queries)
+            n_cells = rows * progress.cut.whole.n_residues if flight.is_last else 0
+            self._resources.timing.cells += n_cells - run.plan.n_cells
+        self._tell(progress, progress.call.advanced, n_cells)
         if flight.is_last:
             del group.waiting[run.plan.indices]
             for index in run.plan.indices:
@@ -374,7 +403,7 @@ class Pipeline:
     def _score_tiled(self, group: _Group) -> None:
         """Score the subjects of a group that are scored by diamonds."""
         progress, timing = group.progress, self._resources.timing
-        long = progress.call.partition[group.n_windowed :]
+        long = progress.partition[group.n_windowed :]
         tiled = {}
         for batch in group.waiting.values():
             if progress.is_dropped:

@@ -17,7 +17,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
-from swsearch.engine.cuda.search.end_positions import MIN_STRIDE, arithmetic_for, stretches_of
+from swsearch.engine.cuda.search.end_positions import arithmetic_for
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import EndsEngine
@@ -192,23 +192,6 @@ def test_long_subjects_are_looked_through_in_windows(emulated: MakeDevice, monke
     with in_groups(device, 100) as engine:
         assert_ends(engine, profile, partition)
         assert len(device.launches) > 20
-
-
-def test_windows_hold_every_alignment_of_the_score_whole() -> None:
-    """For each column, some window contains all columns that an alignment ending there can span."""
-    lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
-    columns = np.array([30, 30, 900, 5_000, 611])
-    found = stretches_of(np.arange(5), lengths, columns)
-    assert found.subject.tolist()[:2] == [1, 2]
-    for index, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
-        mine = found.subject == index
-        begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
-        assert (stop <= length).all()
-        assert (
-            found.length[mine] <= max(spanned + MIN_STRIDE, 2 * spanned, spanned + 2 * MIN_STRIDE)
-        ).all() or mine.sum() == 1
-        for end in range(1, length + 1, 7):
-            assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
 
 
 def test_a_span_leaves_room_for_the_longest_gap_that_a_score_allows() -> None:

@@ -1,0 +1,166 @@
+"""Genomes whose subjects are cut into stretches, on the emulated device. Expected blocks: the reference engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from swsearch.database.partition import Partition
+from swsearch.engine.cuda.search.engine import CudaEngine
+from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.stretches import SubjectCutter, stretches_of
+from swsearch.engine.protocol import ScoreRequest, score_requests
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.matrix import match_mismatch
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.sequences.alphabet import DNA
+from swsearch.typing import Codes
+from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.support import random_codes
+
+MakeDevice = Callable[..., EmulatedDevice]
+CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
+ROOM = 1 << 30
+
+
+def mutated(rng: np.random.Generator, codes: Codes, share: float) -> Codes:
+    changed = rng.random(len(codes)) < share
+    return np.where(changed, random_codes(rng, len(codes), 4), codes)
+
+
+def genome(seed: int, queries: Sequence[Codes] = (), copies: int = 3) -> Partition:
+    """Contigs of which the three longest have each query: once complete, once with a gap, once mutated."""
+    rng = np.random.default_rng(seed)
+    contigs = [random_codes(rng, length, 4) for length in CONTIGS]
+    for query in queries:
+        half = len(query) // 2
+        gapped = np.concatenate([query[:half], random_codes(rng, half // 2, 4), query[half:]])
+        for planted in (query, gapped, mutated(rng, query, 0.1))[:copies]:
+            for contig in contigs[3:]:
+                place = int(rng.integers(0, len(contig) - len(planted)))
+                contig[place : place + len(planted)] = planted
+    return Partition.pack(contigs)
+
+
+def dna_queries(seed: int, *lengths: int) -> list[Codes]:
+    rng = np.random.default_rng(seed)
+    return [random_codes(rng, length, 4) for length in lengths]
+
+
+def profiles_of(queries: Sequence[Codes], scheme: ScoringScheme | None = None) -> list[QueryProfile]:
+    return [sequence_profile(query, scheme or default_scheme(DNA)) for query in queries]
+
+
+def is_cut(engine: CudaEngine, requests: Sequence[ScoreRequest], partition: Partition) -> bool:
+    return "stretches" in engine.explain(requests, partition)[0]
+
+
+def assert_same(found: Sequence[ScoreBlock], profiles: Sequence[QueryProfile], partition: Partition, floors) -> None:
+    for block, wanted in zip(found, ReferenceEngine().score(profiles, partition, floors), strict=True):
+        np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
+        np.testing.assert_array_equal(block.score, wanted.score)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("floor", [None, 20, 60])
+def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevice, floor: int | None) -> None:
+    queries = dna_queries(1, 24, 40, 40, 61)
+    profiles, partition = profiles_of(queries), genome(2, queries)
+    floors = None if floor is None else [floor] * len(profiles)
+    counted: list[int] = []
+    with CudaEngine(emulated(shuffle=3)) as engine:
+        assert is_cut(engine, score_requests(profiles, floors), partition)
+        found = engine.score(profiles, partition, floors, counted.append)
+        assert engine.timing.cells == sum(counted) == partition.n_residues * sum(map(len, queries))
+    assert_same(found, profiles, partition, floors)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: MakeDevice) -> None:
+    """The two halves of a query with the largest gap between them that still pays lie across each border in turn."""
+    (query,) = dna_queries(4, 40)
+    (profile,) = profiles_of([query])
+    gap = (40 - 5 - 1) // 2  # the second half scores 40, the gap costs 5 + 2 a base
+    partition = genome(5)
+    longest = partition.codes(len(CONTIGS) - 1)
+    best = []
+    with CudaEngine(emulated()) as engine:
+        for place in range(1_000, 2_400, 23):
+            before = longest.copy()
+            longest[place : place + 20] = query[:20]
+            longest[place + 20 + gap : place + 40 + gap] = query[20:]
+            block = engine.score([profile], Partition.pack([partition.codes(row) for row in range(len(CONTIGS))]))[0]
+            best.append(int(block.score[-1]))
+            longest[:] = before
+    assert min(best) >= 80 - 5 - 2 * gap
+
+
+@pytest.mark.usefixtures("kernels")
+def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
+    """Nothing is planted, so that no contig reaches the floor; with the queries planted, the three longest do."""
+    queries = dna_queries(6, 48, 50)
+    profiles, floors = profiles_of(queries), [40, 40]
+    with CudaEngine(emulated(), thresholds=Thresholds(bound_subjects=1)) as engine:
+        for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
+            found = engine.score(profiles, partition, floors)
+            assert [len(block) for block in found] == [n_found] * 2
+            assert [block.n_bounded for block in found] == [len(CONTIGS) - n_found] * 2
+            assert_same(found, profiles, partition, floors)
+
+
+def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
+    cutter = SubjectCutter(2, Thresholds())
+    partition = genome(8)
+    cuts = {
+        length: cutter.cut(score_requests(profiles_of(dna_queries(9, length)), None), partition, ROOM)
+        for length in (60, 40, 25, 61)
+    }
+    assert None not in cuts.values()
+    assert cuts[40] is cuts[60]
+    assert cuts[25] is not cuts[60]
+    assert cuts[61] is not cuts[25]
+
+
+@pytest.mark.parametrize(
+    ("case", "length", "gap", "most_rows", "limit_bytes"),
+    [
+        ("free extension", 40, GapPenalty(5, 0), 16_384, ROOM),
+        ("a query whose alignments span more than a stretch", 400, GapPenalty(5, 2), 16_384, ROOM),
+        ("a query that takes diamonds", 40, GapPenalty(5, 2), 39, ROOM),
+        ("too little memory", 40, GapPenalty(5, 2), 16_384, 50_000),
+    ],
+)
+def test_some_searches_are_not_cut(case: str, length: int, gap: GapPenalty, most_rows: int, limit_bytes: int) -> None:
+    scheme = ScoringScheme(match_mismatch(2, -3), gap)
+    requests = score_requests(profiles_of(dna_queries(10, length), scheme), None)
+    assert SubjectCutter(2, Thresholds(windowed_rows=most_rows)).cut(requests, genome(11), limit_bytes) is None, case
+    usual = score_requests(profiles_of(dna_queries(10, 40)), None)
+    assert SubjectCutter(2, Thresholds()).cut(usual, genome(11), ROOM) is not None
+
+
+def test_few_long_subjects_among_many_are_not_cut() -> None:
+    rng = np.random.default_rng(12)
+    partition = Partition.pack([random_codes(rng, 100, 4) for _ in range(400)] + [random_codes(rng, 20_000, 4)])
+    requests = score_requests(profiles_of(dna_queries(13, 40)), None)
+    assert SubjectCutter(2, Thresholds()).cut(requests, partition, ROOM) is None
+
+
+def test_stretches_hold_every_alignment_whole() -> None:
+    """For each column, some stretch contains all columns that an alignment ending there can span."""
+    lengths = np.array([0, 1, 5_000, 20_000, 100_003], dtype=np.uint32)
+    columns = np.array([30, 30, 900, 5_000, 611])
+    for min_stride in (16, 4_096):
+        found = stretches_of(np.arange(5), lengths, columns, min_stride)
+        assert found.subject.tolist()[:2] == [1, 2]
+        for index, (length, spanned) in enumerate(zip(lengths.tolist(), columns.tolist(), strict=True)):
+            mine = found.subject == index
+            begin, stop = found.begin[mine], found.begin[mine] + found.length[mine]
+            assert (stop <= length).all()
+            assert (found.length[mine] <= spanned + max(spanned, min_stride)).all()
+            for end in range(1, length + 1, 7):
+                assert ((begin <= max(end - spanned, 0)) & (stop >= end)).any()
