@@ -125,7 +125,8 @@ def test_a_file_that_may_not_grow_ends_the_build_in_one_line(
 ) -> None:
     """A limit on file sizes gives EFBIG, which is handled like a full disk; it needs no right to mount."""
     script = (
-        "import resource, signal\n"
+        "import resource, signal, sys\n"
+        "sys.dont_write_bytecode = True\n"  # else the interpreter keeps modules' bytecode that this limit cuts off
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n" + CHILD.format(moment="")
     )

@@ -175,6 +175,9 @@ def begin(asked: Request, connection: socket.socket) -> None:
     for kind, limit in enumerate(asked.limits):
         if resource.getrlimit(kind) != limit:
             resource.setrlimit(kind, limit)
+    if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        # The interpreter would keep the beginning of a module's bytecode as if it were the whole.
+        sys.dont_write_bytecode = True
     os.chdir(asked.folder)
     with contextlib.suppress(BrokenPipeError):  # the client has ended, and the server kills this process
         os.write(channel, request.MESSAGE.pack(request.STARTED, os.getpid()))
