@@ -11,8 +11,9 @@ on its neighbours in the array.
 All code that affects results (λ, K, E-values, corrected and estimated scores, simulations) uses the functions and the
 sums of this module; ``scripts/lint_arithmetic.py`` checks this. Sums of integers are exact in any order.
 
-:func:`exp_parts` and :func:`normal` are loops of ``simd/statistics``, since a search calls them several times for each
-query with few values: 330 operations of NumPy take 0.5 ms, however short the arrays are.
+:func:`exp`, :func:`log` and :func:`normal` are loops of ``simd/statistics``, since a search calls them several times for
+each query with few values: 330 operations of NumPy take 0.5 ms, however short the arrays are. So is the formula of
+E-values (:mod:`swsearch.statistics.karlin_altschul`).
 
 Relative errors, measured against mpmath, are at most 4e-16 for exp and log, 5e-16 for expm1, and 1e-12 for the normal
 distribution. A total is the exact sum, rounded once.
@@ -32,9 +33,7 @@ from swsearch.typing import Floats
 _LOG2_E: Final = 1.4426950408889634
 _LN2_HIGH: Final = 0.693145751953125  # 0xB1721 / 2**20: its product with an exponent below 2**32 is exact
 _LN2_LOW: Final = 1.4286068203094173e-06
-_SQRT_HALF: Final = 0.7071067811865476
 _EXP_TERMS: Final = 14  # (ln 2 / 2)**14 / 14! is below 5e-18
-_LOG_TERMS: Final = 11  # s**22 / 23 is below 1e-18 for s = (sqrt(2) - 1) / (sqrt(2) + 1)
 _MIN_EXPONENT: Final = -1e8
 """Smaller arguments of exp are replaced by this value; the product of the result and any float64 is still 0."""
 _MAX_EXPONENT: Final = 1e8
@@ -50,35 +49,17 @@ def _reduced(x: Floats) -> tuple[Floats, NDArray[np.int32]]:
     return (x - power * _LN2_HIGH) - power * _LN2_LOW, power.astype(np.int32)
 
 
-def exp_parts(x: ArrayLike) -> tuple[Floats, NDArray[np.int32]]:
-    """``exp(x)`` as ``mantissa * 2**exponent``, which neither underflows nor overflows.
-
-    Parameters
-    ----------
-    x : float64 array
-        Values outside -1e8 … 1e8 are replaced by the nearer bound.
-
-    Returns
-    -------
-    mantissa : float64 array, about 0.7 to 1.5
-    exponent : int32 array
-    """
-    given = np.asarray(x, dtype=np.float64)
-    mantissa, exponent = np.empty(given.shape), np.empty(given.shape, dtype=np.int32)
-    _native.exp_parts(np.ascontiguousarray(given).ravel(), mantissa.reshape(-1), exponent.reshape(-1))
-    return mantissa, exponent
-
-
 def exp(x: ArrayLike) -> Floats:
     """``exp(x)``, float64 of the same shape: 0 in case of underflow, infinity in case of overflow.
 
     >>> exp([0.0, -1000.0, 1000.0]).tolist()
     [1.0, 0.0, inf]
     """
-    mantissa, exponent = exp_parts(x)
-    with np.errstate(over="ignore", under="ignore"):
-        value: Floats = np.ldexp(mantissa, np.clip(exponent, -3000, 3000))
-    return value
+    given = np.asarray(x, dtype=np.float64)
+    values = np.empty(given.shape)
+    _native.exp(np.ascontiguousarray(given).ravel(), values.reshape(-1))
+    found: Floats = values[()]
+    return found
 
 
 def expm1(x: ArrayLike) -> Floats:
@@ -113,22 +94,11 @@ def log(x: ArrayLike) -> Floats:
     >>> float(log(10.0))
     2.302585092994046
     """
-    x = np.asarray(x, dtype=np.float64)
-    regular = (x > 0.0) & (x < np.inf)
-    mantissa, exponent = np.frexp(np.where(regular, x, 1.0))
-    low = mantissa < _SQRT_HALF
-    mantissa = np.where(low, 2.0 * mantissa, mantissa)
-    power = (exponent - low).astype(np.float64)
-    f = mantissa - 1.0
-    s = f / (2.0 + f)
-    square = s * s
-    series = np.zeros_like(f)
-    for term in range(_LOG_TERMS, 0, -1):
-        series = (2.0 / (2 * term + 1) + series) * square
-    regular_value = power * _LN2_HIGH - ((s * (f - series) - power * _LN2_LOW) - f)
-    limit = np.where(x == 0.0, -np.inf, np.where(x > 0.0, np.inf, np.nan))
-    value: Floats = np.where(regular, regular_value, limit)
-    return value
+    given = np.asarray(x, dtype=np.float64)
+    values = np.empty(given.shape)
+    _native.log(np.ascontiguousarray(given).ravel(), values.reshape(-1))
+    found: Floats = values[()]
+    return found
 
 
 def normal(z: ArrayLike) -> tuple[Floats, Floats]:

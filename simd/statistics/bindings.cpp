@@ -3,6 +3,7 @@
 
 #include "common/python.hpp"
 #include "statistics/composition.hpp"
+#include "statistics/evalue.hpp"
 #include "statistics/normal.hpp"
 
 namespace swsearch {
@@ -10,13 +11,29 @@ void bind_statistics(nb::module_& module);
 
 namespace {
 
-void exp_parts(const Array& x_array, const OutputArray& mantissa_array, const OutputArray& exponent_array) {
+template <void (*function)(const double*, std::size_t, double*)>
+void of_each(const Array& x_array, const OutputArray& values_array) {
     const auto x = view_of<const double>(x_array, "x");
-    const auto mantissa = view_of<double>(mantissa_array, "mantissa");
-    const auto exponent = view_of<std::int32_t>(exponent_array, "exponent");
-    check_that(mantissa.length == x.length && exponent.length == x.length, "the arrays differ in length");
+    const auto values = view_of<double>(values_array, "values");
+    check_that(values.length == x.length, "the arrays differ in length");
     const nb::gil_scoped_release no_lock;
-    statistics::exp_parts(x.data, x.length, mantissa.data, exponent.data);
+    function(x.data, x.length, values.data);
+}
+
+bool evalues(const Array& scores_array, const Array& lengths_array, const Array& model_array,
+             std::int64_t score_step, const OutputArray& values_array) {
+    const auto scores = view_of<const std::int64_t>(scores_array, "scores");
+    const auto lengths = view_of<const double>(lengths_array, "lengths");
+    const auto model = view_of<const double>(model_array, "model");
+    const auto values = view_of<double>(values_array, "values");
+    check_that(lengths.length == scores.length && values.length == scores.length, "the arrays differ in length");
+    check_that(model.length == 12, "the model has 12 numbers");
+    check_that(score_step >= 1, "score_step is below 1");
+    const double* const m = model.data;
+    const statistics::EvalueModel given{m[0], m[1], m[2], m[3], m[4],  m[5],      m[6],
+                                        m[7], m[8], m[9], m[10], m[11], score_step};
+    const nb::gil_scoped_release no_lock;
+    return statistics::evalues(scores.data, lengths.data, scores.length, given, values.data);
 }
 
 void normal(const Array& z_array, const OutputArray& cdf_array, const OutputArray& excess_array) {
@@ -63,9 +80,16 @@ void composition_scales(const Array& kinds_of_one, const Array& ends_of_one, con
 }  // namespace
 
 void bind_statistics(nb::module_& module) {
-    module.def("exp_parts", &exp_parts, "x"_a, "mantissa"_a, "exponent"_a,
-               "Write exp(x) as mantissa * 2**exponent.\n\n"
-               "Parameters: float64, float64 and int32 arrays of one length.");
+    module.def("exp", &of_each<statistics::exp>, "x"_a, "values"_a,
+               "Write exp(x).\n\nParameters: float64 arrays of one length.");
+    module.def("log", &of_each<statistics::log>, "x"_a, "values"_a,
+               "Write the natural logarithm of x.\n\nParameters: float64 arrays of one length.");
+    module.def("evalues", &evalues, "scores"_a, "lengths"_a, "model"_a, "score_step"_a, "values"_a,
+               "Write the E-values of raw scores with subjects of these lengths.\n\n"
+               "Parameters: an int64 array; a float64 array of its length; the float64 array of lam, k, a, b, alpha, "
+               "beta, the least variance, sigma, tau, the least covariance, the length of the query, and the residues "
+               "of the search space times the number of comparisons; the step of scores; a float64 array.\n"
+               "Returns False, and writes nothing, if a score is negative or a length below 1.");
     module.def("normal", &normal, "z"_a, "cdf"_a, "excess"_a,
                "Write the standard normal distribution and its partial expectation at z.\n\n"
                "Parameters: float64 arrays of one length.");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace swsearch::statistics {
 namespace {
@@ -15,6 +16,8 @@ constexpr double kLn2High = 0.693145751953125;  // 0xB1721 / 2**20: its product 
 constexpr double kLn2Low = 1.4286068203094173e-06;
 constexpr double kLargestExponent = 1e8;  // exp of this is infinite, and exp of its negative 0
 constexpr int kExpTerms = 14;             // (ln 2 / 2)**14 / 14! is below 5e-18
+constexpr double kSqrtHalf = 0.7071067811865476;
+constexpr int kLogTerms = 11;  // s**22 / 23 is below 1e-18 for s = (sqrt(2) - 1) / (sqrt(2) + 1)
 constexpr double kInverseSqrtTau = 0.3989422804014327;
 constexpr double kSeriesLimit = 2.5;  // the series converges fast below, the continued fraction above
 constexpr int kSeriesTerms = 40;
@@ -91,6 +94,42 @@ void exp_parts(const double* x, std::size_t n, double* mantissa, std::int32_t* e
             mantissa[first + i] = mantissas[i];
             exponent[first + i] = static_cast<std::int32_t>(powers[i]);
         }
+    }
+}
+
+void exp(const double* x, std::size_t n, double* values) {
+    for (std::size_t first = 0; first < n; first += kBlock) {
+        const std::size_t size = std::min(kBlock, n - first);
+        Block given{}, mantissas, powers;
+        std::copy_n(x + first, size, given.begin());
+        exp_of(given, mantissas, powers);
+        for (std::size_t i = 0; i < size; ++i) {
+            values[first + i] = std::ldexp(mantissas[i], static_cast<int>(std::clamp(powers[i], -3000.0, 3000.0)));
+        }
+    }
+}
+
+void log(const double* x, std::size_t n, double* values) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < n; ++i) {
+        if (!(x[i] > 0.0 && x[i] < kInfinity)) {
+            const bool is_positive = x[i] > 0.0;
+            values[i] = x[i] == 0.0 ? -kInfinity : is_positive ? kInfinity : std::numeric_limits<double>::quiet_NaN();
+            continue;
+        }
+        int exponent = 0;
+        double mantissa = std::frexp(x[i], &exponent);
+        if (mantissa < kSqrtHalf) {
+            mantissa = 2.0 * mantissa;
+            exponent -= 1;
+        }
+        const double power = exponent;
+        const double f = mantissa - 1.0;
+        const double s = f / (2.0 + f);
+        const double square = s * s;
+        double series = 0.0;
+        for (int term = kLogTerms; term > 0; --term) series = (2.0 / (2 * term + 1) + series) * square;
+        values[i] = power * kLn2High - ((s * (f - series) - power * kLn2Low) - f);
     }
 }
 

@@ -41,16 +41,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from swsearch import _native
 from swsearch.arrays import distinct
-from swsearch.deterministic import exp_parts, normal
 from swsearch.errors import InputError
 from swsearch.typing import Floats
 
 _LN2: Final = 0.6931471805599453
-_MIN_POWER: Final = -100_000
 _MAX_POWER: Final = 40
 """E of a score of 2**40 is 0 for every scheme whose λ is above 1e-7."""
 _MIN_VARIANCE: Final = 1 / 12
+_TOO_SHORT: Final = "E-values need a query, subjects and a search space of at least 1 residue"
 _SOME_LENGTHS: Final = 8
 _GRID: Final = 64
 """Number of scores tested at a time; a NumPy call takes the same time for these as for one."""
@@ -95,9 +95,13 @@ class Statistics:
     def _log_k(self) -> float:
         return float(Decimal(self.k).ln(Context(prec=28)))  # correctly rounded, unlike the C library's logarithm
 
-    def _rounded(self, scores: ArrayLike) -> Floats:
-        raw = np.asarray(scores, dtype=np.int64)
-        return np.asarray(raw // self.score_step * self.score_step, dtype=np.float64)
+    @cached_property
+    def _model(self) -> tuple[float, ...]:
+        """What :func:`swsearch._native.evalues` takes of these parameters, with the lower bounds of the variances."""
+        least_variance = max(2.0 * self.alpha / self.lam, _MIN_VARIANCE)
+        least_covariance = max(2.0 * self.sigma / self.lam, _MIN_VARIANCE)
+        lengths = (self.a, self.b, self.alpha, self.beta, least_variance, self.sigma, self.tau, least_covariance)
+        return self.lam, self.k, *lengths
 
     def bits(self, scores: ArrayLike) -> Floats:
         """Bit scores of raw scores, without rounding: with 2/-3, blastn prints 209 for 231 and 208 for 230.
@@ -156,28 +160,23 @@ class Statistics:
         InputError
             A score is negative, or a length, the search space or ``strands`` is below 1.
         """
-        rounded = self._rounded(scores)
-        lengths = np.asarray(subject_lengths, dtype=np.float64)
-        if rounded.size and rounded.min() < 0:
-            raise InputError(f"a raw score of {int(rounded.min())} has no E-value; scores are at least 0")
-        if query_length < 1 or search_space_residues < 1 or (lengths.size and lengths.min() < 1):
-            raise InputError("E-values need a query, subjects and a search space of at least 1 residue")
+        if query_length < 1 or search_space_residues < 1:
+            raise InputError(_TOO_SHORT)
         if strands < 1:
             raise InputError(f"strands is {strands}; at least one strand or frame is searched")
-
-        mean = self.a * rounded + self.b
-        least_variance = max(2.0 * self.alpha / self.lam, _MIN_VARIANCE)
-        spread = np.sqrt(np.maximum(least_variance, self.alpha * rounded + self.beta))
-        least_covariance = max(2.0 * self.sigma / self.lam, _MIN_VARIANCE)
-        covariance = np.maximum(least_covariance, self.sigma * rounded + self.tau)
-        query_some, query_excess = normal((float(query_length) - mean) / spread)
-        subject_some, subject_excess = normal((lengths - mean) / spread)
-        area = (spread * query_excess) * (spread * subject_excess) + covariance * (query_some * subject_some)
-
-        tail, power = exp_parts(-self.lam * rounded)
-        factor = self.k * area * (float(search_space_residues) * strands / lengths) * tail
-        value: Floats = np.ldexp(factor, np.maximum(power, _MIN_POWER))
-        return value
+        raw = np.asarray(scores, dtype=np.int64)
+        lengths = np.asarray(subject_lengths, dtype=np.float64)
+        if raw.shape != lengths.shape:
+            raw, lengths = np.broadcast_arrays(raw, lengths)
+        model = np.array([*self._model, query_length, float(search_space_residues) * strands], dtype=np.float64)
+        values = np.empty(raw.shape)
+        flat = np.ascontiguousarray(raw).ravel(), np.ascontiguousarray(lengths).ravel()
+        if not _native.evalues(*flat, model, self.score_step, values.reshape(-1)):
+            if raw.min() < 0:
+                raise InputError(f"a raw score of {int(raw.min())} has no E-value; scores are at least 0")
+            raise InputError(_TOO_SHORT)
+        found: Floats = values[()]
+        return found
 
     def min_score(
         self,

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from itertools import islice
 from typing import Any, Final
 
@@ -242,7 +243,14 @@ def charge(connection: Connection, queries: Sequence[ClaimedQuery], owners: Mapp
         by_owner[owners[query.search_id]] = by_owner.get(owners[query.search_id], 0) + cost
     if by_search:
         connection.execute(_CHARGE, [{"of": search_id, "cost": cost} for search_id, cost in sorted(by_search.items())])
+    statement = _charge_owner(connection.dialect.name)
     for owner, cost in sorted(by_owner.items()):
-        row = upsert(connection, OWNERS).values(owner=owner, served=max(0, cost))
-        sums = {"served": OWNERS.c.served + cost}
-        connection.execute(row.on_conflict_do_update(index_elements=["owner"], set_=sums))
+        connection.execute(statement, {"owner": owner, "served": max(0, cost), "cost": cost})
+
+
+@cache
+def _charge_owner(dialect: str) -> Any:
+    """Adds ``cost`` to the counter of an owner, which begins with ``served``."""
+    row = upsert(dialect, OWNERS).values(owner=bindparam("owner"), served=bindparam("served"))
+    sums = {"served": OWNERS.c.served + bindparam("cost", type_=OWNERS.c.served.type)}
+    return row.on_conflict_do_update(index_elements=["owner"], set_=sums)

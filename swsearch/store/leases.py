@@ -45,7 +45,7 @@ from swsearch.store.service_models import (
     UNFINISHED,
     WORKERS,
 )
-from swsearch.store.session import reading
+from swsearch.store.session import insert_with_ids, reading
 from swsearch.store.workers import Worker
 
 MAX_LOSSES: Final = 3
@@ -58,13 +58,15 @@ _LOCK_SEARCHES: Final = (
     .order_by(SEARCHES.c.id)
     .with_for_update()
 )
+_LOCK_RUNS: Final = _LOCK_SEARCHES.with_only_columns(
+    SEARCHES.c.id, SEARCHES.c.run_id, SEARCHES.c.n_queries, SEARCHES.c.asked_digest
+)
 _HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(
     tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
     SEARCH_QUERIES.c.state == LEASED,
     SEARCH_QUERIES.c.lease_owner == bindparam("by"),
 )
 _CLAIM_RUNS: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
-_INSERT_RUNS: Final = insert(RUNS).returning(RUNS.c.id, sort_by_parameter_order=True)
 _BEGIN_SEARCHES: Final = (
     update(SEARCHES)
     .where(SEARCHES.c.id == bindparam("of"))
@@ -169,20 +171,21 @@ class WorkStore(HitStore):
         cancelled in the meantime are missing from the result.
         """
         with self._writing() as connection:
-            rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
+            rows = connection.execute(_LOCK_RUNS, {"of": sorted(set(searches))}).all()
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
                 connection.execute(_CLAIM_RUNS, [{"of": run_id, **claim_values()} for run_id in runs.values()])
             fresh = [row for row in rows if row.run_id is None]
+            ids: list[int] = []
             if fresh:
                 now = utc_now()
                 same = {**run_values(info), **claim_values(), "started_at": now}
                 asked = [asked_values(AskedQueries(Shard(), row.n_queries, row.asked_digest)) for row in fresh]
-                ids = connection.execute(_INSERT_RUNS, [{**same, **values} for values in asked]).scalars().all()
+                ids = insert_with_ids(connection, RUNS, [{**same, **values} for values in asked])
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
         known = {search_id: (run_id, self.run(run_id).info) for search_id, run_id in runs.items()}
-        return known | {row.id: (int(run_id), None) for row, run_id in zip(fresh, ids if fresh else (), strict=True)}
+        return known | {row.id: (run_id, None) for row, run_id in zip(fresh, ids, strict=True)}
 
     # --- giving back ---
 

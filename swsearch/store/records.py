@@ -229,12 +229,14 @@ def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
 def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
     """A hit's row, in the order of the table's columns."""
     alignment = hit.alignment
+    header = storable(hit.subject_header)
+    name = identifier(hit.subject_header)
     return (
         query_id,
         hit.rank,
         hit.hsp,
         hit.subject_index,
-        storable(hit.subject_header),
+        header,
         hit.subject_length,
         hit.score,
         hit.bits,
@@ -255,7 +257,7 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         hit.query_frame,
         hit.subject_frame,
         hit.round,
-        storable(identifier(hit.subject_header)),
+        name if header is hit.subject_header else storable(name),
     )
 
 

@@ -46,6 +46,7 @@ from swsearch.store.session import (
     create_or_check,
     display_name,
     insert_rows,
+    insert_with_ids,
     make_engine,
     reading,
     store_url,
@@ -58,7 +59,6 @@ from swsearch.words import quoted
 _DELETE_FAILURES: Final = delete(FAILURES).where(
     FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
 )
-_INSERT_QUERIES: Final = insert(QUERIES).returning(QUERIES.c.id, sort_by_parameter_order=True)
 _LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
 
 LATEST: Final = "latest"
@@ -444,7 +444,7 @@ def insert_queries(connection: Connection, results: Sequence[tuple[int, QueryRes
     """Insert queries with all their hits, each with its run, in place of failures of these queries."""
     connection.execute(_DELETE_FAILURES, [{"run": run_id, "query": result.number} for run_id, result in results])
     values = [{"run_id": run_id, **query_values(result)} for run_id, result in results]
-    ids = connection.execute(_INSERT_QUERIES, values).scalars()
+    ids = insert_with_ids(connection, QUERIES, values)
     hits = [
         hit_values(query_id, hit) for query_id, (_, result) in zip(ids, results, strict=True) for hit in result.hits
     ]

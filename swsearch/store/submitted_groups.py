@@ -204,30 +204,26 @@ class SubmittedGroup:
         least = (self._connection.execute(counters).scalar() or 0) if owners else 0
         found = self._connection.execute(_COUNTER, {"of": owner}).scalar()
         if found is None:
-            row = upsert(self._connection, OWNERS).values(owner=owner, served=least)
+            row = upsert(self._connection.dialect.name, OWNERS).values(owner=owner, served=least)
             self._connection.execute(row.on_conflict_do_nothing())
         elif found < least:
             self._connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
 
 
-def upsert(connection: Connection, table: Table) -> Any:
+def upsert(dialect: str, table: Table) -> Any:
     """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
-    return _insert(connection.dialect.name)(table)
-
-
-def _insert(dialect: str) -> Any:
     if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
 
-        return postgresql.insert
+        return postgresql.insert(table)
     from sqlalchemy.dialects import sqlite
 
-    return sqlite.insert
+    return sqlite.insert(table)
 
 
 @cache
 def _usage_statement(dialect: str) -> Any:
     """Adds to the usage of an owner and a day, with a statement of its own for each kind of database."""
-    row = _insert(dialect)(USAGE)
+    row = upsert(dialect, USAGE)
     sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
     return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
