@@ -11,9 +11,9 @@ on its neighbours in the array.
 All code that affects results (λ, K, E-values, corrected and estimated scores, simulations) uses the functions and the
 sums of this module; ``scripts/lint_arithmetic.py`` checks this. Sums of integers are exact in any order.
 
-:func:`exp`, :func:`log` and :func:`normal` are loops of ``simd/statistics``, since a search calls them several times for
-each query with few values: 330 operations of NumPy take 0.5 ms, however short the arrays are. So is the formula of
-E-values (:mod:`swsearch.statistics.karlin_altschul`).
+:func:`exp`, :func:`log` and :func:`normal` are loops of ``simd/statistics``, since a search calls them for each query
+with few values: 330 operations of NumPy take 0.5 ms, however short the arrays are. So is the formula of E-values
+(:mod:`swsearch.statistics.karlin_altschul`).
 
 Relative errors, measured against mpmath, are at most 4e-16 for exp and log, 5e-16 for expm1, and 1e-12 for the normal
 distribution. A total is the exact sum, rounded once.

@@ -106,17 +106,25 @@ class SearchStore(HitStore):
     def _submit_together(
         self, submitted: Sequence[NewSearch], limits: tuple[int | None, int | None], keep: timedelta | None
     ) -> list[tuple[StoredSearch, bool] | Refused]:
-        found: list[tuple[StoredSearch, bool] | Refused] = []
+        added: list[StoredSearch | int | Refused] = []
         with self._writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
-            group = SubmittedGroup(connection, *limits, keep)
+            group = SubmittedGroup(connection, submitted, *limits, keep)
             for new in submitted:
                 try:
-                    found.append(group.add(new))
+                    added.append(group.add(new))
                 except Refused as refusal:
-                    found.append(refusal)
-            group.finish()
+                    added.append(refusal)
+            stored = group.finish()
+        found: list[tuple[StoredSearch, bool] | Refused] = []
+        given: set[int] = set()
+        for each in added:
+            if isinstance(each, int):
+                found.append((stored[each], each not in given))
+                given.add(each)
+            else:
+                found.append(each if isinstance(each, Refused) else (each, False))
         return found
 
     def search(self, key: str, owner: str | None = None) -> StoredSearch:

@@ -284,10 +284,12 @@ def insert_with_ids(connection: Connection, table: Table, rows: Sequence[Mapping
     SQLite: values that are converted here and passed directly to the driver took 30 µs per run, ``insert(table)`` with
     dicts 170 µs.
     """
+    if not rows:
+        return []
     if connection.dialect.name != "sqlite":
         return list(connection.execute(_insert_statement(table), list(rows)).scalars())
     driver: Any = connection.connection.driver_connection
-    columns = tuple(rows[0]) if rows else ()
+    columns = tuple(rows[0])
     statement, converters = _sqlite_insert(table, columns, connection.dialect)
     ids = []
     for row in rows:

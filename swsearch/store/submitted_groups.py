@@ -1,7 +1,6 @@
 """Searches that are submitted together, in the transaction of the caller: :class:`SubmittedGroup`.
 
-While it writes, nobody else can, so what all searches of an owner need is read once, and the rows of their queries are
-written by one statement.
+While it writes, nobody else can, so what all of them need is read once, and the rows of a table are written together.
 """
 
 from __future__ import annotations
@@ -9,29 +8,36 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, select, tuple_, update
 
 from swsearch.errors import Refused
+from swsearch.store.models import storable
 from swsearch.store.records import utc_now
-from swsearch.store.search_records import NewSearch, StoredSearch, stored_search
+from swsearch.store.search_records import (
+    NewQuery,
+    NewSearch,
+    SearchedDatabase,
+    StoredSearch,
+    parameters_of,
+    stored_search,
+)
 from swsearch.store.service_models import DONE, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED, USAGE
+from swsearch.store.session import insert_rows, insert_with_ids
 
 _SUBMITTED_BEFORE: Final = select(SEARCHES).where(
-    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("idempotency_key")
+    tuple_(SEARCHES.c.owner, SEARCHES.c.idempotency_key).in_(bindparam("these", expanding=True))
 )
-_INSERT_SEARCH: Final = insert(SEARCHES).returning(SEARCHES)
-_INSERT_QUERIES: Final = insert(SEARCH_QUERIES)
-_RUN_WITH_RESULTS: Final = (
-    select(SEARCHES.c.run_id)
-    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE, SEARCHES.c.n_failed == 0)
-    .where(SEARCHES.c.run_id.is_not(None))
-    .order_by(SEARCHES.c.id.desc())
-    .limit(1)
+_RUNS_WITH_RESULTS: Final = (
+    select(SEARCHES.c.content, SEARCHES.c.run_id)
+    .where(SEARCHES.c.content.in_(bindparam("contents", expanding=True)), SEARCHES.c.state == DONE)
+    .where(SEARCHES.c.n_failed == 0, SEARCHES.c.run_id.is_not(None))
+    .order_by(SEARCHES.c.id)
 )
 _OF_OWNERS: Final = (
     select(SEARCHES.c.owner, func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served))
@@ -51,11 +57,13 @@ class _Unfinished:
 
 
 class SubmittedGroup:
-    """The searches of one transaction; :meth:`finish` comes after the last of them.
+    """The searches of one transaction; :meth:`finish` comes after all of them were added.
 
     Parameters
     ----------
     connection : Connection
+    searches : sequence of NewSearch
+        Those that will be added.
     queued_cells, daily_cells : int or None
         Limits on an owner, as in :meth:`swsearch.store.searches.SearchStore.submit`.
     keep : timedelta or None
@@ -63,7 +71,12 @@ class SubmittedGroup:
     """
 
     def __init__(
-        self, connection: Connection, queued_cells: int | None, daily_cells: int | None, keep: timedelta | None
+        self,
+        connection: Connection,
+        searches: Sequence[NewSearch],
+        queued_cells: int | None,
+        daily_cells: int | None,
+        keep: timedelta | None,
     ) -> None:
         self._connection = connection
         self._queued_cells = queued_cells
@@ -73,13 +86,24 @@ class SubmittedGroup:
         self._today = self._now.date().isoformat()
         self._owners: dict[str, _Unfinished] | None = None
         self._used_today: dict[str, int] = {}
-        self._query_rows: list[dict[str, Any]] = []
+        self._rows: list[dict[str, Any]] = []
+        self._queries: list[Sequence[NewQuery]] = []
+        self._with_key: dict[tuple[str, str], StoredSearch | int] = {}
+        """The searches with an idempotency key: those of the store, and the indices of those in ``_rows``."""
         self._n_searches: Counter[str] = Counter()
         self._n_queries: Counter[str] = Counter()
         self._cells: Counter[str] = Counter()
+        contents = {"contents": sorted({new.content for new in searches})}
+        self._run_of: dict[str, int] = {
+            row.content: row.run_id for row in connection.execute(_RUNS_WITH_RESULTS, contents)
+        }
+        keys = {(new.owner, new.idempotency_key) for new in searches if new.idempotency_key is not None}
+        if keys:
+            for row in connection.execute(_SUBMITTED_BEFORE, {"these": sorted(keys)}):
+                self._with_key[row.owner, row.idempotency_key] = stored_search(row)
 
-    def add(self, new: NewSearch) -> tuple[StoredSearch, bool]:
-        """Store a search; returns it, and whether it is new.
+    def add(self, new: NewSearch) -> StoredSearch | int:
+        """Add a search; returns one that was submitted before with its key, or the place in the list of :meth:`finish`.
 
         Raises
         ------
@@ -88,8 +112,8 @@ class SubmittedGroup:
         """
         same = self._submitted_before(new)
         if same is not None:
-            return same, False
-        values = {
+            return same
+        row: dict[str, Any] = {
             "key": secrets.token_urlsafe(16),
             "owner": new.owner,
             "database_name": new.database.name,
@@ -100,66 +124,78 @@ class SubmittedGroup:
             "content": new.content,
             "asked_digest": new.asked_digest,
             "idempotency_key": new.idempotency_key,
+            "state": QUEUED,
+            "reason": None,
             "created_at": self._now,
+            "started_at": None,
+            "finished_at": None,
+            "expires_at": None,
+            "run_id": None,
             "n_queries": len(new.queries),
+            "n_done": 0,
             "n_failed": 0,
             "cells": new.cells,
+            "cells_done": 0,
+            "served": 0,
         }
-        run_id = self._connection.execute(_RUN_WITH_RESULTS, {"content": new.content}).scalar()
+        run_id = self._run_of.get(new.content)
         if run_id is not None:
             expires = None if self._keep is None else self._now + self._keep
             known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
-            times = {"started_at": self._now, "finished_at": self._now, "expires_at": expires}
-            return self._inserted({**values, **known, **times, "served": 0}), True
+            return self._added(
+                {**row, **known, "started_at": self._now, "finished_at": self._now, "expires_at": expires}
+            )
         owners = self._unfinished()
         mine = owners.get(new.owner)
         self._check_limits(new, 0 if mine is None else mine.cells)
         if mine is None:
             self._enter_queue(new.owner, owners)
             mine = owners[new.owner] = _Unfinished(0, 0)
-        # The counters of an owner's searches are lifted among each other, too.
-        stored = self._inserted({**values, "state": QUEUED, "n_done": 0, "cells_done": 0, "served": mine.served})
         mine.cells += new.cells
-        self._query_rows += [
-            {
-                "search_id": stored.id, "number": number, "header": query.header, "letters": query.letters,
-                "cells": query.cells, "state": QUEUED, "lease_owner": None, "lease_until": None, "losses": 0,
-            }
-            for number, query in enumerate(new.queries)
-        ]  # fmt: skip
         self._n_searches[new.owner] += 1
         self._n_queries[new.owner] += len(new.queries)
         self._cells[new.owner] += new.cells
-        return stored, True
+        # The counters of an owner's searches are lifted among each other, too.
+        return self._added({**row, "served": mine.served}, new.queries)
 
-    def finish(self) -> None:
-        """Store the queries of all searches, and count them in the usage of their owners."""
-        if self._query_rows:
-            self._connection.execute(_INSERT_QUERIES, self._query_rows)
+    def finish(self) -> list[StoredSearch]:
+        """Store the added searches with their queries, and count them in the usage of their owners."""
+        ids = insert_with_ids(self._connection, SEARCHES, self._rows)
+        queued = [
+            (search_id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
+            for search_id, queries in zip(ids, self._queries, strict=True)
+            for number, query in enumerate(queries)
+        ]
+        if queued:
+            insert_rows(self._connection, SEARCH_QUERIES, queued)
         for owner, n_searches in sorted(self._n_searches.items()):
             counts = {"n_searches": n_searches, "n_queries": self._n_queries[owner], "cells": self._cells[owner]}
             values = {"owner": owner, "day": self._today, **counts}
             self._connection.execute(_usage_statement(self._connection.dialect.name), values)
+        return [_stored(search_id, row) for search_id, row in zip(ids, self._rows, strict=True)]
 
-    def _submitted_before(self, new: NewSearch) -> StoredSearch | None:
+    def _added(self, row: dict[str, Any], queries: Sequence[NewQuery] = ()) -> int:
+        place = len(self._rows)
+        self._rows.append(row)
+        self._queries.append(queries)
+        if row["idempotency_key"] is not None:
+            self._with_key[row["owner"], row["idempotency_key"]] = place
+        return place
+
+    def _submitted_before(self, new: NewSearch) -> StoredSearch | int | None:
         if new.idempotency_key is None:
             return None
-        key = {"owner": new.owner, "idempotency_key": new.idempotency_key}
-        row = self._connection.execute(_SUBMITTED_BEFORE, key).first()
-        if row is None:
+        found = self._with_key.get((new.owner, new.idempotency_key))
+        if found is None:
             return None
-        found = stored_search(row)
-        if (found.asked_digest, found.database.name, found.options) != (
+        known = found if isinstance(found, StoredSearch) else _stored(0, self._rows[found])
+        if (known.asked_digest, known.database.name, known.options) != (
             new.asked_digest,
             new.database.name,
             json.loads(json.dumps(dict(new.options))),
         ):
             raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
         return found
-
-    def _inserted(self, values: dict[str, Any]) -> StoredSearch:
-        empty = {"run_id": None, "started_at": None, "finished_at": None, "expires_at": None, "reason": None}
-        return stored_search(self._connection.execute(_INSERT_SEARCH, {**empty, **values}).one())
 
     def _unfinished(self) -> dict[str, _Unfinished]:
         """The owners with unfinished searches."""
@@ -208,6 +244,31 @@ class SubmittedGroup:
             self._connection.execute(row.on_conflict_do_nothing())
         elif found < least:
             self._connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
+
+
+def _stored(search_id: int, row: Mapping[str, Any]) -> StoredSearch:
+    """The search of a row that is written with this id."""
+    return StoredSearch(
+        id=search_id,
+        key=row["key"],
+        owner=row["owner"],
+        database=SearchedDatabase(row["database_name"], row["database_digest"], row["database_generation"]),
+        options=parameters_of(row["options"]),
+        asked_digest=row["asked_digest"],
+        content=row["content"],
+        state=row["state"],
+        reason=row["reason"],
+        created=row["created_at"],
+        started=row["started_at"],
+        finished=row["finished_at"],
+        expires=row["expires_at"],
+        run_id=row["run_id"],
+        n_queries=row["n_queries"],
+        n_done=row["n_done"],
+        n_failed=row["n_failed"],
+        cells=row["cells"],
+        cells_done=row["cells_done"],
+    )
 
 
 def upsert(dialect: str, table: Table) -> Any:

@@ -330,6 +330,28 @@ def test_the_same_submission_is_one_search(searches):
     assert caught.value.code == "idempotency_conflict"
 
 
+def test_the_same_submissions_of_a_group_are_one_search(searches):
+    """Expected: what the same submissions give one after another."""
+    first, _ = searches.submit(new_search(idempotency_key=r"k\1"))
+    keys = [r"k\1", "k2", "k2", None, None]
+    found = searches.submit_all([*(new_search(idempotency_key=key) for key in keys), new_search(n_queries=2)])
+    assert found[0] == (first, False)
+    assert found[1][1] is True
+    assert found[2] == (found[1][0], False)
+    assert [is_new for _, is_new in found[3:]] == [True] * 3
+    conflicts = searches.submit_all([new_search(n_queries=3, idempotency_key=key) for key in ("k2", "k3", "k3")])
+    assert conflicts[0].code == "idempotency_conflict"
+    assert conflicts[2] == (conflicts[1][0], False)
+    (other, refused) = searches.submit_all([new_search(n_queries=n, idempotency_key="k4") for n in (1, 2)])
+    assert other[1] is True
+    assert refused.code == "idempotency_conflict"
+    stored = [found[index][0] for index in (1, 3, 4, 5)]
+    assert searches.searches_of("ann") == [other[0], conflicts[1][0], *reversed(stored), first]
+    for search, _ in (*found, conflicts[1], other):
+        assert searches.search(search.key, "ann") == search
+    assert [day.n_queries for day in searches.usage("ann")] == [1 + 3 + 2 + 3 + 1]
+
+
 def test_an_identical_search_is_answered_from_the_store(searches, work):
     stored, _ = searches.submit(new_search(content="same"))
     again, _ = searches.submit(new_search("bob", content="same"))
