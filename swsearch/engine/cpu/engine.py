@@ -31,6 +31,9 @@ _LARGEST_FLOOR: Final = 2**31 - 1
 _CHOOSE_BAND: Final = -1
 BAND_ROWS: Final = (1, 4, 6)
 """Query rows per band of the kernels for bounds (``docs/design/bound.md``); with 1 the cells are exact."""
+ROWS_OF_TWO_THREADS: Final = 2040
+"""Query rows per call of two threads. With more threads, a call has more rows, as the threads wait for each other at the
+end of its rounds; the first result of a call takes as long as with two."""
 SCORES_PER_CALL: Final = 2**23
 """Maximum number of scores in memory at a time: 32 MB, which is enough work for all threads."""
 
@@ -65,7 +68,6 @@ class CpuEngine(Closeable):
 
     name = "cpu"
     profiles_per_call = 16
-    rows_per_call = 2040
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class CpuEngine(Closeable):
             raise EngineUnavailable("cpu", f"instruction set {instruction_set!r} is not among {', '.join(usable)}")
         self.threads = threads_to_use(threads)
         self.instruction_set = usable[0] if instruction_set is None else instruction_set
+        self.rows_per_call = ROWS_OF_TWO_THREADS * max(1, self.threads // 2)
         self._scores_per_call = scores_per_call
         self._band_rows = _CHOOSE_BAND if band_rows is None else band_rows
         self._closed = False

@@ -182,6 +182,11 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
                     np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
 
 
+def test_calls_have_more_rows_with_more_threads() -> None:
+    """Expected values: 2,040 rows for each two threads, as docs/design/cpu-engine.md states."""
+    assert [CpuEngine(threads).rows_per_call for threads in (1, 2, 3, 16)] == [2040, 2040, 2040, 16_320]
+
+
 def test_large_partitions_are_scored_in_pieces() -> None:
     """Expected values: the scalar kernels with one query per call; `scores_per_call` divides the partition."""
     profiles, partition, alone = _queries_to_pack()
