@@ -39,7 +39,7 @@ class Thresholds:
     windowed_residues: int = 2048
     windowed_rows: int = 16_384
     diamond_residues: int = 4096
-    cut_residues: int = 0
+    cut_residues: int = 1 << 24
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20

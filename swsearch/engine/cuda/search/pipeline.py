@@ -181,7 +181,7 @@ class Pipeline:
         self._free = deque(slots)
         self._flights: deque[_Flight] = deque()
         self._calls: list[_Progress] = []
-        self.cutter = SubjectCutter(self._device.facts.multiprocessors, resources.choice.options.thresholds)
+        self.cutter = SubjectCutter(self._device.facts, resources.choice.options.thresholds)
 
     def reserve(self) -> None:
         """Pin the memory of small batches."""

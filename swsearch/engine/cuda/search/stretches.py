@@ -20,10 +20,19 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.forecast import BOUND_SPEEDUP
 from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.planner import SAMPLED, floor_ranges
-from swsearch.engine.cuda.search.routing import LONG_SHARE, MIN_LONG_LENGTH, first_longer
+from swsearch.engine.cuda.search.routing import (
+    LONG_SHARE,
+    MIN_LONG_LENGTH,
+    first_arithmetic,
+    first_longer,
+    plan_inter_task,
+    plan_intra_task,
+)
+from swsearch.engine.cuda.search.tuning import windows_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import PAD_CODE
@@ -154,24 +163,25 @@ class SubjectCutter:
     """Cuts the subjects of a genome for one device, and remembers the last cut.
 
     Otherwise such subjects are scored in verified windows, with a warp for each strip of a window. In stretches the
-    inter-task kernels score them, at two to four times the speed and with bounds.
+    inter-task kernels score them, with bounds. Short queries of large genomes gain most: a warp has few rows for each
+    lane then, and the stretches overlap little.
 
     Parameters
     ----------
-    multiprocessors : int
-        Number of multiprocessors of the device.
+    facts : DeviceFacts
     thresholds : Thresholds
     """
 
-    def __init__(self, multiprocessors: int, thresholds: Thresholds) -> None:
-        self._multiprocessors = multiprocessors
+    def __init__(self, facts: DeviceFacts, thresholds: Thresholds) -> None:
+        self._facts = facts
         self._most_rows = thresholds.windowed_rows  # longer queries are scored by diamonds
         self._least_residues = thresholds.cut_residues
         self._bound_subjects = thresholds.bound_subjects
+        self._known: tuple[Partition, bool] | None = None
         self._last: CutSubjects | None = None
 
     def cut(self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int) -> CutSubjects | None:
-        """The partition with its long subjects cut; None if these are few, or if the stretches would mostly overlap.
+        """The partition with its long subjects cut; None if these are few, or faster in verified windows.
 
         Parameters
         ----------
@@ -181,18 +191,16 @@ class SubjectCutter:
         limit_bytes : int
             Device memory that the stretches may take.
         """
+        if not self._is_genome(partition):
+            return None
         spanned = most_columns(requests, partition.lengths)
-        longest = max((request.profile.length for request in requests), default=0)
-        if not spanned or longest > self._most_rows or partition.n_residues < self._least_residues:
+        if not spanned:
             return None
         last = self._last
         if last is not None and last.whole is partition and spanned <= last.spanned <= LARGER_SPAN * spanned:
             return last
-        floors = all(request.floor is not None for request in requests)
-        stride = self._stride(partition.n_residues, spanned, floors=floors)
-        if stride < spanned or _residues_beyond(partition, 2 * (spanned + stride)) * 2 < partition.n_residues:
-            return None
-        if partition.n_residues * (1 + spanned / stride) > limit_bytes:
+        stride = self.stride(requests, partition, limit_bytes)
+        if stride is None:
             return None
         columns = np.full(len(partition), spanned)
         stretches = stretches_of(np.arange(len(partition)), partition.lengths, columns, stride)
@@ -201,15 +209,39 @@ class SubjectCutter:
         self._last = CutSubjects(partition, replace(gathered, subject_index=rows), spanned)
         return self._last
 
-    def _stride(self, n_residues: int, spanned: int, *, floors: bool) -> int:
-        """Columns between the starts of two stretches; with ``floors`` for all requests, a bound is possible.
+    def stride(self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int) -> int | None:
+        """Columns between the starts of two stretches; None if :meth:`cut` does not cut."""
+        n_residues = partition.n_residues
+        spanned = most_columns(requests, partition.lengths)
+        longest = max((request.profile.length for request in requests), default=0)
+        if not spanned or longest > self._most_rows or n_residues < self._least_residues:
+            return None
+        floors = all(request.floor is not None for request in requests)
+        stride, cost = self._cheapest_stride(n_residues, spanned, floors=floors)
+        if stride < spanned or n_residues * (1 + spanned / stride) > limit_bytes:
+            return None
+        if _residues_beyond(partition, 2 * (spanned + stride)) * 2 < n_residues:
+            return None
+        return stride if cost < self._cost_of_windows(requests) else None
+
+    def _is_genome(self, partition: Partition) -> bool:
+        """Whether most residues belong to long subjects; computed once for a partition that is searched repeatedly."""
+        if self._known is None or self._known[0] is not partition:
+            beyond = _residues_beyond(partition, 2 * MIN_LONG_LENGTH)
+            self._known = partition, partition.n_residues >= self._least_residues and beyond * 2 >= partition.n_residues
+        return self._known[1]
+
+    def _cheapest_stride(self, n_residues: int, spanned: int, *, floors: bool) -> tuple[int, float]:
+        """Columns between the starts of two stretches, and the time relative to that without overlaps or bounds.
+
+        With ``floors`` for all requests, a bound is possible.
 
         A larger stride leaves less overlap. But there must be enough stretches for all groups of lanes and for a bound,
         none may be so long that it would have a warp of its own, and the sample of a bound, which has a given number of
         stretches, should be a small share of them.
         """
-        balanced = max(n_residues * LONG_SHARE / (self._multiprocessors * MOST_GROUPS), MIN_LONG_LENGTH - spanned)
-        largest = min(balanced, n_residues / (self._multiprocessors * FEWEST_GROUPS))
+        balanced = max(n_residues * LONG_SHARE / (self._facts.multiprocessors * MOST_GROUPS), MIN_LONG_LENGTH - spanned)
+        largest = min(balanced, n_residues / (self._facts.multiprocessors * FEWEST_GROUPS))
         choices = [largest]
         if floors:
             least_sampled = math.sqrt(spanned * n_residues / SAMPLED)
@@ -222,7 +254,18 @@ class SubjectCutter:
             of_stretch = (1 + min(SAMPLED / n_stretches, 1)) / BOUND_SPEEDUP if is_bounded else 1.0
             return (1 + spanned / stride) * of_stretch
 
-        return int(min(choices, key=cost)) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
+        best = min(choices, key=cost)
+        return int(best) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT, cost(best)
+
+    def _cost_of_windows(self, requests: Sequence[ScoreRequest]) -> float:
+        """The time in verified windows, relative to that of the inter-task kernels without overlaps."""
+        architecture = self._facts.architecture
+        in_windows = inter_task = 0.0
+        for profile in (request.profile for request in requests):
+            tile = plan_intra_task(profile, architecture, first_arithmetic(profile), windows=True)
+            in_windows += windows_cost(tile, profile.length)
+            inter_task += plan_inter_task([profile], architecture, deferred=False).cost
+        return in_windows / inter_task
 
 
 def lowest_floor(request: ScoreRequest, lengths: Lengths) -> int | None:

@@ -26,6 +26,10 @@ STEP_WORDS: Final = 5.5
 """Cost of a column in addition to its words, in units of a word: reading scores, passing values to the next lane, and
 storing the boundary."""
 
+WINDOW_WORD_TIME: Final = 7.0
+"""Picoseconds per subject residue that ``score_windows`` takes for such a unit, on an H200
+(``benchmarks/benchmark_long_subjects.py``: 6.5 with 4 words per lane, 8.1 with 16)."""
+
 
 @dataclass(frozen=True)
 class TunedTile:
@@ -109,3 +113,8 @@ def choose_intra_task_tile(
     fitting = [tile for tile in found if tile.strips(query_length) * tile.words <= BLOCK_WORDS]
     found = fitting or [tile for tile in found if tile.words <= FEW_WORDS]
     return min(found, key=lambda tile: (tile.strips(query_length) * (tile.words + STEP_WORDS), tile.rows))
+
+
+def windows_cost(tile: Tile, query_length: int) -> float:
+    """About the picoseconds per subject residue that a query takes in windows, without their overlaps."""
+    return tile.strips(query_length) * (tile.words + STEP_WORDS) * WINDOW_WORD_TIME

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.stretches import SubjectCutter, stretches_of
@@ -26,6 +27,9 @@ from tests.support import random_codes
 MakeDevice = Callable[..., EmulatedDevice]
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
 ROOM = 1 << 30
+SMALL = Thresholds(cut_residues=0)
+EMULATED = DeviceFacts("emulated", "", 90, 2, 232_448, 1 << 32, 1e9, "")
+H200 = DeviceFacts("NVIDIA H200", "", 90, 132, 232_448, 1 << 37, 1.98e9, "")
 
 
 def mutated(rng: np.random.Generator, codes: Codes, share: float) -> Codes:
@@ -73,7 +77,7 @@ def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevi
     profiles, partition = profiles_of(queries), genome(2, queries)
     floors = None if floor is None else [floor] * len(profiles)
     counted: list[int] = []
-    with CudaEngine(emulated(shuffle=3)) as engine:
+    with CudaEngine(emulated(shuffle=3), thresholds=SMALL) as engine:
         assert is_cut(engine, score_requests(profiles, floors), partition)
         found = engine.score(profiles, partition, floors, counted.append)
         assert engine.timing.cells == sum(counted) == partition.n_residues * sum(map(len, queries))
@@ -89,7 +93,7 @@ def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: Mak
     partition = genome(5)
     longest = partition.codes(len(CONTIGS) - 1)
     best = []
-    with CudaEngine(emulated()) as engine:
+    with CudaEngine(emulated(), thresholds=SMALL) as engine:
         for place in range(1_000, 2_400, 23):
             before = longest.copy()
             longest[place : place + 20] = query[:20]
@@ -105,7 +109,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
     """Nothing is planted, so that no contig reaches the floor; with the queries planted, the three longest do."""
     queries = dna_queries(6, 48, 50)
     profiles, floors = profiles_of(queries), [40, 40]
-    with CudaEngine(emulated(), thresholds=Thresholds(bound_subjects=1)) as engine:
+    with CudaEngine(emulated(), thresholds=Thresholds(cut_residues=0, bound_subjects=1)) as engine:
         for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
             found = engine.score(profiles, partition, floors)
             assert [len(block) for block in found] == [n_found] * 2
@@ -114,7 +118,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
 
 
 def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need() -> None:
-    cutter = SubjectCutter(2, Thresholds())
+    cutter = SubjectCutter(EMULATED, SMALL)
     partition = genome(8)
     cuts = {
         length: cutter.cut(score_requests(profiles_of(dna_queries(9, length)), None), partition, ROOM)
@@ -138,16 +142,31 @@ def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need(
 def test_some_searches_are_not_cut(case: str, length: int, gap: GapPenalty, most_rows: int, limit_bytes: int) -> None:
     scheme = ScoringScheme(match_mismatch(2, -3), gap)
     requests = score_requests(profiles_of(dna_queries(10, length), scheme), None)
-    assert SubjectCutter(2, Thresholds(windowed_rows=most_rows)).cut(requests, genome(11), limit_bytes) is None, case
+    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, windowed_rows=most_rows))
+    assert cutter.cut(requests, genome(11), limit_bytes) is None, case
     usual = score_requests(profiles_of(dna_queries(10, 40)), None)
-    assert SubjectCutter(2, Thresholds()).cut(usual, genome(11), ROOM) is not None
+    assert SubjectCutter(EMULATED, SMALL).cut(usual, genome(11), ROOM) is not None
+
+
+def test_a_genome_that_is_faster_in_windows_is_not_cut() -> None:
+    """On a real device: queries of 1,000 bases, whose stretches overlap by as much, and a genome of a few megabases."""
+    lengths = np.full(20, 5_000_000, np.uint32)
+    contigs = Partition(np.zeros(0, np.uint8), np.arange(20, dtype=np.uint64), lengths, np.arange(20, dtype=np.uint32))
+    long = score_requests(profiles_of(dna_queries(14, 1_000)), None)
+    short = score_requests(profiles_of(dna_queries(14, 200)), None)
+    cutter = SubjectCutter(H200, Thresholds())
+    assert cutter.stride(long, contigs, 1 << 33) is None
+    assert cutter.cut(short, contigs[:1], 1 << 33) is None
+    stride = cutter.stride(short, contigs, 1 << 33)
+    assert stride is not None
+    assert 2_000 < stride < 10_000
 
 
 def test_few_long_subjects_among_many_are_not_cut() -> None:
     rng = np.random.default_rng(12)
     partition = Partition.pack([random_codes(rng, 100, 4) for _ in range(400)] + [random_codes(rng, 20_000, 4)])
     requests = score_requests(profiles_of(dna_queries(13, 40)), None)
-    assert SubjectCutter(2, Thresholds()).cut(requests, partition, ROOM) is None
+    assert SubjectCutter(EMULATED, SMALL).cut(requests, partition, ROOM) is None
 
 
 def test_stretches_hold_every_alignment_whole() -> None:
