@@ -32,8 +32,8 @@ _CHOOSE_BAND: Final = -1
 BAND_ROWS: Final = (1, 4, 6)
 """Query rows per band of the kernels for bounds (``docs/design/bound.md``); with 1 the cells are exact."""
 ROWS_OF_TWO_THREADS: Final = 2040
-"""Query rows per call of two threads. With more threads, a call has more rows, as the threads wait for each other at the
-end of its rounds; the first result of a call takes as long as with two."""
+"""Query rows per call of two threads. With more threads a call has more rows, because threads wait for each other at
+the end of its rounds; the first result of a call takes as long as with two."""
 SCORES_PER_CALL: Final = 2**23
 """Maximum number of scores in memory at a time: 32 MB, which is enough work for all threads."""
 
