@@ -9,13 +9,13 @@ from __future__ import annotations
 from alembic import context
 
 from swsearch.store import service_models  # noqa: F401 - the tables of the service
-from swsearch.store.models import Base, SchemaRow
+from swsearch.store.models import METADATA, SCHEMA_TABLE
 
 connection = context.config.attributes["connection"]
 context.configure(
     connection=connection,
-    target_metadata=Base.metadata,
-    version_table=SchemaRow.__tablename__,
+    target_metadata=METADATA,
+    version_table=SCHEMA_TABLE.name,
     render_as_batch=connection.dialect.name == "sqlite",  # SQLite alters a table by copying it
     transaction_per_migration=False,
 )

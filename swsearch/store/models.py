@@ -5,7 +5,7 @@
 Those of the search service are in :mod:`swsearch.store.service_models`.
 
 The rest of the program does not use rows: :mod:`swsearch.store.records` translates between rows and records. The SQL
-is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these classes describe, and a test
+is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these tables describe, and a test
 compares them with the result of the migrations.
 
 Headers of sequence files may contain any byte. :class:`FileText` stores them as readable text and restores them
@@ -16,22 +16,23 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
+    Column,
     DateTime,
     Dialect,
     Double,
     ForeignKey,
     Index,
     Integer,
+    MetaData,
     String,
     Table,
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 SCHEMA: Final = "0.1.0_h"
@@ -98,140 +99,134 @@ class UtcTime(TypeDecorator[datetime]):
 Big = BigInteger().with_variant(Integer(), "sqlite")
 """A 64-bit integer; the INTEGER of SQLite also has 64 bits, and its row ids must have this type."""
 
+METADATA: Final = MetaData()
+"""The tables, with those of the service once :mod:`swsearch.store.service_models` is imported."""
 
-class Base(DeclarativeBase):
-    """Base of the tables."""
+HASHED: Final = {"postgresql_using": "hash"}
+"""For ``info`` of an index that is a hash in PostgreSQL.
 
+It becomes an option of the index where that is created (:mod:`swsearch.store.session`): SQLAlchemy imports the dialect
+of every option at once, and that of PostgreSQL takes a tenth of a second, also in a program that uses SQLite.
+"""
 
-class SchemaRow(Base):
-    """Alembic's version table, under a name that distinguishes a store from databases of other programs."""
+SCHEMA_TABLE: Final = Table(
+    "swsearch_schema",
+    METADATA,
+    Column("version_num", String(32), primary_key=True),
+)
+"""Alembic's version table, under a name that distinguishes a store from databases of other programs."""
 
-    __tablename__ = "swsearch_schema"
+RUNS: Final = Table(
+    "runs",
+    METADATA,
+    Column("id", Big, primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime),
+    Column("host", Text, nullable=False),
+    Column("process", Integer, nullable=False),
+    Column("command", FileText, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("matrix", FileText, nullable=False),
+    Column("matrix_scores", FileText, nullable=False),
+    Column("gap_open", Integer, nullable=False),
+    Column("gap_extend", Integer, nullable=False),
+    Column("lam", Double),
+    Column("k", Double),
+    Column("statistics", FileText, nullable=False),
+    Column("search_space", Big, nullable=False),
+    Column("database_path", FileText, nullable=False),
+    Column("database_digest", FileText, nullable=False),
+    Column("database_generation", Big, nullable=False),
+    Column("database_alphabet", FileText, nullable=False),
+    Column("database_n_subjects", Big, nullable=False),
+    Column("database_n_residues", Big, nullable=False),
+    Column("program", FileText, nullable=False),
+    Column("engine", FileText, nullable=False),
+    Column("threads", Integer, nullable=False),
+    Column("process_began", Text),
+    Column("shard_index", Integer),
+    Column("shard_count", Integer),
+    Column("asked_n_queries", Big),
+    Column("asked_digest", String(64)),
+    Column("remark", FileText),
+    sqlite_autoincrement=True,  # the number of a deleted run is not reused
+)
+"""One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
 
-    version_num: Mapped[str] = mapped_column(String(32), primary_key=True)
+QUERIES: Final = Table(
+    "queries",
+    METADATA,
+    Column("id", Big, primary_key=True),
+    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_queries_run"), nullable=False),
+    Column("number", Big, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("header", FileText, nullable=False),
+    Column("letters", FileText, nullable=False),
+    Column("n_hits", Big, nullable=False),
+    Column("n_passed", Big, nullable=False),
+    Column("cells", Big, nullable=False),
+    Column("score_seconds", Double, nullable=False),
+    Column("total_seconds", Double, nullable=False),
+    Column("n_rescored", Big, nullable=False),
+    Column("committed_at", UtcTime, nullable=False),
+    Column("n_rounds", Integer, server_default="1", nullable=False),
+    Column("converged", Integer, server_default="0", nullable=False),
+    Column("pssm", Text),
+    Column("identifier", FileText, server_default="", nullable=False),
+    UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
+    Index("ix_queries_run_digest", "run_id", "digest"),
+    Index("ix_queries_identifier", "identifier", info=HASHED),
+    sqlite_autoincrement=True,
+)
+"""One query whose search is complete."""
 
+FAILURES: Final = Table(
+    "failures",
+    METADATA,
+    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_failures_run"), primary_key=True),
+    Column("number", Big, primary_key=True),
+    Column("reason", FileText, nullable=False),
+)
+"""One query that cannot be searched, and the reason. A query in neither ``queries`` nor ``failures`` is missing."""
 
-class RunRow(Base):
-    """One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
+HITS: Final = Table(
+    "hits",
+    METADATA,
+    Column("query_id", Big, ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True),
+    Column("rank", Big, primary_key=True),
+    Column("hsp", Big, primary_key=True),
+    Column("subject_index", Big, nullable=False),
+    Column("subject_header", FileText, nullable=False),
+    Column("subject_length", Big, nullable=False),
+    Column("score", Big, nullable=False),
+    Column("bits", Double),
+    Column("evalue", Double),
+    Column("strand", String(5), nullable=False),
+    Column("query_start", Big, nullable=False),
+    Column("query_end", Big, nullable=False),
+    Column("subject_start", Big, nullable=False),
+    Column("subject_end", Big, nullable=False),
+    Column("cigar", Text, nullable=False),
+    Column("identities", Big, nullable=False),
+    Column("positives", Big, nullable=False),
+    Column("columns", Big, nullable=False),
+    Column("gap_openings", Big, nullable=False),
+    Column("gap_residues", Big, nullable=False),
+    Column("subject_letters", FileText, nullable=False),
+    Column("query_letters", FileText, nullable=False),
+    Column("query_frame", Integer, nullable=False),
+    Column("subject_frame", Integer, nullable=False),
+    Column("round", Integer, server_default="0", nullable=False),
+    Column("subject_identifier", FileText, server_default="", nullable=False),
+    Index("ix_hits_subject", "subject_identifier", info=HASHED),
+)
+"""One alignment; its key is the rank of its subject and its own rank among the alignments of the subject.
 
-    __tablename__ = "runs"
-    __table_args__ = ({"sqlite_autoincrement": True},)  # the number of a deleted run is not reused
-
-    id: Mapped[int] = mapped_column(Big, primary_key=True)
-    state: Mapped[str] = mapped_column(String(16))
-    started_at: Mapped[datetime] = mapped_column(UtcTime)
-    finished_at: Mapped[datetime | None] = mapped_column(UtcTime)
-    host: Mapped[str] = mapped_column(Text)
-    process: Mapped[int] = mapped_column(Integer)
-    command: Mapped[str] = mapped_column(FileText)
-    parameters: Mapped[str] = mapped_column(Text)
-    matrix: Mapped[str] = mapped_column(FileText)
-    matrix_scores: Mapped[str] = mapped_column(FileText)
-    gap_open: Mapped[int] = mapped_column(Integer)
-    gap_extend: Mapped[int] = mapped_column(Integer)
-    lam: Mapped[float | None] = mapped_column(Double)
-    k: Mapped[float | None] = mapped_column(Double)
-    statistics: Mapped[str] = mapped_column(FileText)
-    search_space: Mapped[int] = mapped_column(Big)
-    database_path: Mapped[str] = mapped_column(FileText)
-    database_digest: Mapped[str] = mapped_column(FileText)
-    database_generation: Mapped[int] = mapped_column(Big)
-    database_alphabet: Mapped[str] = mapped_column(FileText)
-    database_n_subjects: Mapped[int] = mapped_column(Big)
-    database_n_residues: Mapped[int] = mapped_column(Big)
-    program: Mapped[str] = mapped_column(FileText)
-    engine: Mapped[str] = mapped_column(FileText)
-    threads: Mapped[int] = mapped_column(Integer)
-    process_began: Mapped[str | None] = mapped_column(Text)
-    shard_index: Mapped[int | None] = mapped_column(Integer)
-    shard_count: Mapped[int | None] = mapped_column(Integer)
-    asked_n_queries: Mapped[int | None] = mapped_column(Big)
-    asked_digest: Mapped[str | None] = mapped_column(String(64))
-    remark: Mapped[str | None] = mapped_column(FileText)
-
-
-class QueryRow(Base):
-    """One query whose search is complete."""
-
-    __tablename__ = "queries"
-    __table_args__ = (
-        UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
-        Index("ix_queries_run_digest", "run_id", "digest"),
-        Index("ix_queries_identifier", "identifier", postgresql_using="hash"),
-        {"sqlite_autoincrement": True},
-    )
-
-    id: Mapped[int] = mapped_column(Big, primary_key=True)
-    run_id: Mapped[int] = mapped_column(Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_queries_run"))
-    number: Mapped[int] = mapped_column(Big)
-    digest: Mapped[str] = mapped_column(String(64))
-    header: Mapped[str] = mapped_column(FileText)
-    letters: Mapped[str] = mapped_column(FileText)
-    n_hits: Mapped[int] = mapped_column(Big)
-    n_passed: Mapped[int] = mapped_column(Big)
-    cells: Mapped[int] = mapped_column(Big)
-    score_seconds: Mapped[float] = mapped_column(Double)
-    total_seconds: Mapped[float] = mapped_column(Double)
-    n_rescored: Mapped[int] = mapped_column(Big)
-    committed_at: Mapped[datetime] = mapped_column(UtcTime)
-    n_rounds: Mapped[int] = mapped_column(Integer, server_default="1")
-    converged: Mapped[int] = mapped_column(Integer, server_default="0")
-    pssm: Mapped[str | None] = mapped_column(Text)
-    identifier: Mapped[str] = mapped_column(FileText, server_default="")
-
-
-class FailureRow(Base):
-    """One query that cannot be searched, and the reason. A query in neither ``queries`` nor ``failures`` is missing."""
-
-    __tablename__ = "failures"
-
-    run_id: Mapped[int] = mapped_column(
-        Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_failures_run"), primary_key=True
-    )
-    number: Mapped[int] = mapped_column(Big, primary_key=True)
-    reason: Mapped[str] = mapped_column(FileText)
-
-
-class HitRow(Base):
-    """One alignment; its key is the rank of its subject and its own rank among the alignments of the subject.
-
-    The identifier of the subject is stored, although it is a part of the header: it ends at white space of any kind,
-    which no expression finds in both databases. On SQLite, an index on an expression took as long to write and to
-    read, and 8 % less space. In PostgreSQL the index is a hash, because a key of a B-tree has at most 2.7 kB.
-    """
-
-    __tablename__ = "hits"
-    __table_args__ = (Index("ix_hits_subject", "subject_identifier", postgresql_using="hash"),)
-
-    query_id: Mapped[int] = mapped_column(
-        Big, ForeignKey("queries.id", ondelete="CASCADE", name="fk_hits_query"), primary_key=True
-    )
-    rank: Mapped[int] = mapped_column(Big, primary_key=True)
-    hsp: Mapped[int] = mapped_column(Big, primary_key=True)
-    subject_index: Mapped[int] = mapped_column(Big)
-    subject_header: Mapped[str] = mapped_column(FileText)
-    subject_length: Mapped[int] = mapped_column(Big)
-    score: Mapped[int] = mapped_column(Big)
-    bits: Mapped[float | None] = mapped_column(Double)
-    evalue: Mapped[float | None] = mapped_column(Double)
-    strand: Mapped[str] = mapped_column(String(5))
-    query_start: Mapped[int] = mapped_column(Big)
-    query_end: Mapped[int] = mapped_column(Big)
-    subject_start: Mapped[int] = mapped_column(Big)
-    subject_end: Mapped[int] = mapped_column(Big)
-    cigar: Mapped[str] = mapped_column(Text)
-    identities: Mapped[int] = mapped_column(Big)
-    positives: Mapped[int] = mapped_column(Big)
-    columns: Mapped[int] = mapped_column(Big)
-    gap_openings: Mapped[int] = mapped_column(Big)
-    gap_residues: Mapped[int] = mapped_column(Big)
-    subject_letters: Mapped[str] = mapped_column(FileText)
-    query_letters: Mapped[str] = mapped_column(FileText)
-    query_frame: Mapped[int] = mapped_column(Integer)
-    subject_frame: Mapped[int] = mapped_column(Integer)
-    round: Mapped[int] = mapped_column(Integer, server_default="0")
-    subject_identifier: Mapped[str] = mapped_column(FileText, server_default="")
-
+The identifier of the subject is stored, although it is a part of the header: it ends at white space of any kind,
+which no expression finds in both databases. On SQLite, an index on an expression took as long to write and to
+read, and 8 % less space. In PostgreSQL the index is a hash, because a key of a B-tree has at most 2.7 kB.
+"""
 
 BLAST6_VIEW: Final = """\
 CREATE VIEW blast6 AS
@@ -266,8 +261,3 @@ FROM hits AS h JOIN queries AS q ON q.id = h.query_id
 Coordinates are 1-based and inclusive, as in :mod:`swsearch.report.fields`; ``pident``, ``evalue`` and ``bitscore`` are
 not rounded. Percent identity is computed and not stored: a condition on it took as long.
 """
-
-RUNS = cast(Table, RunRow.__table__)
-QUERIES = cast(Table, QueryRow.__table__)
-HITS = cast(Table, HitRow.__table__)
-FAILURES = cast(Table, FailureRow.__table__)

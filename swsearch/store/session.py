@@ -29,7 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModu
 from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.file_systems import is_shared
 from swsearch.resources import resource_folder
-from swsearch.store.models import BLAST6_VIEW, SCHEMA, Base, SchemaRow
+from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
 from swsearch.store.user_store import is_user_store
 
 BUSY_SECONDS: Final = 60.0
@@ -353,9 +353,9 @@ def _explain(error: BaseException | None, url: URL) -> str:
 
 def revision_of(connection: Connection) -> str | None:
     """The schema revision of a database; None if it contains no store."""
-    if not inspect(connection).has_table(SchemaRow.__tablename__):
+    if not inspect(connection).has_table(SCHEMA_TABLE.name):
         return None
-    return connection.execute(select(SchemaRow.version_num)).scalar()
+    return connection.execute(select(SCHEMA_TABLE.c.version_num)).scalar()
 
 
 def create_or_check(engine: Engine, *, create: bool) -> None:
@@ -420,9 +420,12 @@ def _create(engine: Engine) -> str:
         found = revision_of(connection)
         if found is not None:
             return found
-        Base.metadata.create_all(connection)
+        if connection.dialect.name == "postgresql":
+            for index in (index for table in METADATA.tables.values() for index in table.indexes):
+                index.dialect_kwargs.update(index.info)
+        METADATA.create_all(connection)
         connection.exec_driver_sql(BLAST6_VIEW)
-        connection.execute(SchemaRow.__table__.insert().values(version_num=SCHEMA))  # type: ignore[attr-defined]
+        connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
     return SCHEMA
 
 
