@@ -16,36 +16,17 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib import import_module
 from itertools import takewhile
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
 from swsearch import __version__
-from swsearch.cli import (
-    align,
-    allpairs,
-    batch,
-    bench,
-    cluster,
-    completion,
-    config,
-    db,
-    engines,
-    index,
-    matrices,
-    msa,
-    plan,
-    query,
-    rbh,
-    report,
-    runs,
-    serve,
-    tokens,
-)
-from swsearch.cli.command import MAX_WIDTH, CommandGroup
+from swsearch.cli import completion
+from swsearch.cli.command import MAX_WIDTH, CommandGroup, Group
 from swsearch.cli.command_line import begin
 from swsearch.cli.log import begin_log, end_log
 from swsearch.cli.output import open_closed_streams, say
@@ -67,30 +48,29 @@ _HELP = """Exhaustive Smith-Waterman search of protein and DNA databases: exact 
     Example: swsearch report latest --format blast6
     """
 
-# Each command in the order of the help: a function or a group of commands, with its line in the help; the line of None
-# is in the group.
-_COMMANDS: Final[dict[str, tuple[Callable[..., None] | typer.Typer, str | None]]] = {
-    "index": (index.index, "Pack FASTA files into a database."),
-    "db": (db.app, None),
-    "query": (query.query, "Search a database; print the hits and store them."),
-    "allpairs": (allpairs.allpairs, "Compare all sequences of a database with each other."),
-    "cluster": (cluster.cluster, "Divide the sequences of a database into clusters."),
-    "rbh": (rbh.rbh, "Report reciprocal best hits of two sets of sequences."),
-    "msa": (msa.msa, "Make deep multiple alignments for structure prediction."),
-    "align": (align.align, "Align two sequences, or two files pair by pair."),
-    "batch": (batch.batch, "Search with many files; resumable, in shares."),
-    "runs": (runs.app, None),
-    "report": (report.report, "Print a stored run in any format."),
-    "serve": (serve.serve, "Serve searches to browsers and scripts."),
-    "worker": (serve.worker, "Search for a service, also on other hosts."),
-    "tokens": (tokens.app, None),
-    "matrices": (matrices.matrices, "List the substitution matrices by name."),
-    "engines": (engines.engines, "Show which engines can be used here, and why not."),
-    "plan": (plan.plan, "Plan a large search: memory, time and cost."),
-    "completion": (completion.completion, "Print the script that completes commands in a shell."),
-    "config": (config.config, "Show the options of a command, and where their values come from."),
-    "bench": (bench.app, "Measure how fast this machine searches."),
+_COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "index": ("swsearch.cli.index:index", "Pack FASTA files into a database."),
+    "query": ("swsearch.cli.query:query", "Search a database; print the hits and store them."),
+    "allpairs": ("swsearch.cli.allpairs:allpairs", "Compare all sequences of a database with each other."),
+    "cluster": ("swsearch.cli.cluster:cluster", "Divide the sequences of a database into clusters."),
+    "rbh": ("swsearch.cli.rbh:rbh", "Report reciprocal best hits of two sets of sequences."),
+    "msa": ("swsearch.cli.msa:msa", "Make deep multiple alignments for structure prediction."),
+    "align": ("swsearch.cli.align:align", "Align two sequences, or two files pair by pair."),
+    "batch": ("swsearch.cli.batch:batch", "Search with many files; resumable, in shares."),
+    "report": ("swsearch.cli.report:report", "Print a stored run in any format."),
+    "serve": ("swsearch.cli.serve:serve", "Serve searches to browsers and scripts."),
+    "worker": ("swsearch.cli.serve:worker", "Search for a service, also on other hosts."),
+    "matrices": ("swsearch.cli.matrices:matrices", "List the substitution matrices by name."),
+    "engines": ("swsearch.cli.engines:engines", "Show which engines can be used here, and why not."),
+    "plan": ("swsearch.cli.plan:plan", "Plan a large search: memory, time and cost."),
+    "completion": ("swsearch.cli.completion:completion", "Print the script that completes commands in a shell."),
+    "config": ("swsearch.cli.config:config", "Show the options of a command, and where their values come from."),
+    "db": ("swsearch.cli.db:app", "Look at a database, check it, export it and change it."),
+    "runs": ("swsearch.cli.runs:app", "List, show, copy, merge, delete and prune stored runs."),
+    "tokens": ("swsearch.cli.tokens:app", "Add, list and revoke the tokens of a service."),
+    "bench": ("swsearch.cli.bench:app", "Measure how fast this machine searches."),
 }
+"""Each command in the order of the help: its function or group of commands, as module and name, and its line there."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -108,13 +88,45 @@ def _options(
     """Options that stand before the command."""
 
 
-@cache
-def commands(name: str | None = None) -> Callable[..., Any]:
-    """The command line, with the named command or with all, which Typer builds from their signatures.
+class _Commands(Mapping[str, Any]):
+    """The commands by their names, each imported and built from its signature by Typer when it is first used.
 
-    All of them take some 40 ms, and one of them a few; each is built once per process.
+    All of them would take a tenth of a second at the start of each command.
     """
+
+    def __init__(self) -> None:
+        self._built: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._built:
+            module, _, attribute = _COMMANDS[name][0].partition(":")
+            self._built[name] = typer.main.get_command(_program({name: getattr(import_module(module), attribute)}))
+        return self._built[name].commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Root(Group):
+    """The group of all commands, whose help does not need them."""
+
+    def list_commands(self, _ctx: Any) -> list[str]:
+        """The names of the commands, in the order of the help."""
+        return list(self.commands)
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        """Write the commands with their lines."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+
+def _program(members: Mapping[str, Callable[..., None] | typer.Typer]) -> CommandGroup:
+    """The options before the command, and these commands."""
     app = CommandGroup(
+        cls=_Root,
         name="swsearch",
         help=_HELP,
         no_args_is_help=True,
@@ -122,16 +134,21 @@ def commands(name: str | None = None) -> Callable[..., Any]:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
     )
     app.callback()(_options)
-    for known, (command, line) in _COMMANDS.items():
-        if name not in (None, known):
-            continue
-        if not isinstance(command, typer.Typer):
-            app.command(known, short_help=line)(command)
-        elif line is None:
-            app.add_typer(command, name=known)
+    for name, command in members.items():
+        line = _COMMANDS[name][1]
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=line)
         else:
-            app.add_typer(command, name=known, short_help=line)
-    return typer.main.get_command(app)
+            app.command(name, short_help=line)(command)
+    return app
+
+
+@cache
+def commands() -> Any:
+    """The command line; each of its commands is imported when it is used."""
+    root: Any = typer.main.get_command(_program({}))
+    root.commands = _Commands()
+    return root
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -162,8 +179,7 @@ def _code(arguments: list[str]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if completion.VARIABLE not in os.environ:
             begin_log(arguments, is_early=True)
-        named = arguments[0] if arguments and not head else None
-        outcome: Any = commands(named)(arguments, standalone_mode=False, prog_name="swsearch")
+        outcome: Any = commands()(arguments, standalone_mode=False, prog_name="swsearch")
         if outcome == EXIT_INTERRUPTED:  # Typer has caught the KeyboardInterrupt
             say("interrupted")
         sys.stdout.flush()

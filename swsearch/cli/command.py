@@ -147,8 +147,8 @@ class Group(TyperGroup):
 class CommandGroup(typer.Typer):
     """Commands under one name, such as those of ``swsearch db``; the parameters are those of ``typer.Typer``."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(cls=Group, add_completion=False, rich_markup_mode=None, **settings)
+    def __init__(self, cls: type[TyperGroup] = Group, **settings: Any) -> None:
+        super().__init__(cls=cls, add_completion=False, rich_markup_mode=None, **settings)
 
     def command(self, *names: Any, **settings: Any) -> Callable[[_Function], _Function]:
         """Add a command, as ``typer.Typer.command``."""

@@ -25,7 +25,6 @@ app = CommandGroup(
 
     Example: swsearch runs list
     """,
-    short_help="List, show, copy, merge, delete and prune stored runs.",
     no_args_is_help=True,
 )
 

@@ -137,7 +137,7 @@ def test_unexpected_errors_have_their_traceback(swsearch, tmp_path, few_proteins
         "import sys, threading\nfrom swsearch.cli import app, engines\n"
         "def bug():\n    raise ValueError('two\\nlines')\n"
         "def failing():\n    thread = threading.Thread(target=bug)\n    thread.start()\n    thread.join()\n    1 / 0\n"
-        "app._COMMANDS['engines'] = (failing, 'x')\nsys.exit(app.main(sys.argv[1:]))\n"
+        "engines.engines = failing\nsys.exit(app.main(sys.argv[1:]))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "engines", "--log", "bug.log"],

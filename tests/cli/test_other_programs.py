@@ -180,7 +180,7 @@ REFUSED = {
 
 def options_of(command: str) -> CommandOptions:
     """The options of a command of the program."""
-    return CommandOptions.of(command, commands(command).commands[command].params)
+    return CommandOptions.of(command, commands().commands[command].params)
 
 
 def worded(given: str, program: str) -> Worded:

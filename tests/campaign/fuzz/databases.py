@@ -113,7 +113,7 @@ def _prepare() -> None:
         import_module(f"swsearch.{module}")
     named_matrix("BLOSUM62")
     for name in ("db", "query", "runs", "report"):
-        app.commands(name)
+        app.commands().commands[name]
 
 
 def _fault(arguments: list[str], ended: Ended, work: Path) -> str | None:
