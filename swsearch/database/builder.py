@@ -12,10 +12,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swsearch import __version__
 from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
@@ -207,7 +207,7 @@ def slice_folders(folder: Path, generation: int, n_slices: int) -> list[Path]:
 
 def program_name() -> str:
     """Name and version of this program, as in a catalogue."""
-    return f"swsearch {version('swsearch')}"
+    return f"swsearch {__version__}"
 
 
 def now() -> str:

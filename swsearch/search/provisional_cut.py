@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK
@@ -71,7 +72,7 @@ class PositiveSubjects:
         if self._subjects_of is None:
             return sum(map(len, found))
         rows = [partition.subject_index[chosen] for partition, chosen in zip(self._partitions, found, strict=True)]
-        return len(np.unique(self._subjects_of(np.concatenate(rows))))
+        return len(distinct(self._subjects_of(np.concatenate(rows))))
 
 
 def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np.intp]:

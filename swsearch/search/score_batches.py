@@ -230,7 +230,7 @@ def score_by_length(
 
 def parts_by_length(partition: Partition) -> list[Partition]:
     """The partition, divided at :data:`LENGTH_STEPS`; no part is empty."""
-    borders = np.unique([0, *np.searchsorted(partition.lengths, LENGTH_STEPS), len(partition)]).tolist()
+    borders = sorted({0, *np.searchsorted(partition.lengths, LENGTH_STEPS).tolist(), len(partition)})
     return [partition[first:stop] for first, stop in itertools.pairwise(borders)]
 
 

@@ -12,8 +12,6 @@ import lzma
 from collections.abc import Callable, Mapping
 from typing import BinaryIO, Final, Protocol, cast
 
-from xopen import xopen
-
 _MAGIC: Final = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 ARCHIVE_FORMATS: Final = frozenset(_MAGIC.values())
 MAGIC_BYTES: Final = 6
@@ -43,6 +41,8 @@ def decompressed(file: BinaryIO | io.RawIOBase, name: str | None) -> Readable:
         return cast(Readable, file)
     if name in _STRICT:
         return _StrictArchive(file, _STRICT[name])
+    from xopen import xopen  # only here: its import takes longer than most files of queries
+
     return cast(Readable, xopen(cast(BinaryIO, file), "rb", threads=0, format=name))
 
 

@@ -15,17 +15,11 @@ import sys
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cache
 from typing import Any, BinaryIO, Final, cast
-
-import xopen
 
 from swsearch.sequences.archives import Readable, decompressed
 from swsearch.threads import Threads
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 SEGMENT_BYTES: Final = 1 << 19
 """Smallest size of a segment in compressed bytes, except for the last."""
@@ -41,8 +35,6 @@ _GZIP_HEADER: Final = re.compile(rb"\x1f\x8b\x08[\0-\x1f].{4}[\0\x02\x04][\0-\x0
 _ZSTD_HEADER: Final = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)
 """The beginning of a zstd frame, or of a frame to skip (RFC 8878, section 3.1)."""
 _GZIP_BITS: Final = 31
-
-isal_zlib: Any = xopen.isal_zlib  # None where there is no ISA-L
 
 PARALLEL_FORMATS: Final = frozenset({"gz", "zst"})
 
@@ -148,6 +140,7 @@ def _whole_gzip(data: bytes) -> int:
 
 def _whole_zstd(data: bytes) -> int:
     """The size of a beginning of the data that consists of whole zstd frames, before another frame; or 0."""
+    zstd = _zstd()
     view = memoryview(data)
     end = 0
     while True:
@@ -162,23 +155,25 @@ def _whole_zstd(data: bytes) -> int:
 
 def _decompress_gzip(data: bytes) -> list[bytes] | None:
     """The texts of whole gzip members; None if the data is anything else, or its text is too long."""
+    gzip, errors = _gzip()
     texts: list[bytes] = []
     left = MAX_OUTPUT_BYTES
     try:
         while data:
-            decompressor = (isal_zlib or zlib).decompressobj(_GZIP_BITS)
+            decompressor = gzip.decompressobj(_GZIP_BITS)
             texts.append(decompressor.decompress(data, left))
             left -= len(texts[-1])
             if not decompressor.eof or left <= 0:
                 return None
             data = decompressor.unused_data
-    except _GZIP_ERRORS:
+    except errors:
         return None
     return texts
 
 
 def _decompress_zstd(data: bytes) -> list[bytes] | None:
     """The texts of whole zstd frames; None if the data is anything else, or its text is too long."""
+    zstd = _zstd()
     texts: list[bytes] = []
     left = MAX_OUTPUT_BYTES
     try:
@@ -194,7 +189,24 @@ def _decompress_zstd(data: bytes) -> list[bytes] | None:
     return texts
 
 
-_GZIP_ERRORS: Final = (zlib.error,) if isal_zlib is None else (zlib.error, isal_zlib.error)
+@cache
+def _gzip() -> tuple[Any, tuple[type[Exception], ...]]:
+    """The module that decompresses gzip, ISA-L's or else zlib, and its errors."""
+    from xopen import isal_zlib
+
+    return (zlib, (zlib.error,)) if isal_zlib is None else (isal_zlib, (zlib.error, isal_zlib.error))
+
+
+@cache
+def _zstd() -> Any:
+    """The module that decompresses zstd."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
 _WHOLE: Final[Mapping[str, Callable[[bytes], int]]] = {"gz": _whole_gzip, "zst": _whole_zstd}
 _DECOMPRESS: Final[Mapping[str, Callable[[bytes], list[bytes] | None]]] = {
     "gz": _decompress_gzip,

@@ -29,8 +29,8 @@ import hashlib
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache
-from importlib import resources
 from math import gcd
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -116,7 +116,7 @@ class _System:
 
 @cache
 def _systems() -> dict[str, _System]:
-    text = resources.files(__package__).joinpath("karlin_altschul.tsv").read_text("utf-8")
+    text = Path(__file__).with_name("karlin_altschul.tsv").read_text("utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
     gapped: dict[str, list[_Row]] = {}
     ungapped: dict[str, tuple[_Row, tuple[float, float] | None]] = {}
