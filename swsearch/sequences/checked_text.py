@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Final, cast
-
-from dnaio.readers import FastaReader
 
 from swsearch.errors import FastaFormatError
 from swsearch.sequences.alphabet import INVALID, Alphabet
@@ -27,11 +25,11 @@ _COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
 
 
 class ForeignBytes(Exception):
-    """A block contains bytes that dnaio would ignore without an error."""
+    """The text is no FASTA, or contains bytes that a reader would ignore without an error."""
 
 
 class CheckedStream(io.RawIOBase):
-    """A decompressed file without its byte order mark, which reports damage and bytes that dnaio would ignore."""
+    """A decompressed file without its byte order mark, which reports damage and bytes that a reader would ignore."""
 
     def __init__(self, file: Readable, name: str) -> None:
         self._file = file
@@ -55,7 +53,7 @@ class CheckedStream(io.RawIOBase):
         FastaFormatError
             The file is damaged or no text, or a record is too long.
         ForeignBytes
-            The text contains bytes that dnaio would ignore.
+            The text contains bytes that a reader would ignore.
         """
         view = memoryview(buffer)
         try:
@@ -87,21 +85,30 @@ class CheckedStream(io.RawIOBase):
         return len(block)
 
 
-class EscapingFastaReader(FastaReader):
-    """dnaio's reader with a text layer that preserves every byte of a header.
+def fasta_records(stream: BinaryIO) -> Iterator[tuple[str, str]]:
+    """Header and letters of each record of a FASTA text, without the blanks at the ends of lines.
 
-    dnaio decodes with the locale's encoding. ASCII with surrogate escapes maps each byte above 127 to a character that
-    ``strip`` does not treat as white space; it is also the fastest decoder.
+    Every byte is preserved: a byte above 127 becomes a surrogate escape, which ``strip`` does not treat as white space.
+    ASCII is also the fastest decoder.
+
+    Raises
+    ------
+    ForeignBytes
+        The text does not begin with a header.
     """
-
-    def __init__(self, stream: BinaryIO) -> None:
-        super().__init__(stream, sequence_class=_header_and_letters)
-        binary = self._file.detach()
-        self._file = io.TextIOWrapper(binary, encoding="ascii", errors="surrogateescape")
-
-
-def _header_and_letters(header: str, letters: str, _qualities: None) -> tuple[str, str]:
-    return header, letters
+    header: str | None = None
+    letters: list[str] = []
+    for line in map(str.strip, io.TextIOWrapper(stream, encoding="ascii", errors="surrogateescape")):
+        if line.startswith(">"):
+            if header is not None:
+                yield header, "".join(letters)
+            header, letters = line[1:], []
+        elif header is not None:
+            letters.append(line)
+        elif line:
+            raise ForeignBytes("there is no '>' before the first line")
+    if header is not None:
+        yield header, "".join(letters)
 
 
 def first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:

@@ -1,9 +1,9 @@
 """Readers of FASTA and FASTQ: from files or standard input, compressed or not, as records or chunks of many records.
 
 The native module reads regular text in blocks of complete records, on several threads if the caller has them. As soon
-as a block contains anything else, the careful reader takes over: dnaio parses the file, and this module checks letters
-against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost without an
-error. xopen decompresses files (the standard library for bzip2 and xz). The database builder reads chunks
+as a block contains anything else, the careful reader takes over: it parses FASTA line by line, and FASTQ with dnaio,
+checks letters against an alphabet, reports file, record, line and column in errors, and ensures that no record is lost
+without an error. xopen decompresses files (the standard library for bzip2 and xz). The database builder reads chunks
 (:func:`read_chunks`), and a search reads records (:func:`read_sequences`, :func:`read_each`).
 
 Accepted content of a file
@@ -17,8 +17,8 @@ Accepted content of a file
 
 Errors are a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside the
 alphabet, white space within a line of residues, UTF-16, and a directory. The first problem in the file is reported.
-dnaio does not give its position, so the file is read a second time to find it. For that reason, and because an archive
-is recognized by its first bytes, pipes are copied to a temporary file (:mod:`swsearch.sequences.source`).
+The readers do not give its position, so the file is read a second time to find it. For that reason, and because an
+archive is recognized by its first bytes, pipes are copied to a temporary file (:mod:`swsearch.sequences.source`).
 
 The memory in use is a few blocks, or the longest record if that is longer; records of more than 4 GiB are refused.
 """
@@ -29,18 +29,16 @@ import io
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import BinaryIO, Final, NoReturn, cast
+from typing import BinaryIO, Final, NoReturn
 
-import dnaio
 import numpy as np
-from dnaio.readers import FastqReader
 
 from swsearch import _native
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed
-from swsearch.sequences.checked_text import CheckedStream, EscapingFastaReader, ForeignBytes, first_problem
+from swsearch.sequences.checked_text import CheckedStream, ForeignBytes, fasta_records, first_problem
 from swsearch.sequences.chunk import SequenceChunk
 from swsearch.sequences.parallel_archives import decompressing
 from swsearch.sequences.record import SequenceRecord, split_header
@@ -347,18 +345,22 @@ class _SequenceFile:
         stream = io.BufferedReader(self._open(), _BLOCK_BYTES)
         try:
             self.is_fastq = stream.peek(1).startswith(b"@")
-            if self.is_fastq:
-                for record in FastqReader(stream):
-                    yield record.name, record.sequence
-            else:
-                yield from cast("Iterator[tuple[str, str]]", EscapingFastaReader(stream))
-        except dnaio.exceptions.FastqFormatError as error:
+            yield from self._fastq_records(stream) if self.is_fastq else fasta_records(stream)
+        except ForeignBytes as error:
+            self._fail(alphabet, None, str(error))
+
+    def _fastq_records(self, stream: BinaryIO) -> Iterator[tuple[str, str]]:
+        from dnaio.exceptions import FastqFormatError  # only here: its import takes longer than most files of queries
+        from dnaio.readers import FastqReader
+
+        try:
+            for record in FastqReader(stream):
+                yield record.name, record.sequence
+        except FastqFormatError as error:
             line = None if error.line is None else error.line + 1
             record_number = None if line is None else (line + 3) // 4
             problem = shortened(" ".join(str(error.args[0]).split("\n")), 300) if error.args else "broken record"
             raise FastaFormatError(f"broken FASTQ: {problem}", self.name, record=record_number, line=line) from error
-        except (dnaio.exceptions.FastaFormatError, ForeignBytes) as error:
-            self._fail(alphabet, None, str(error))
 
     def _open(self) -> CheckedStream:
         self._raw.seek(0)
