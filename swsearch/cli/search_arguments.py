@@ -256,10 +256,12 @@ class NarrowingArguments:
     def narrowing(self) -> Narrowing:
         """The limits, checked."""
         from swsearch.report.narrowing import Narrowing
-        from swsearch.search.options import SearchOptions
 
         limits = Narrowing(**{field.name: getattr(self, field.name) for field in fields(self)})
-        SearchOptions(**limits.given)  # type: ignore[arg-type]
+        if limits.given:
+            from swsearch.search.options import SearchOptions
+
+            SearchOptions(**limits.given)  # type: ignore[arg-type]
         return limits
 
 

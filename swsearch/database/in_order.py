@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
+from swsearch.arrays import distinct
 from swsearch.database.items import Items
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -71,7 +72,7 @@ def of_each_chunk(
             codes = sources[int(places.which[0])][start : start + length]
         else:
             codes = _native.copy_subjects(sources, places.which, places.starts, places.lengths)
-        for number in np.unique(places.which).tolist():
+        for number in distinct(places.which).tolist():
             chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
             places.segments[number].check_letters(chosen, database.alphabet)
         headers = places.headers

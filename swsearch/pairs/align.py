@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from swsearch.arrays import distinct
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
 from swsearch.errors import InputError
@@ -301,12 +302,12 @@ def pair_arrays(
 
 def match_mismatch_of(matrix: SubstitutionMatrix, query: Letters, subject: Letters) -> tuple[int, int] | None:
     """The one score of all equal letters and that of all different letters among these codes; None if not unique."""
-    rows, columns = np.unique(query), np.unique(subject)
+    rows, columns = distinct(query), distinct(subject)
     used = matrix.scores[np.ix_(rows, columns)].astype(int)
     identity = matrix.alphabet.identity_table
     equal = identity[rows][:, None] == identity[columns][None, :]
     same, different = used[equal], used[~equal]
-    if np.unique(same).size > 1 or np.unique(different).size > 1:
+    if distinct(same).size > 1 or distinct(different).size > 1:
         return None
     match = int(same[0]) if same.size else int(used.max(initial=0))
     return match, int(different[0]) if different.size else match

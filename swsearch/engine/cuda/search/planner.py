@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
@@ -255,7 +256,7 @@ def plan_bound(
 @cache
 def _spread(n_subjects: int) -> NDArray[np.intp]:
     """Indices of at most :data:`SAMPLED` of the first subjects, at least one, evenly distributed."""
-    return np.unique(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
+    return distinct(np.linspace(0, n_subjects - 1, min(SAMPLED, n_subjects)).astype(np.intp))
 
 
 def plan_listed(

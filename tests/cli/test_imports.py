@@ -1,0 +1,67 @@
+"""What a command does not import. Each module here takes longer than a short search, or is of no use to the command."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import DATA
+
+QUERIES = str(DATA / "queries.fasta")
+
+OF_OTHER_COMMANDS = {"swsearch.cli.msa", "swsearch.cli.cluster", "swsearch.cli.serve", "swsearch.cli.db"}
+OF_ARCHIVES = {"xopen", "dnaio", "isal", "zlib_ng", "backports.zstd"}
+OF_OTHER_STORES = {"sqlalchemy.orm", "sqlalchemy.dialects.postgresql", "alembic", "psycopg"}
+OF_SEARCHES = {
+    "swsearch.search.searcher",
+    "swsearch.search.options",
+    "swsearch.engine.cpu.engine",
+    "swsearch.pssm.read",
+}
+SELDOM_USED = {"numpy.ma", "numpy.testing", "rich", "Bio", "swsearch.engine.cuda.runtime.pycuda_device", "pycuda"}
+STORE = {"sqlalchemy", "sqlite3", "swsearch.store.session"}
+
+
+def imported(among: set[str], *arguments: str, folder) -> list[str]:
+    """Return the modules of a set that a command has imported at its end, in an interpreter of its own."""
+    code = (
+        "import sys\nfrom swsearch.cli.app import main\nassert main(sys.argv[1:]) == 0\n"
+        f"print('imported:', *sorted(set(sys.modules) & {among!r}), file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stderr.splitlines()[-1].removeprefix("imported:").split()
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_program_itself_imports_no_command(tmp_path, option):
+    commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "search_arguments")}
+    assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
+
+
+def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
+    unused = {*STORE, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *SELDOM_USED, "importlib.metadata", "importlib.resources"}
+    assert imported(unused, "query", QUERIES, few_proteins_db, "--store", "none", folder=tmp_path) == []
+
+
+def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_db):
+    """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
+    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *SELDOM_USED}
+    for state in ("new", "not new"):
+        found = imported(unused, "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", folder=tmp_path)
+        assert found == [], state
+    assert imported({"swsearch.store.service_models"}, "runs", "list", "--store", "hits.sqlite", folder=tmp_path) == []
+
+
+@pytest.mark.parametrize("command", [["runs", "list"], ["runs", "show", "latest"], ["report", "latest"]])
+def test_stored_runs_are_shown_without_what_a_search_needs(tmp_path, few_proteins_db, command):
+    search = ["query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--quiet"]
+    assert imported(set(), *search, folder=tmp_path) == []
+    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *OF_SEARCHES, *SELDOM_USED}
+    assert imported(unused, *command, "--store", "hits.sqlite", folder=tmp_path) == []
+
+
+def test_an_index_of_plain_text_imports_no_reader_of_archives(tmp_path):
+    unused = {*STORE, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *OF_SEARCHES, *SELDOM_USED, "importlib.metadata"}
+    assert imported(unused, "index", QUERIES, "-o", "q.db", folder=tmp_path) == []
