@@ -26,6 +26,9 @@ class ScoreBlock:
         Number of subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
     n_bounded : int
         Number of subjects whose score was not computed, because a bound proved that it is below the floor.
+    within : dict of int to (int, int)
+        For some long subjects, by index: a range of columns, its first one (a multiple of 16, counted from 0) and its
+        length, in which the subject's first best alignment lies completely.
     """
 
     subject_index: SubjectIndex
@@ -33,6 +36,7 @@ class ScoreBlock:
     n_rescored: int = field(default=0)
     n_left_out: int = field(default=0)
     n_bounded: int = field(default=0)
+    within: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -63,4 +67,5 @@ class ScoreBlock:
             sum(block.n_rescored for block in blocks),
             sum(block.n_left_out for block in blocks),
             sum(block.n_bounded for block in blocks),
+            {subject: columns for block in blocks for subject, columns in block.within.items()},
         )

@@ -115,7 +115,10 @@ class SubjectAligner:
         ranges = self.search_subjects.stored_ranges(block.subject_index, subject_frame)
         for in_block, residues, starts, lengths in ranges:
             scores = block.score[in_block]
-            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores):
+            whole = [(0, length) for length in lengths.tolist()]
+            subjects = block.subject_index[in_block].tolist()
+            columns = [block.within.get(*each) for each in zip(subjects, whole, strict=True)] if block.within else whole
+            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores, columns):
                 try:
                     aligned = align_several(
                         query_frame.codes,
@@ -150,9 +153,18 @@ class SubjectAligner:
         return SubjectAlignment(score, as_given, query_frame.strand, query_frame.frame, subject_frame)
 
     def _with_ends(
-        self, profile: QueryProfile, residues: Codes, starts: Offsets, lengths: Lengths, scores: Scores
+        self,
+        profile: QueryProfile,
+        residues: Codes,
+        starts: Offsets,
+        lengths: Lengths,
+        scores: Scores,
+        within: list[tuple[int, int]],
     ) -> Iterator[tuple[NDArray[np.intp], Ends | None]]:
-        """The rows of ``lengths`` in at most two groups: those whose ends the engine reported, and the others."""
+        """The rows of ``lengths`` in at most two groups: those whose ends the engine reported, and the others.
+
+        ``within`` has the first column and the number of columns in which each end lies.
+        """
         rows = np.arange(len(lengths))
         columns = None
         can_spare = rows.size > 0 and int(lengths.max()) * profile.length >= SPARED_CELLS
@@ -162,10 +174,12 @@ class SubjectAligner:
             long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS
             asked = rows[long]
             if asked.size:
-                subjects = Partition(residues, starts[asked], lengths[asked], asked.astype(np.uint32))
+                begin, n_columns = np.array(within, dtype=np.int64)[asked].T
+                first = starts[asked] + begin.astype(np.uint64)
+                subjects = Partition(residues, first, n_columns.astype(np.uint32), asked.astype(np.uint32))
                 ends = self.engine.ends(profile, subjects, scores[asked])
                 if ends is not None:
-                    yield asked, ends
+                    yield asked, Ends(ends.query_end, ends.subject_end + begin)
                     rows = rows[~long]
         if rows.size:
             yield rows, None

@@ -168,7 +168,8 @@ class HitSelection:
         best = []
         for number in range(len(comparisons)):
             of_comparison = rows[candidates.comparison[rows] == number]
-            best.append(ScoreBlock(candidates.subject_index[of_comparison], candidates.score[of_comparison]))
+            subjects, scores = candidates.subject_index[of_comparison], candidates.score[of_comparison]
+            best.append(ScoreBlock(subjects, scores, within=compared[number].within))
         return self._aligner.align(n_letters, zip(comparisons, best, strict=True), floor=1)
 
     def hits(self, prepared: PreparedQuery, best: ReportedSubjects) -> tuple[Hit, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -124,13 +124,16 @@ class CutSubjects:
     Attributes
     ----------
     whole : Partition
+    stretches : Stretches
+        The subject of a stretch is its row in ``whole``.
     partition : Partition
-        The stretches in order of length; ``subject_index`` is the row of their subject in ``whole``.
+        The stretches in order of length; ``subject_index`` is the index of the stretch.
     spanned : int
         Number of columns of the longest alignments that lie completely within a stretch.
     """
 
     whole: Partition
+    stretches: Stretches
     partition: Partition
     spanned: int
 
@@ -139,16 +142,26 @@ class CutSubjects:
         return ScoreRequest(request.profile, lowest_floor(request, self.whole.lengths))
 
     def block(self, of_stretches: ScoreBlock, floor: int | None) -> ScoreBlock:
-        """The block of the subjects, in stored order; without a floor, of all of them."""
-        best = np.full(len(self.whole), -1 if floor is not None else 0, np.int32)
-        np.maximum.at(best, of_stretches.subject_index.astype(np.intp), of_stretches.score)
-        rows = np.flatnonzero(best >= 0)
-        return ScoreBlock(
-            self.whole.subject_index[rows],
-            best[rows],
-            n_rescored=min(of_stretches.n_rescored, len(rows)),
-            n_bounded=len(best) - len(rows) if of_stretches.n_bounded else 0,
-        )
+        """The block of the subjects, in stored order; without a floor, of all of them.
+
+        A subject's first best alignment lies in the first of its stretches that has the score: if a later stretch had
+        an alignment that ends earlier, this alignment would lie completely in the first one.
+        """
+        stretch = of_stretches.subject_index.astype(np.intp)
+        row, begin = self.stretches.subject[stretch], self.stretches.begin[stretch]
+        order = np.lexsort((begin, -of_stretches.score, row))
+        best = order[np.flatnonzero(np.diff(row[order], prepend=-1))]
+        rows, scores = row[best], of_stretches.score[best]
+        subject_index = self.whole.subject_index[rows]
+        columns = zip(begin[best].tolist(), self.stretches.length[stretch[best]].tolist(), strict=True)
+        within = dict(zip(subject_index.tolist(), columns, strict=True))
+        n_bounded = len(self.whole) - len(rows) if of_stretches.n_bounded else 0
+        if floor is None:  # an empty subject has no stretch
+            scores_of_all = np.zeros(len(self.whole), np.int32)
+            scores_of_all[rows] = scores
+            subject_index, scores = self.whole.subject_index, scores_of_all
+        n_rescored = min(of_stretches.n_rescored, len(scores))
+        return ScoreBlock(subject_index, scores, n_rescored, n_bounded=n_bounded, within=within)
 
     def line(self) -> str:
         """A description for the user."""
@@ -204,9 +217,7 @@ class SubjectCutter:
             return None
         columns = np.full(len(partition), spanned)
         stretches = stretches_of(np.arange(len(partition)), partition.lengths, columns, stride)
-        gathered = stretches.gathered(partition)
-        rows = stretches.subject[gathered.subject_index].astype(np.uint32)
-        self._last = CutSubjects(partition, replace(gathered, subject_index=rows), spanned)
+        self._last = CutSubjects(partition, stretches, stretches.gathered(partition), spanned)
         return self._last
 
     def stride(self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int) -> int | None:

@@ -19,6 +19,7 @@ from swsearch.cli.app import main
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
+from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
@@ -274,6 +275,38 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
     assert asked == [[9_000]]
     assert found[0] == found[1]
     assert len(found[0]) == 4
+
+
+def test_the_alignments_of_a_genome_are_looked_for_in_the_stretches_that_have_them(tmp_path, monkeypatch):
+    """Each contig has the query twice; the first of equal alignments is reported. Source: the CPU."""
+    rng = np.random.default_rng(25)
+    query = random_codes(rng, 40, 4)
+    contigs = [random_codes(rng, length, 4) for length in (9_000, 20_000, 30_000)]
+    for contig in contigs:
+        for place in rng.integers(0, len(contig) - 40, 2).tolist():
+            contig[place : place + 40] = query if place % 2 else reverse_complement(query)
+    write_fasta(tmp_path / "queries.fasta", [query], DNA)
+    write_fasta(tmp_path / "subjects.fasta", contigs, DNA)
+    monkeypatch.chdir(tmp_path)
+    assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
+    monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
+    monkeypatch.setitem(CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(cut_residues=0))
+    asked: list[int] = []
+
+    class Noting(CudaDevices):
+        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
+            asked.extend(subjects.lengths.tolist())
+            return super().ends(profile, subjects, scores)
+
+    found = []
+    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
+        for each in (engine, cpu):
+            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
+            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
+            found.append(result.hits)
+    assert found[0] == found[1]
+    assert len(found[0]) == len(asked) == 3
+    assert max(asked) < 2_000
 
 
 def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller(case):
