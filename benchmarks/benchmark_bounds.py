@@ -1,6 +1,7 @@
 """Measures what the upper bound (docs/design/bound.md) saves on the CPU, relative to a plain loop over all cells.
 
     python benchmarks/benchmark_bounds.py SUBJECTS.fasta QUERIES.fasta [--instruction-set auto] [--rounds 5] [--share 8]
+        [--iterations 3]
 
 Every query is scored with one thread and the floors of a search with E-values up to 10: by the plain loop
 (``plain_loop.cpp``), by the engine with exact scores only (bands of 0 rows), with bounds from exact cells (1 row), with
@@ -11,6 +12,10 @@ an exact score. All programs must report the same hits; the script checks it.
 Each line has the least and the median time as rates in GCUPS, and the ratio of the rate to that of the plain loop, from
 the least times and as the median of the rounds. The last lines weight the queries by their cells. ``--share 8`` takes
 every eighth subject, with the floors of all of them. ``--out`` writes all times as JSON.
+
+With ``--iterations 3``, the engine also scores the profile that each query has in the third round of a search of all
+subjects; queries whose search ends in the first round are left out. The programs that score profiles are named
+``profile …``, and the last lines then also have their rates divided by those of the sequences.
 """
 
 from __future__ import annotations
@@ -18,27 +23,53 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from plain_loop import PlainLoop
 
+import swsearch
 from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
 from swsearch.engine.cpu.engine import BAND_ROWS, CpuEngine, usable_instruction_sets
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.position_specific import with_other_letters
+from swsearch.query.profile import QueryProfile
 from swsearch.search.score_batches import score_by_length
+from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes, LengthRange
 
 EXACT = "exact"
+PROFILE = "profile "
+
+
+def profiles_of_rounds(
+    subjects: Path, queries: Path, whole: Workload, iterations: int
+) -> dict[bytes, list[QueryProfile]]:
+    """The profiles of the last rounds of searches, by the letters of the query."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "subjects.db"
+        swsearch.build_database(subjects, database)
+        results = swsearch.search_database(
+            queries, database, swsearch.SearchOptions(iterations=iterations), engine="cpu"
+        )
+        for record, result in zip(read_sequences(queries), results, strict=True):
+            if result.pssm is not None:
+                codes = (record.codes & CODE_MASK).astype(np.uint8)
+                table = with_other_letters(result.pssm.scores.astype(np.int64), codes, whole.scheme.matrix)
+                rows = np.arange(len(codes), dtype=np.int32)
+                found[record.codes.tobytes()] = [QueryProfile(rows, table, whole.scheme.gap)]
+    return found
 
 
 def programs(
-    whole: Workload, part: Workload, query: Codes, instruction_set: str, loop: PlainLoop
+    whole: Workload, part: Workload, query: Codes, profiles: list[QueryProfile], instruction_set: str
 ) -> dict[str, Callable[[], ScoreBlock | None]]:
-    """The programs to compare; all but the plain loop return the subjects that reach their floors."""
-    profiles = profiles_of(whole, query)
+    """The engine with each kind of bands; the programs return the subjects that reach their floors."""
 
     def floors(lengths: LengthRange | None = None) -> list[int]:
         key = (len(query), lengths)
@@ -52,15 +83,15 @@ def programs(
         engine = CpuEngine(1, instruction_set, band_rows=band_rows)
         return lambda: score_by_length(engine, profiles, part.partition, floors(), floors)[0]
 
-    made: dict[str, Callable[[], ScoreBlock | None]] = {"plain loop": lambda: _nothing(loop.scores(part, query))}
-    made[EXACT] = engine_with(0)
+    made: dict[str, Callable[[], ScoreBlock | None]] = {EXACT: engine_with(0)}
     made |= {f"bands of {rows}": engine_with(rows) for rows in BAND_ROWS}
     made["chosen"] = engine_with(None)
     return made
 
 
-def _nothing(_: object) -> None:
-    """Discard the scores of the plain loop, which has no floors."""
+def run_plain(loop: PlainLoop, part: Workload, query: Codes) -> None:
+    """Run the plain loop, whose scores are discarded because it has no floors."""
+    loop.scores(part, query)
 
 
 def run_timed(run: Callable[[], ScoreBlock | None], seconds: list[float]) -> ScoreBlock | None:
@@ -71,11 +102,13 @@ def run_timed(run: Callable[[], ScoreBlock | None], seconds: list[float]) -> Sco
 
 
 def check_same(blocks: dict[str, ScoreBlock | None]) -> None:
-    """End the script if two programs report different hits."""
-    expected = blocks[EXACT]
-    assert expected is not None
+    """End the script if two programs report different hits of a sequence, or of its profile."""
     for name, block in blocks.items():
-        if block is not None and not (
+        if block is None:
+            continue
+        expected = blocks[PROFILE + EXACT if name.startswith(PROFILE) else EXACT]
+        assert expected is not None
+        if not (
             np.array_equal(block.subject_index, expected.subject_index) and np.array_equal(block.score, expected.score)
         ):
             raise SystemExit(f"{name} reports other hits than {EXACT}")
@@ -89,6 +122,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--share", type=int, default=8, help="measure every n-th subject (8)")
     parser.add_argument("--lengths", type=int, nargs="+", help="only the queries of these lengths")
+    parser.add_argument("--iterations", type=int, default=1, help="also measure profiles of the last of so many rounds")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     whole = workload_of_file(options.subjects)
@@ -96,13 +130,21 @@ def main() -> None:
     part = Workload(whole.name, whole.partition[rows_of_part], whole.scheme)
     queries = sorted((record.codes for record in read_sequences(options.queries)), key=len)
     loop = PlainLoop(options.instruction_set)
+    of_rounds = {}
+    if options.iterations > 1:
+        of_rounds = profiles_of_rounds(options.subjects, options.queries, whole, options.iterations)
+        queries = [query for query in queries if query.tobytes() in of_rounds]
     rows = []
     sums: dict[str, list[float]] = {}
     print(f"{len(part.partition)} subjects, {part.partition.n_residues} residues, {options.instruction_set}")
     for query in queries:
         if options.lengths and len(query) not in options.lengths:
             continue
-        found = programs(whole, part, query, options.instruction_set, loop)
+        found: dict[str, Callable[[], ScoreBlock | None]] = {"plain loop": partial(run_plain, loop, part, query)}
+        found |= programs(whole, part, query, profiles_of(whole, query), options.instruction_set)
+        if of_rounds:
+            of_profile = programs(whole, part, query, of_rounds[query.tobytes()], options.instruction_set)
+            found |= {PROFILE + name: run for name, run in of_profile.items()}
         seconds: dict[str, list[float]] = {name: [] for name in found}
         for _ in range(options.rounds):
             blocks = {name: run_timed(run, seconds[name]) for name, run in found.items()}
@@ -120,7 +162,9 @@ def main() -> None:
             print(f"{len(query):>6} {name:<12} {rates} {relative}", flush=True)
     plain = sums["plain loop"]
     for name, (least, median) in sums.items():
-        print(f"   all {name:<12} {'':15} {plain[0] / least:6.2f} {plain[1] / median:6.2f}")
+        of_sequences = sums[name.removeprefix(PROFILE)][0] / least
+        compared = f" {of_sequences:6.2f} of the sequences" if name.startswith(PROFILE) else ""
+        print(f"   all {name:<12} {'':15} {plain[0] / least:6.2f} {plain[1] / median:6.2f}{compared}")
     if options.out is not None:
         options.out.write_text(
             json.dumps(

@@ -102,9 +102,9 @@ struct Loop {
             for (int c = 0; c < kColumnsPerPass; ++c) {
                 for (int v = 0; v < kVectors; ++v) {
                     const uint32_t offset = (column % kBlockColumns + static_cast<uint32_t>(c)) * BatchColumns::kStride;
-                    const V residues = Vectors::load(columns + offset + v * Lane::kLanes);
+                    const auto codes = Vectors::codes_of(Vectors::load(columns + offset + v * Lane::kLanes));
                     for (int32_t row = 0; row < n_rows; ++row) {
-                        profile[row][c][v] = Lane::look_up(table + row * kCodes, residues);
+                        profile[row][c][v] = Lane::look_up(table + row * kCodes, codes);
                     }
                 }
             }
