@@ -173,6 +173,7 @@ def main() -> None:
                     "instruction_set": options.instruction_set,
                     "subjects": len(part.partition),
                     "residues": part.partition.n_residues,
+                    "iterations": options.iterations,
                     "measurements": rows,
                 },
                 indent=1,

@@ -3,10 +3,16 @@
 import importlib.util
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from swsearch.bench.workloads import generated_proteins, generated_query, profiles_of
+from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.sequences.alphabet import PROTEIN
 
 SCRIPTS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
 
@@ -47,3 +53,17 @@ def test_the_rates_in_the_readme_are_those_of_results():
     expected = [bound[f"{mode}, bands auto"]["gcups_geometric_mean"] for mode in ("single", "batch")]
     expected += [bound["subjects"], peer["gcups_geometric_mean"]]
     assert re.findall(r"\d+,\d+", sentence) == [f"{value:,.0f}" for value in expected]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+@pytest.mark.parametrize("instruction_set", [name for name in usable_instruction_sets() if name != "scalar"])
+def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_set):
+    """Expected values: the CPU engine; the loop reads the headers of simd/, and its scores end at 255."""
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    loop = importlib.import_module("plain_loop").PlainLoop(instruction_set)
+    workload = generated_proteins(20_000)
+    query = generated_query(PROTEIN, 75)
+    (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
+    assert loop.scores(workload, query).tolist() == np.minimum(block.score, 255).tolist()
+    assert block.score.max() > 20
