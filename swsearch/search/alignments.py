@@ -146,6 +146,8 @@ class SubjectAligner:
     ) -> SubjectAlignment:
         """An alignment with its coordinates on the input sequences."""
         query_frame, subject_frame = comparison
+        if not query_frame.frame and not subject_frame:
+            return SubjectAlignment(score, alignment, query_frame.strand, 0, 0)
         n_subject_letters = self.search_subjects.database.length(subject) if subject_frame else 0
         as_given = on_bases(
             alignment, query_frame.codes, query_frame.frame, n_letters, subject_frame, n_subject_letters

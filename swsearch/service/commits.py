@@ -18,7 +18,7 @@ from swsearch.store.search_records import ClaimedQuery
 MAX_WAITING: Final = 32
 """Number of results that may wait; the search then waits for the store."""
 GROUP: Final = 8
-LINGER_SECONDS: Final = 0.01
+LINGER_SECONDS: Final = 0.025
 """Number of results, and the longest time, for which the thread waits if more are about to come."""
 
 

@@ -174,7 +174,8 @@ class Worker:
         self._speeds: dict[str, _Speed] = {}
         self._speed = _Speed()
         self._known: list[SearchedDatabase] = []
-        self._recovered = self._noticed = -RECOVER_SECONDS
+        self._recovered = self._noticed = self._looked = -RECOVER_SECONDS
+        self._saw_work = False
         self._flights: list[_Flight] = []
         self._to_store: dict[Query, _Flight] = {}
         self._is_background = isinstance(residents.engine, BackgroundEngine)
@@ -212,9 +213,8 @@ class Worker:
         try:
             while not self._stopping.is_set():
                 with self._patience():
-                    if not self._work():
+                    if not self._work() and not self._stopping.is_set():
                         self._wake.wait(LOOK_SECONDS)
-                        self._wake.clear()
         finally:
             self._commits.close()
             self._ended.set()
@@ -260,7 +260,10 @@ class Worker:
 
     def _take(self) -> bool:
         """Take a batch, if there is work; returns whether there was."""
-        if not self._store.has_work():
+        self._wake.clear()
+        self._looked = time.monotonic()
+        self._saw_work = self._store.has_work()
+        if not self._saw_work:
             return False
         budget = {database.name: self._budget(database.name) for database in self._known}
         batch = self._store.claim(self.name, self._known, budget, LEASE, with_lost=not self._flights)
@@ -283,7 +286,11 @@ class Worker:
         """Take the batch that follows a flight, if the engine can have it already."""
         if not self._is_background or not flight.is_read or flight.is_suspect or len(self._flights) > 1:
             return
-        if not self._stopping.is_set() and time.monotonic() - self._noticed <= NOTICE_SECONDS:
+        now = time.monotonic()
+        is_told = self._hints and not self._saw_work and now - self._looked < LOOK_SECONDS
+        if is_told and not self._wake.is_set():
+            return  # the queue was empty, and nobody has submitted; a look takes a tenth of the time of a result
+        if not self._stopping.is_set() and now - self._noticed <= NOTICE_SECONDS:
             self._take()
 
     def _budget(self, name: str) -> int:

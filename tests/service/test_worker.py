@@ -5,6 +5,7 @@ calls the test at the moments that matter, so that nothing depends on time. Expe
 docs/design/service.md, and the hits of a search without a service.
 """
 
+import os
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from swsearch.service import worker as worker_module
 from swsearch.service.databases import Databases
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.residents import Residents
@@ -101,6 +103,16 @@ class QueuedEngine:
         pass
 
 
+class CountingStore(WorkStore):
+    """A store that counts the looks for work."""
+
+    n_looks = 0
+
+    def has_work(self):
+        self.n_looks += 1
+        return super().has_work()
+
+
 @pytest.fixture
 def offered(databases):
     """One database, as a service knows it."""
@@ -114,13 +126,13 @@ def searches(tmp_path):
 
 
 @contextmanager
-def running(searches, offered):
+def running(searches, offered, **options):
     """A worker in a thread, with an engine whose moments the caller has chosen."""
-    with WorkStore(searches.name) as store, Residents(offered, "cpu", 1) as residents:
+    with CountingStore(searches.name) as store, Residents(offered, "cpu", 1) as residents:
         engine = QueuedEngine(residents.engine)
         assert isinstance(engine, BackgroundEngine)
         residents.engine = engine
-        worker = Worker(store, residents)
+        worker = Worker(store, residents, **options)
         before = sys.getswitchinterval()
         yield engine, worker
         sys.setswitchinterval(before)
@@ -193,6 +205,38 @@ def test_the_next_batch_begins_before_the_last_result(searches, offered, databas
         letters = list(dict.fromkeys(letters for _, letters, _, _ in found))
         assert found == expected_hits(databases, letters)
         assert searches.search(key).state == "done"
+
+
+def test_a_worker_that_is_told_of_work_does_not_look_for_it_after_each_result(searches, offered, monkeypatch):
+    """The first search is one batch. The second comes in its middle, with the hint of the server."""
+    monkeypatch.setattr(worker_module, "LOOK_SECONDS", 60)
+    pipe, end_of_server = os.pipe()
+    monkeypatch.setattr(worker_module.os, "read", lambda _, most, read=os.read: read(pipe, most))
+    keys = [submit(searches, offered, 12)]
+    looks = []
+    with running(searches, offered, hints=True) as (engine, worker):
+
+        def on_block(n_left, _progress):
+            if searches.search(keys[0]).state != "running":
+                return
+            looks.append(worker._store.n_looks)
+            if n_left == 2 and len(keys) == 1:
+                keys.append(submit(searches, offered, 1))
+                os.write(end_of_server, b"work\n")
+                while not worker._wake.is_set():
+                    time.sleep(0.001)
+            if n_left == 1 and len(keys) == 2:
+                assert searches.search(keys[1]).state == "running", (
+                    "it was taken although the first has results to come"
+                )
+
+        engine.on_block = on_block
+        try:
+            run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
+        finally:
+            os.close(end_of_server)
+    assert looks[10] - looks[0] <= 1, "after the first look that found nothing, none before the hint"
+    os.close(pipe)
 
 
 def test_a_cancelled_batch_does_not_end_the_next(searches, offered):
