@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli.search_arguments import PairRunArguments, PairSearchArguments, takes_arguments
+from swsearch.cli.comparison_arguments import PairRunArguments, PairSearchArguments
+from swsearch.cli.search_arguments import takes_arguments
 from swsearch.words import counted
 
 

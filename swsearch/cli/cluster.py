@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import ComparisonRunArguments, PairSearchArguments, takes_arguments
+from swsearch.cli.comparison_arguments import ComparisonRunArguments, PairSearchArguments
+from swsearch.cli.search_arguments import takes_arguments
 from swsearch.errors import InputError
 from swsearch.words import counted
 

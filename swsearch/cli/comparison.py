@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from swsearch.cli.search_arguments import ClusterRunChoice, PairSearchArguments
+from swsearch.cli.comparison_arguments import PairSearchArguments
+from swsearch.cli.search_arguments import ClusterRunChoice
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:

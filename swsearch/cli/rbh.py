@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli.search_arguments import BestHitSearchArguments, ReciprocalRunArguments, takes_arguments
+from swsearch.cli.comparison_arguments import BestHitSearchArguments, ReciprocalRunArguments
+from swsearch.cli.search_arguments import takes_arguments
 from swsearch.errors import InputError
 from swsearch.words import counted
 

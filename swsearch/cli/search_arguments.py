@@ -1,6 +1,7 @@
 """The options of ``swsearch query`` and ``swsearch batch``, declared once: those of the search and those of the run.
 
-:func:`takes_arguments` adds the options of these dataclasses to a command.
+:func:`takes_arguments` adds the options of these dataclasses to a command. They have no comparison and no text of their
+own, since Python would compile both from their hundred fields at the start of each command.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class SearchChoice:
         return ProgressReport("translating", database.n_residues, "M bases/s", 1e6, self.quiet)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SearchArguments(SearchChoice):
     """The options of a search and of the machine that runs it. Each field is an option of the same name."""
 
@@ -170,56 +171,7 @@ class SearchArguments(SearchChoice):
     quiet: options.Quiet = False
 
 
-@dataclass(frozen=True)
-class PairSearchArguments(SearchChoice):
-    """The options of a search of all against all: those of a search that have a meaning for pairs of sequences."""
-
-    evalue: options.Evalue = defaults.PAIR_EVALUE
-    strand: options.Strand = defaults.STRAND
-    matrix: options.Matrix = None
-    match: options.Match = None
-    mismatch: options.Mismatch = None
-    gap_open: options.GapOpen = None
-    gap_extend: options.GapExtend = None
-    dbsize: options.DbSize = None
-    mask: options.Mask = defaults.MASK
-    mask_mode: options.MaskMode = defaults.MASK_MODE
-    composition: options.Composition = defaults.COMPOSITION
-    min_score: options.MinScore = None
-    min_bits: options.MinBits = None
-    min_identity: options.MinIdentity = None
-    min_query_coverage: options.MinQueryCoverage = None
-    min_subject_coverage: options.MinSubjectCoverage = None
-    min_alignment_length: options.MinAlignmentLength = None
-    min_length: options.MinLength = None
-    max_length: options.MaxLength = None
-    id_pattern: options.IdPattern = None
-    include: options.Include = None
-    exclude: options.Exclude = None
-    taxid: options.Taxid = None
-    taxid_map: options.TaxidMap = None
-    taxonomy: options.Taxonomy = None
-    engine: options.Engine = "auto"
-    threads: options.Threads = None
-    devices: options.Devices = None
-    kernel: options.Kernel = "strip"
-    no_bound: options.NoBound = False
-    partition_residues: options.PartitionResidues = None
-    store: store_options.Store = store_options.DEFAULT_STORE
-    quiet: options.Quiet = False
-
-    @property
-    def cuts_lists(self) -> bool:
-        """Whether a list of hits may end where a larger ``--top`` would continue it: there is no such option."""
-        return False
-
-    @property
-    def top(self) -> int:
-        """The number of subjects of a query: no pair is cut off."""
-        return defaults.EVERY_SUBJECT
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowArguments:
     """The conditions on the rows of a multiple alignment. Each field is an option of the same name."""
 
@@ -238,7 +190,7 @@ class RowArguments:
         return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NarrowingArguments:
     """The limits by which a stored result is narrowed. Each field is an option of the same name."""
 
@@ -265,7 +217,7 @@ class NarrowingArguments:
         return limits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartArguments:
     """The part of each subject that the format ``fasta`` writes. Each field is an option of the same name."""
 
@@ -367,7 +319,7 @@ class ClusterRunChoice(RunChoice):
                 raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunArguments(PartArguments, RowArguments, RunChoice):
     """The options of a run: its queries, its store entry and its report. Each field is an option of the same name."""
 
@@ -390,7 +342,7 @@ class RunArguments(PartArguments, RowArguments, RunChoice):
     stage_store: store_options.StageStore = "auto"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class BatchArguments(ClusterRunChoice, RunArguments):
     """The options of a run with the defaults of ``swsearch batch``, which prints a report only on request."""
 
@@ -398,46 +350,6 @@ class BatchArguments(ClusterRunChoice, RunArguments):
     cluster: options.Cluster = None
     slices: options.Slices = "auto"
     deadline: options.Deadline = defaults.DEADLINE_SECONDS
-
-
-@dataclass(frozen=True)
-class BestHitSearchArguments(PairSearchArguments):
-    """The options of a search for the best hit of each query."""
-
-    @property
-    def top(self) -> int:
-        """The number of subjects of a query."""
-        return 1
-
-
-@dataclass(frozen=True)
-class ComparisonRunArguments(ClusterRunChoice):
-    """The options of a run whose queries are sequences of a database. The command itself writes what it finds."""
-
-    resume: options.Resume = None
-    out: options.Out = None
-    events: options.Events = None
-    stage_store: store_options.StageStore = "auto"
-    cluster: options.Cluster = None
-    slices: options.Slices = "auto"
-    deadline: options.Deadline = defaults.DEADLINE_SECONDS
-
-
-@dataclass(frozen=True)
-class ReciprocalRunArguments(ComparisonRunArguments):
-    """The options of the two runs whose best hits are compared, and of the report of the reciprocal ones."""
-
-    format_name: options.Format = "blast6"
-    fields: options.Fields = None
-    width: options.Width = None
-
-
-@dataclass(frozen=True)
-class PairRunArguments(ReciprocalRunArguments):
-    """The options of a run of all against all, which prints one line for each pair."""
-
-    lca_top: options.LcaTop = None
-    shard: options.Shard = "1/1"
 
 
 def takes_arguments(command: Callable[..., None]) -> Callable[..., None]:

@@ -23,6 +23,7 @@ from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.pssm.asn1_text import Value, read_values
+from swsearch.pssm.read import CHECKPOINT_TYPE
 from swsearch.pssm.scale import query_lambda, scaled_scores
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background
@@ -33,7 +34,6 @@ from swsearch.sequences.source import shown_name
 from swsearch.typing import Codes, Floats
 from swsearch.words import counted, quoted
 
-TYPE: Final = "PssmWithParameters"
 LETTERS: Final = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
 """The letters of NCBIstdaa by code, the rows of a PSSM."""
 _AMINO_ACID_ROWS: Final = np.array([LETTERS.index(letter) for letter in PROTEIN.letters[:N_AMINO_ACIDS]])
@@ -95,7 +95,7 @@ def read_checkpoints(
         A score is outside -127 … 127, or the matrix has no scale for frequencies.
     """
     name = shown_name(path)
-    for number, (line, values) in enumerate(read_values(path, TYPE, _PATHS), 1):
+    for number, (line, values) in enumerate(read_values(path, CHECKPOINT_TYPE, _PATHS), 1):
         try:
             yield _query(values, matrix, stem if number == 1 else f"{stem}_{number}")
         except (InputError, ScoringError) as error:
@@ -255,7 +255,7 @@ def write_checkpoint(
         entropy = ungapped * float(sum_in_order(sum_in_order(shares * scores, axis=1))) / n_positions
     identifier = split_header(header)[0] or "query"
     write = stream.write
-    write(f"{TYPE} ::= {{\n  pssm {{\n    isProtein TRUE,\n")
+    write(f"{CHECKPOINT_TYPE} ::= {{\n  pssm {{\n    isProtein TRUE,\n")
     write(f"    numRows {len(LETTERS)},\n    numColumns {n_positions},\n    byRow FALSE,\n")
     write(f"    query seq {{\n      id {{\n        local str {_string(identifier)}\n      }},\n")
     write(f"      descr {{\n        title {_string(header or identifier)}\n      }},\n")

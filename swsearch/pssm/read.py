@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
-from swsearch.pssm.alignment_files import MultipleAlignment, read_aligned_fasta, read_stockholm
-from swsearch.pssm.asn1 import TYPE as PSSM_TYPE
-from swsearch.pssm.asn1 import read_checkpoints
-from swsearch.pssm.estimation import position_specific_query
-from swsearch.pssm.hmm import read_models
-from swsearch.pssm.pssm import read_pssm
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
@@ -20,6 +14,11 @@ from swsearch.sequences.lines import text_lines
 from swsearch.sequences.source import shown_name, source_name
 from swsearch.words import counted
 
+if TYPE_CHECKING:
+    from swsearch.pssm.alignment_files import MultipleAlignment
+
+CHECKPOINT_TYPE: Final = "PssmWithParameters"
+"""The type of PSI-BLAST's checkpoints in text ASN.1, with which such a file begins."""
 QUERY_FORMATS: Final = ("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm")
 _SAMPLE_BYTES: Final = 4096
 """Number of bytes at the start of a file from which its format is detected."""
@@ -49,7 +48,7 @@ def detect_query_format(path: str | os.PathLike[str]) -> str:
     first = next((line.strip() for line in start.splitlines() if line.strip()), "")
     if first.startswith("# STOCKHOLM"):
         return "stockholm"
-    if first.startswith(PSSM_TYPE):
+    if first.startswith(CHECKPOINT_TYPE):
         return "asn1"
     if first.startswith("HMMER"):
         return "hmm"
@@ -93,12 +92,22 @@ def read_profiles(
         advice = "profiles are queries for databases of proteins"
         raise AlphabetMismatch(matrix.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
     stem = source_name(path).strip("<>").split(".")[0] or "query"
+    # The readers are imported where a file needs them, since nearly all query files are sequences.
     if query_format == "pssm":
+        from swsearch.pssm.pssm import read_pssm
+
         return [read_pssm(path, matrix, f"{stem} PSSM")]
     if query_format == "asn1":
+        from swsearch.pssm.asn1 import read_checkpoints
+
         return list(read_checkpoints(path, matrix, stem))
     if query_format == "hmm":
+        from swsearch.pssm.hmm import read_models
+
         return list(read_models(path, matrix))
+    from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
+    from swsearch.pssm.estimation import position_specific_query
+
     if query_format == "stockholm":
         alignments = list(read_stockholm(path))
     else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
@@ -23,13 +24,15 @@ from swsearch.scoring.matrix import matrix_text
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrames, frame_lengths
-from swsearch.search.rounds import IteratedSearch, SearchOnce
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.words import shortened
+
+if TYPE_CHECKING:
+    from swsearch.search.rounds import IteratedSearch, SearchOnce
 
 
 class PlannedSearch(ABC):
@@ -134,6 +137,8 @@ class PlannedSearch(ABC):
         self, search_once: SearchOnce, *, most_queries: int, most_rows: int, n_together: int
     ) -> IteratedSearch:
         """The iterated search of these options, based on a search of one round; parameters are those of its fields."""
+        from swsearch.search.rounds import IteratedSearch  # only here: most searches have one round
+
         return IteratedSearch(
             search_once,
             self.as_searched,
