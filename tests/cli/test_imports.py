@@ -18,6 +18,7 @@ OF_SEARCHES = {
     "swsearch.engine.cpu.engine",
     "swsearch.pssm.read",
 }
+OF_OTHER_QUERIES = {"swsearch.pssm.asn1", "swsearch.pssm.hmm", "swsearch.pssm.estimation", "swsearch.search.rounds"}
 SELDOM_USED = {"numpy.ma", "numpy.testing", "rich", "Bio", "swsearch.engine.cuda.runtime.pycuda_device", "pycuda"}
 STORE = {"sqlalchemy", "sqlite3", "swsearch.store.session"}
 
@@ -41,13 +42,14 @@ def test_the_program_itself_imports_no_command(tmp_path, option):
 
 
 def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
-    unused = {*STORE, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *SELDOM_USED, "importlib.metadata", "importlib.resources"}
+    unused = {*STORE, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
+    unused |= {"importlib.metadata", "importlib.resources", "swsearch.cli.comparison_arguments"}
     assert imported(unused, "query", QUERIES, few_proteins_db, "--store", "none", folder=tmp_path) == []
 
 
 def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_db):
     """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
-    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *SELDOM_USED}
+    unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
     for state in ("new", "not new"):
         found = imported(unused, "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", folder=tmp_path)
         assert found == [], state
