@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from swsearch.search.evalue_adjustment import adjusted_evalues
 from swsearch.search.options import SearchOptions
 from swsearch.search.prepared_query import PreparedQuery
 from swsearch.search.ranking import RankedCandidates, cut, cut_passing, in_order
-from swsearch.search.rounds import MOST_INCLUDED
 from swsearch.search.significance import Significance
 from swsearch.typing import Floats, SubjectIndex
+
+MOST_INCLUDED: Final = 10_000
+"""Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -34,12 +34,10 @@ from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.search.hit_selection import MOST_INCLUDED
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-
-MOST_INCLUDED: Final = 10_000
-"""Largest number of subjects that a round includes."""
 
 
 class SearchOnce(Protocol):

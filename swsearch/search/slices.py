@@ -24,8 +24,8 @@ from typing import Final
 from swsearch.hits.hit import Hit
 from swsearch.hits.ranks import first_subjects, ranked
 from swsearch.hits.result import QueryResult
+from swsearch.search.hit_selection import MOST_INCLUDED
 from swsearch.search.options import SearchOptions
-from swsearch.search.rounds import MOST_INCLUDED
 from swsearch.search.search_subjects import SearchSubjects
 
 SMALL_SEGMENT: Final = 0.1
