@@ -3,16 +3,19 @@
 ``python -m tests.forking.server FOLDER`` listens on ``FOLDER/socket`` until its stdin ends. A fork leaves the server's
 loop and becomes what a new interpreter would be at the start of the program: it takes the descriptors, the environment
 and everything else from the request, makes its streams as the interpreter does, runs the program, and ends with the
-interpreter's own finalization. Only variables that the interpreter or a library evaluates before the program begins
-cannot be taken over; if they differ from those of the server, the client is told to execute the interpreter.
+interpreter's own finalization, which leaves out the modules of the server. Only variables that the interpreter or a
+library evaluates before the program begins cannot be taken over; if they differ from those of the server, the client is
+told to execute the interpreter.
 
 The server has one thread, so that a fork may do anything that a new process may do.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
+import gc
 import io
 import os
 import resource
@@ -183,6 +186,21 @@ def begin(asked: Request, connection: socket.socket) -> None:
         os.write(channel, request.MESSAGE.pack(request.STARTED, os.getpid()))
     os.close(channel)
     make_streams()
+
+
+def keep_modules() -> None:
+    """Keep the modules that are loaded now out of the interpreter's finalization.
+
+    To free their objects one by one, a process would first have to copy the memory that it shares with the server,
+    which takes longer than most programs.
+    """
+    others = sys.modules.keys() - {"__main__", "builtins", "sys"}
+    kept: list[Any] = [sys.modules.pop(name) for name in others]
+    kept.append(kept)  # a cycle, which only the collector would free
+    gc.freeze()
+
+
+atexit.register(keep_modules)  # before all others, so that it is called after them
 
 
 def make_streams() -> None:

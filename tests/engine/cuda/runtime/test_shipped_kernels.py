@@ -10,6 +10,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
 from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
 from swsearch.errors import EngineError, KernelCompileError
-from tests.compiled import ROOT
+from swsearch.resources import resource_folder
+from tests.compiled import ROOT, compiled, digest_of
 from tests.patience import LIMIT_SECONDS, wait_until
 
 GENERIC = generic_list_kernel(Arithmetic.FAST, "intra_task")
@@ -244,23 +247,47 @@ def test_an_archive_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -
 # --- The script ---
 
 
+def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
+    """Fill a folder as the script does with the real nvcc, for one architecture; return what the script prints.
+
+    The archive and the text are cached (``tests/compiled.py``) under all that determines them: the sources of the
+    kernels, the script, the modules that choose the kernels, and nvcc.
+    """
+    script = ROOT / "scripts" / "build_generic_kernels.py"
+    modules = [path for name in ("engine", "scoring") for path in (ROOT / "swsearch" / name).rglob("*.py")]
+    texts = [path.read_text() for path in [script, *sorted(modules)]]
+
+    def write(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="swsearch-cubins-") as folder:
+            made = Path(folder) / "cubins"
+            command = [sys.executable, "-I", str(script), "--out", str(made), "--architectures", "90", "--jobs", "2"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            with tarfile.open(path, "w") as kept:
+                kept.add(made, "cubins")
+                (Path(folder) / "printed").write_text(done.stdout)
+                kept.add(Path(folder) / "printed", "printed")
+
+    parts = [digest_of(resource_folder("cuda")), nvcc.name, nvcc.version, *texts]
+    with tarfile.open(compiled("cubins-sm90.tar", parts, write)) as kept:
+        kept.extractall(out, filter="data")
+    return (out / "printed").read_text()
+
+
 @pytest.mark.slow
 def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     """With the real nvcc, for one architecture: every generic kernel is there, and is machine code."""
     if not find_nvcc():
         pytest.skip("nvcc is not installed")
+    nvcc = Nvcc(find_nvcc()[0])
+    assert "sm90.zip: 31 kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"
-    script = ROOT / "scripts" / "build_generic_kernels.py"
-    command = [sys.executable, "-I", str(script), "--out", str(out), "--architectures", "90", "--jobs", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "sm90.zip: 31 kernels" in done.stdout
     shipped = ShippedKernels(90, out)
     codes = [shipped.read(spec, virtual=False) for spec in generic_kernels(90)]
     assert all(code is not None and code[:4] == b"\x7fELF" for code in codes)
     assert sum(path.stat().st_size for path in out.iterdir()) < 400_000
     with zipfile.ZipFile(out / "sm90.zip") as opened:
         manifest = json.loads(opened.read(MANIFEST))
-    assert manifest["compiler"] == f"nvcc {Nvcc(find_nvcc()[0]).version}"
+    assert manifest["compiler"] == f"nvcc {nvcc.version}"
 
 
 def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
