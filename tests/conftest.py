@@ -22,6 +22,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.forking.processes import ForkServer, ForkServers, running_servers
+from tests.order import slow_first
 from tests.patience import LIMIT_SECONDS
 from tests.report.browser import PROGRAM
 
@@ -80,9 +81,13 @@ def axe() -> str:
     return (Path(spec.origin).parent / "axe.min.js").read_text()
 
 
+@pytest.hookimpl(trylast=True)  # when tests have been deselected, because each worker gets as many
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run long tests first, so that no worker begins one when the others have finished."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Run slow tests first, so that no worker begins one when the others have finished."""
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = slow_first(
+        items, lambda item: item.get_closest_marker("slow") is not None, lambda item: item.path, n_workers
+    )
     # What was collected stays until the end; the collector need not look at it again and again.
     gc.collect()
     gc.freeze()

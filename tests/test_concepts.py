@@ -17,6 +17,7 @@ def load(path):
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_the_figures_on_statistics_are_computed_again(monkeypatch):
     """Source: the searches that the page describes; its data and tables hold what they find."""
     pytest.importorskip("matplotlib")

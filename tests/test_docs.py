@@ -85,6 +85,7 @@ REFERENCE_PAGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE_PAGES)
 def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
     """Source: the page; its database is the README's, or a part of it where all sequences are compared with all."""
@@ -119,6 +120,7 @@ def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd,
     assert run_commands(page, capfd) == 2
 
 
+@pytest.mark.slow
 def test_the_page_on_clusters_runs(workplace, capfd):
     """Source: the page; the report of the run is that of one without a cluster."""
     pytest.importorskip("distributed")

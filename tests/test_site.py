@@ -20,6 +20,7 @@ from swsearch.cli.app import commands, main
 from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed (extra docs)")
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ROOT / "docs" / "site"

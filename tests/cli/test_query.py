@@ -55,6 +55,7 @@ def test_threads_and_partitions_do_not_change_a_byte(swsearch, protein_db, defau
     assert swsearch(*arguments, *variant).out == default_report
 
 
+@pytest.mark.slow
 def test_the_reference_engine_gives_the_same_bytes(swsearch, tmp_path):
     """Source: the reference engine, on 60 real proteins to limit its time."""
     lines = subprocess.run(

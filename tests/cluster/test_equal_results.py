@@ -26,6 +26,8 @@ from swsearch.search.subject_queries import SubjectQueries
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 
+pytestmark = pytest.mark.slow
+
 NO_COST = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
 CASES: list[tuple[str, str, dict[str, Any]]] = [

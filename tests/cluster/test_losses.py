@@ -29,6 +29,8 @@ from tests.cluster.clusters import Cluster
 from tests.patience import wait_until
 from tests.sliced_databases import records_of
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = SearchOptions(top=2)
 N_QUERIES = 24
 SMALL_PARTS = """

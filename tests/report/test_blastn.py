@@ -116,6 +116,7 @@ def scorings_of_the_table() -> Iterator[tuple[int, int, int, int, str]]:
                 yield match * factor, mismatch * factor, int(costs[0] * factor), int(costs[1] * factor), kind
 
 
+@pytest.mark.slow
 @needs_blastn
 def test_parameters_and_rounding_are_blastns_for_all_pairs_of_scores(tmp_path):
     """Source: blastn's bit scores, E-values, λ, K and effective search spaces, for the raw scores that it prints.

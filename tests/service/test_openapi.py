@@ -29,6 +29,7 @@ positive_data_acceptance.enabled = false
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("schemathesis") is None, reason="schemathesis is not installed (extra test)")
 def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries, fork_server):
     with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:

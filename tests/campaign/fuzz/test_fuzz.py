@@ -47,6 +47,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         assert arrays.problems(random.Random(f"arrays {number}"), tmp_path) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_indexing_driven_by_bytes_equals_plain_code(tmp_path: Path) -> None:

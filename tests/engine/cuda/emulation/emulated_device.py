@@ -302,8 +302,10 @@ class EmulatedDevice:
 
     def _options(self) -> list[str]:
         optimized = "-O1" if self._sanitize else "-O2"  # with the sanitizers, -O2 gains less than its compilation costs
-        options = ["-std=c++17", optimized, "-g1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
-        return [*options, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if self._sanitize else options
+        options = ["-std=c++17", optimized, "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fPIC"]
+        if not self._sanitize:
+            return options
+        return [*options, "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]  # lines for the reports
 
     def _built(self, name: str, options: list[str], inputs: list[str], sources: list[str]) -> Path:
         """Compile with g++, once for all processes; the contents of the sources are part of the cache key."""

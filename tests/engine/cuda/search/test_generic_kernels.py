@@ -108,6 +108,7 @@ def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[QueryProfile],
 # --- One kernel for all costs ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", [75, 86, 90])
 def test_one_kernel_serves_all_gap_costs(emulated: MakeDevice, architecture: int) -> None:
     """Every route's kernel is launched with each of five gap costs; the last is the largest that the fast type holds.
