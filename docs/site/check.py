@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Final
@@ -92,13 +93,21 @@ def _fault_of_link(link: str, path: Path, pages: dict[Path, _Page]) -> str | Non
         return None if _HOST.fullmatch(parts.hostname or "") else "has no host that could exist"
     if parts.scheme or parts.netloc:
         return f"has the scheme {parts.scheme or 'of a network path'}, which no page needs"
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-    if not target.is_file():
+    # Most links are those of the navigation, which all pages have.
+    target = _file_at(path.parent, unquote(parts.path)) if parts.path else path
+    if target is None:
         return "leads to no page or file"
     anchor = unquote(parts.fragment)
     if anchor and target in pages and anchor not in pages[target].anchors:
         return "names an anchor that the page does not have"
     return None
+
+
+@cache
+def _file_at(folder: Path, place: str) -> Path | None:
+    """Return the file at a place relative to a folder, if there is one."""
+    target = (folder / place).resolve()
+    return target if target.is_file() else None
 
 
 def _fault_of_loaded(address: str, path: Path) -> str | None:
