@@ -12,6 +12,9 @@ answer      median seconds of one client from the submission to the hits
 one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio
 batch       queries per second of ``swsearch batch`` between its first and last event, with as many queries as the
             clients had; ``share`` is ``many`` divided by it
+processor   milliseconds of processor time per search of the many clients, of the worker and of the web processes with
+            their supervisor; ``ranking`` and ``storing`` are the two threads of the worker with the most of it. They
+            tell the same on a machine without a GPU (``--engine cpu --subjects 700``), but for the scores
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 import tempfile
@@ -85,6 +89,39 @@ def several(arguments: tuple[Any, ...], first_seed: int, n_clients: int) -> list
         return [search for client in clients for search in client.result()]
 
 
+def processor_seconds(server: int) -> dict[str, dict[str, float]]:
+    """Processor time of a server's worker, its web processes and the worker's threads, by their ids (Linux)."""
+    found: dict[str, dict[str, float]] = {"worker": {}, "web": {}, "threads": {}}
+
+    def seconds(folder: Path) -> float:
+        times = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+    waiting = [str(server)]
+    while waiting:
+        process = Path("/proc", waiting.pop())
+        is_worker = b"\0worker\0" in (process / "cmdline").read_bytes()
+        found["worker" if is_worker else "web"][process.name] = seconds(process)
+        for task in (process / "task").iterdir():
+            if is_worker:
+                found["threads"][task.name] = seconds(task)
+            waiting += (task / "children").read_text(encoding="ascii").split()
+    return found
+
+
+def processor_milliseconds(
+    before: dict[str, dict[str, float]], after: dict[str, dict[str, float]], n_searches: int
+) -> dict[str, float]:
+    """Milliseconds per search between two moments."""
+    spent = {
+        name: sorted((seconds - before[name].get(each, 0.0) for each, seconds in of.items()), reverse=True)
+        for name, of in after.items()
+    }
+    threads = dict(zip(("ranking", "storing"), spent["threads"], strict=False))
+    seconds = {"worker": sum(spent["worker"]), "web": sum(spent["web"]), **threads}
+    return {name: 1000 * value / n_searches for name, value in seconds.items()}
+
+
 def rate(found: list[tuple[str, list[float]]]) -> float:
     """Searches per second, of those in the time when all clients were busy."""
     ends = sorted(times[-1] for _, times in found)
@@ -104,7 +141,7 @@ def batch_rate(engine: str, path: Path, letters: list[str], folder: Path) -> flo
     return len(letters) / (times[-1] - times[0])
 
 
-def measure(url: str, path: Path, options: argparse.Namespace, case: str, folder: Path) -> dict[str, Any]:
+def measure(url: str, server: int, path: Path, options: argparse.Namespace, case: str, folder: Path) -> dict[str, Any]:
     """All figures of one case."""
     shortest, longest = LENGTHS[case]
     arguments = (url, path.name, options.queries, shortest, longest, options.seconds)
@@ -112,8 +149,10 @@ def measure(url: str, path: Path, options: argparse.Namespace, case: str, folder
     alone = searches(*arguments[:5], 2, options.seconds)
     per_process = options.clients // PROCESSES
     jobs = [(arguments, 1000 + process * per_process, per_process) for process in range(PROCESSES)]
+    before = processor_seconds(server)
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         many = [search for found in pool.starmap(several, jobs) for search in found]
+    processor = processor_milliseconds(before, processor_seconds(server), len(many))
     spans = np.diff(np.array([times for _, times in alone])).ravel()
     of_many = np.diff(np.array([times for _, times in many])).ravel()
     rates = rate(alone), rate(many)
@@ -128,12 +167,13 @@ def measure(url: str, path: Path, options: argparse.Namespace, case: str, folder
         "batch": in_batch,
         "share": rates[1] / in_batch,
         "searches": len(alone) + len(many),
+        "processor": processor,
     }
 
 
 @contextmanager
-def served(path: Path, engine: str, folder: Path) -> Iterator[str]:
-    """The URL of a server of a database, whose log is in ``folder``."""
+def served(path: Path, engine: str, folder: Path) -> Iterator[tuple[str, int]]:
+    """The URL and the process of a server of a database, whose log is in ``folder``."""
     command = [sys.executable, "-P", "-m", "swsearch", "serve", str(path), "--engine", engine, "--port", "0"]
     with (
         open(folder / "server.log", "wb") as log,
@@ -146,7 +186,7 @@ def served(path: Path, engine: str, folder: Path) -> Iterator[str]:
         if not url:
             raise SystemExit((folder / "server.log").read_text(encoding="utf-8"))
         try:
-            yield url
+            yield url, server.pid
         finally:
             server.terminate()
 
@@ -172,9 +212,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
-        with served(path, options.engine, folder) as url:
+        with served(path, options.engine, folder) as (url, server):
             for case in LENGTHS:
-                report[case] = measure(url, path, options, case, folder)
+                report[case] = measure(url, server, path, options, case, folder)
                 print(case, json.dumps(report[case]), flush=True)
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

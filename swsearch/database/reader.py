@@ -307,7 +307,7 @@ class PackedDatabase(Closeable):
         DatabaseError
             The slices of the database do not have each subject once.
         """
-        if len(self.segments) == 1:  # the usual case takes a third less time without the account of what was found
+        if len(self.segments) == 1:  # the usual case takes a quarter less time without the account of what was found
             inside, fasta_indices = self.segments[0].locate(subject_index)
             if len(inside) < len(subject_index):
                 raise self._without_subject()

@@ -53,13 +53,18 @@ MAX_LOSSES: Final = 3
 _ANY_QUEUED: Final = select(SEARCH_QUERIES.c.number).where(SEARCH_QUERIES.c.state == QUEUED).limit(1)
 _OPTIONS: Final = select(SEARCHES.c.options).where(SEARCHES.c.id == bindparam("of"))
 _LOCK_SEARCHES: Final = (
-    select(SEARCHES)
+    select(
+        SEARCHES.c.id,
+        SEARCHES.c.run_id,
+        SEARCHES.c.asked_digest,
+        SEARCHES.c.n_queries,
+        SEARCHES.c.n_done,
+        SEARCHES.c.n_failed,
+        SEARCHES.c.cells_done,
+    )
     .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
     .with_for_update()
-)
-_LOCK_RUNS: Final = _LOCK_SEARCHES.with_only_columns(
-    SEARCHES.c.id, SEARCHES.c.run_id, SEARCHES.c.n_queries, SEARCHES.c.asked_digest
 )
 _HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(
     tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
@@ -171,7 +176,7 @@ class WorkStore(HitStore):
         cancelled in the meantime are missing from the result.
         """
         with self._writing() as connection:
-            rows = connection.execute(_LOCK_RUNS, {"of": sorted(set(searches))}).all()
+            rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
                 connection.execute(_CLAIM_RUNS, [{"of": run_id, **claim_values()} for run_id in runs.values()])

@@ -281,8 +281,8 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
 def insert_with_ids(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
     """Insert rows, all with the same columns, into a table that numbers them; returns their numbers, in their order.
 
-    SQLite: values that are converted here and passed directly to the driver took 30 µs per run, ``insert(table)`` with
-    dicts 170 µs.
+    SQLite: values that are converted here and passed directly to the driver took 34 µs per run, ``insert(table)`` with
+    dicts 57 µs, for eight of them.
     """
     if not rows:
         return []

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swsearch import _native
 from swsearch.errors import InputError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -227,6 +228,27 @@ def test_bad_arguments_are_named(arguments, message):
     """Source: the documented ranges."""
     with pytest.raises(InputError, match=message):
         BLOSUM62.evalue(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"lengths": np.ones(2)}, "differ in length"),
+        ({"values": np.empty(4)}, "differ in length"),
+        ({"model": np.ones(11)}, "12 numbers"),
+        ({"score_step": 0}, "score_step is below 1"),
+        ({"scores": np.ones(3, np.int32)}, "array of int64"),
+    ],
+)
+def test_malformed_arrays_are_refused(changed, message):
+    """Source: the documented arrays."""
+    arguments = {
+        "scores": np.ones(3, np.int64), "lengths": np.ones(3), "model": np.ones(12), "score_step": 1,
+        "values": np.empty(3),
+    }  # fmt: skip
+    assert _native.evalues(**arguments)
+    with pytest.raises((TypeError, ValueError), match=message):
+        _native.evalues(**{**arguments, **changed})
 
 
 @pytest.mark.parametrize("cut", [-1.0, float("nan")])
