@@ -59,6 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--beside", help="the Python of another checkout, for comparison")
+    parser.add_argument("--beside-commit", default="", help="the commit of that checkout, for the result")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     interpreters = {"this checkout": sys.executable} | ({"the other": options.beside} if options.beside else {})
@@ -84,6 +85,7 @@ def main() -> None:
                 print(f"{what}, {name}: {measured[what][name]}", flush=True)
     if options.out is not None:
         report = {"benchmark": "start-up", "command": " ".join(["python", *sys.argv]), "commit": commit()}
+        report |= {"other_commit": options.beside_commit} if options.beside else {}
         report |= {"cores": os.cpu_count(), "repeat": options.repeat, "commands": measured}
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
