@@ -318,7 +318,7 @@ def _store_opener(
 ) -> Callable[[], HitStore] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
-    The store is opened late because the import of SQLAlchemy takes a third of a second, during which a GPU can work.
+    The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU can work.
     ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
     """
     if store == "none":
