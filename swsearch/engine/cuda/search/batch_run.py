@@ -367,21 +367,25 @@ class BatchRun:
     def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
         plan, request = self.plan, query.plan.request
         windowed, n_rescored = np.empty(0, np.int32), 0
+        within: dict[int, tuple[int, int]] = {}
+        partition = self._subjects.partition
         if query.windows is not None:
             windowed, n_rescored = query.windows.finish()
-        partition = self._subjects.partition
+            columns = zip(*(each.tolist() for each in query.windows.ranges(windowed)), strict=True)
+            within = dict(zip(partition.subject_index[plan.n_direct :].tolist(), columns, strict=True))
         n_again = sum(again.n_found for again in query.again)
         if any(again.n_found > plan.most_again for again in query.again):
             exact = self._score_exactly(query)
-            of_windows = ScoreBlock(partition.subject_index[plan.n_direct :], windowed, n_rescored)
+            of_windows = ScoreBlock(partition.subject_index[plan.n_direct :], windowed, n_rescored, within=within)
             assert request.floor is not None
             return ScoreBlock.concatenate([exact, of_windows.at_least(request.floor)])
         if request.floor is None:
             if plan.n_direct == 0:
-                return ScoreBlock(partition.subject_index, windowed, n_rescored)
+                return ScoreBlock(partition.subject_index, windowed, n_rescored, within=within)
             assert query.values is not None
             values = self._widened(number, query, np.arange(plan.n_direct), query.values.copy())
-            return ScoreBlock(partition.subject_index, np.concatenate([values, windowed]), n_again + n_rescored)
+            values = np.concatenate([values, windowed])
+            return ScoreBlock(partition.subject_index, values, n_again + n_rescored, within=within)
         rows, scores, n_left_out = self._wanted(number, query, request.floor)
         if plan.deferred:
             narrow = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score)
@@ -392,7 +396,7 @@ class BatchRun:
         if n_left_out is None:
             chosen, n_left_out = best_of(scores, partition.lengths[rows], request.floor, request.bound)
             rows, scores = rows[chosen], scores[chosen]
-        return ScoreBlock(partition.subject_index[rows], scores, n_again + n_rescored, n_left_out)
+        return ScoreBlock(partition.subject_index[rows], scores, n_again + n_rescored, n_left_out, within=within)
 
     def _wanted(self, number: int, query: _QueryRun, floor: int) -> tuple[NDArray[np.intp], Scores, int | None]:
         """The directly scored subjects that reach the floor, ascending, with their exact scores.

@@ -419,10 +419,11 @@ class SubjectStore:
 
 def in_stored_order(block: ScoreBlock, partition: Partition) -> ScoreBlock:
     """A block in stored order, with its positions in the partition replaced by the subjects' indices."""
+    within = {int(partition.subject_index[position]): columns for position, columns in block.within.items()}
     if len(block) == len(partition):
         scores = np.empty_like(block.score)
         scores[block.subject_index] = block.score
-        return replace(block, subject_index=partition.subject_index, score=scores)
+        return replace(block, subject_index=partition.subject_index, score=scores, within=within)
     order = np.argsort(block.subject_index)
     subject_index = partition.subject_index[block.subject_index[order]]
-    return replace(block, subject_index=subject_index, score=block.score[order])
+    return replace(block, subject_index=subject_index, score=block.score[order], within=within)

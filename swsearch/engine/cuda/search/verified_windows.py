@@ -203,6 +203,7 @@ class VerifiedWindowsRun:
         self._name = name
         self._slot = slot
         self._downloads: NDArray[np.int32] | None = None
+        self._first_best = np.zeros((len(indices), 2), np.int64)  # begin and end of each subject's first best window
         self._again: NDArray[np.intp] | None
         self._windows: Windows
         self._overlap: int
@@ -268,11 +269,39 @@ class VerifiedWindowsRun:
                 # In a launch of their own, because each block has memory for the boundary of the longest window.
                 again[wholes], wholes = True, wholes[:0]
             if not again.any():
-                return of_subjects if by_diamonds is None else np.maximum(of_subjects, by_diamonds), beyond
+                self._note_first_best(best, of_subjects)
+                if by_diamonds is not None:
+                    self._first_best[self._chosen[by_diamonds > of_subjects]] = 0, np.iinfo(np.int64).max
+                    of_subjects = np.maximum(of_subjects, by_diamonds)
+                return of_subjects, beyond
             self._again = np.flatnonzero(again)
             self._extends = False  # the windows beside them are finished
             self._plan()
             self._start_timed()
+
+    def _note_first_best(self, best: Scores, of_subjects: Scores) -> None:
+        """Note the first window of each subject that has the subject's score."""
+        windows = self._windows
+        with_best = np.flatnonzero(best == of_subjects[windows.subject])
+        first = with_best[np.flatnonzero(np.diff(windows.subject[with_best], prepend=-1))]
+        # The columns of the query's last row lag behind those of the window.
+        slant = self._tile.strips(self._profile.length) * self._tile.slant
+        self._first_best[self._chosen] = np.stack([windows.begin[first] - slant, windows.end[first]], axis=1)
+
+    def ranges(self, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where each subject's first best alignment lies: the first column, a multiple of 16, and a number of columns.
+
+        Call this after :meth:`finish`, whose ``scores`` are given. The alignment ends in the first window that has the
+        subject's score, or in a later window, but not behind the first one's last column. A window may have been
+        extended.
+        """
+        lengths = self._subjects.partition.lengths[self._indices].astype(np.int64)
+        spanned = self._profile.most_columns(scores)
+        if spanned is None:
+            return np.zeros_like(lengths), lengths
+        begin, end = self._first_best.T
+        begin = np.maximum(begin - spanned, 0) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
+        return begin, np.minimum(np.minimum(end, lengths) + EXTENSION, lengths) - begin
 
     def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
         """The results of the last launch: of the comparisons, and the windows' best scores."""

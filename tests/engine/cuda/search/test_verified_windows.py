@@ -5,6 +5,7 @@ The expected scores are the reference engine's. Segments of the query across a c
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
-from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.reference import ReferenceEngine, local_score
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -53,6 +54,19 @@ def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Pa
     (wanted,) = ReferenceEngine().score([profile], partition)
     np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
     np.testing.assert_array_equal(block.score, wanted.score)
+    for index, score in zip(block.subject_index.tolist(), block.score.tolist(), strict=True):
+        if score and index in block.within:
+            codes = partition.codes(int(np.flatnonzero(partition.subject_index == index)[0]))
+            begin, n_columns = block.within[index]
+            assert begin % 16 == 0
+            in_range = codes[begin : begin + n_columns]
+            assert len(in_range) == n_columns
+            assert begin + first_end(profile, in_range, score) == first_end(profile, codes, score)
+
+
+def first_end(profile: QueryProfile, codes: Codes, score: int) -> int:
+    """The first column that ends an alignment of this score, which is the best of the subject, or of its prefixes."""
+    return bisect_left(range(len(codes)), score, key=lambda n: local_score(profile, codes[:n]))
 
 
 class BestThree:

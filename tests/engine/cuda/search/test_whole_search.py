@@ -272,7 +272,8 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
             searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
             (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
             found.append(result.hits)
-    assert asked == [[9_000]]
+    ((n_columns,),) = asked  # the long one alone, and of it only the columns around the window with its score
+    assert 40 <= n_columns < 2_000
     assert found[0] == found[1]
     assert len(found[0]) == 4
 
