@@ -95,10 +95,12 @@ def ends_seconds(
     for profile, block in zip(profiles, blocks, strict=True):
         best = np.sort(np.argsort(block.score)[-ALIGNED:])
         subjects = partition[best]
-        if block.within:  # as in alignments.py
-            begin, n_columns = np.array([block.within[index] for index in subjects.subject_index.tolist()]).T
-            starts = subjects.starts + begin.astype(np.uint64)
-            subjects = replace(subjects, starts=starts, lengths=n_columns.astype(np.uint32))
+        whole = [(0, length) for length in subjects.lengths.tolist()]
+        indices = subjects.subject_index.tolist()
+        columns = [block.within.get(*each) for each in zip(indices, whole, strict=True)]  # as in alignments.py
+        begin, n_columns = np.array(columns).T
+        starts = subjects.starts + begin.astype(np.uint64)
+        subjects = replace(subjects, starts=starts, lengths=n_columns.astype(np.uint32))
         if engine.ends(profile, subjects, block.score[best]) is None:
             raise SystemExit("the device has no memory left to find ends")
     return time.perf_counter() - start
