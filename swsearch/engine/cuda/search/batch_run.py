@@ -371,8 +371,7 @@ class BatchRun:
         partition = self._subjects.partition
         if query.windows is not None:
             windowed, n_rescored = query.windows.finish()
-            columns = zip(*(each.tolist() for each in query.windows.ranges(windowed)), strict=True)
-            within = dict(zip(partition.subject_index[plan.n_direct :].tolist(), columns, strict=True))
+            within = query.windows.ranges(windowed)
         n_again = sum(again.n_found for again in query.again)
         if any(again.n_found > plan.most_again for again in query.again):
             exact = self._score_exactly(query)

@@ -23,6 +23,9 @@ class Thresholds:
         Rows of the longest query that is scored against long subjects in windows; others take diamonds.
     diamond_residues : int
         Subjects of at most so many residues are never scored by diamonds.
+    located_cells : int
+        The columns around the best alignments of subjects with fewer cells are not noted, since the whole subject is
+        aligned soon enough.
     cut_residues : int
         The subjects of a partition with fewer residues are never cut into stretches.
     bound_subjects : int
@@ -39,6 +42,7 @@ class Thresholds:
     windowed_residues: int = 2048
     windowed_rows: int = 16_384
     diamond_residues: int = 4096
+    located_cells: int = 1 << 26
     cut_residues: int = 1 << 24
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14

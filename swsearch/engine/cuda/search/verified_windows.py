@@ -203,6 +203,8 @@ class VerifiedWindowsRun:
         self._name = name
         self._slot = slot
         self._downloads: NDArray[np.int32] | None = None
+        n_cells = subjects.longest * profile.length
+        self._locates = n_cells >= of.choice.options.thresholds.located_cells
         self._first_best = np.zeros((len(indices), 2), np.int64)  # begin and end of each subject's first best window
         self._again: NDArray[np.intp] | None
         self._windows: Windows
@@ -269,7 +271,8 @@ class VerifiedWindowsRun:
                 # In a launch of their own, because each block has memory for the boundary of the longest window.
                 again[wholes], wholes = True, wholes[:0]
             if not again.any():
-                self._note_first_best(best, of_subjects)
+                if self._locates:
+                    self._note_first_best(best, of_subjects)
                 if by_diamonds is not None:
                     self._first_best[self._chosen[by_diamonds > of_subjects]] = 0, np.iinfo(np.int64).max
                     of_subjects = np.maximum(of_subjects, by_diamonds)
@@ -288,20 +291,22 @@ class VerifiedWindowsRun:
         slant = self._tile.strips(self._profile.length) * self._tile.slant
         self._first_best[self._chosen] = np.stack([windows.begin[first] - slant, windows.end[first]], axis=1)
 
-    def ranges(self, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where each subject's first best alignment lies: the first column, a multiple of 16, and a number of columns.
+    def ranges(self, scores: Scores) -> dict[int, tuple[int, int]]:
+        """Where each subject's first best alignment lies, by the subject's index; see :class:`ScoreBlock`.
 
         Call this after :meth:`finish`, whose ``scores`` are given. The alignment ends in the first window that has the
         subject's score, or in a later window, but not behind the first one's last column. A window may have been
-        extended.
+        extended. The result is empty if the subjects are too short or if alignments may be of any length.
         """
-        lengths = self._subjects.partition.lengths[self._indices].astype(np.int64)
-        spanned = self._profile.most_columns(scores)
+        spanned = self._profile.most_columns(scores) if self._locates else None
         if spanned is None:
-            return np.zeros_like(lengths), lengths
+            return {}
+        lengths = self._subjects.partition.lengths[self._indices].astype(np.int64)
         begin, end = self._first_best.T
         begin = np.maximum(begin - spanned, 0) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
-        return begin, np.minimum(np.minimum(end, lengths) + EXTENSION, lengths) - begin
+        n_columns = np.minimum(np.minimum(end, lengths) + EXTENSION, lengths) - begin
+        subjects = self._subjects.partition.subject_index[self._indices].tolist()
+        return dict(zip(subjects, zip(begin.tolist(), n_columns.tolist(), strict=True), strict=True))
 
     def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
         """The results of the last launch: of the comparisons, and the windows' best scores."""

@@ -45,7 +45,7 @@ def windowed(
     device: Device, overlap: int = OVERLAP, stride: int = STRIDE, min_length: int = 0, **options: Any
 ) -> CudaEngine:
     """Return an engine that scores subjects of more than ``min_length`` residues in windows of this size."""
-    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=min_length)
+    thresholds = Thresholds(window_overlap=overlap, window_stride=stride, windowed_residues=min_length, located_cells=0)
     return CudaEngine(device, thresholds=thresholds, **options)
 
 
