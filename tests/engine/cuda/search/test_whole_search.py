@@ -24,6 +24,7 @@ from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
+from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
@@ -248,6 +249,24 @@ def test_ends_from_the_engine_change_no_byte(case, monkeypatch, choice):
     assert all(query["hits"] for query in json.loads(Path("cpu.json").read_text())["queries"])
 
 
+def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
+    """The lengths of the subjects in each request for ends, and the hits of the query on either engine: CUDA, CPU."""
+    asked: list[list[int]] = []
+
+    class Noting(CudaDevices):
+        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
+            asked.append(subjects.lengths.tolist())
+            return super().ends(profile, subjects, scores)
+
+    found = []
+    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
+        for each in (engine, cpu):
+            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
+            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
+            found.append(result.hits)
+    return asked, found
+
+
 def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, monkeypatch):
     """The threshold lies between the cells that the long and the short subjects save; both strands. Source: the CPU.
 
@@ -262,19 +281,7 @@ def test_a_subject_far_longer_than_the_query_is_asked_for_by_itself(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
-    asked: list[list[int]] = []
-
-    class Noting(CudaDevices):
-        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
-            asked.append(subjects.lengths.tolist())
-            return super().ends(profile, subjects, scores)
-
-    found = []
-    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
-        for each in (engine, cpu):
-            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
-            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
-            found.append(result.hits)
+    asked, found = searched_with_ends()
     assert asked == [[9_000]]
     assert found[0] == found[1]
     assert len(found[0]) == 4
@@ -294,22 +301,11 @@ def test_the_alignments_of_a_genome_are_looked_for_in_the_stretches_that_have_th
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
     monkeypatch.setitem(CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(cut_residues=0))
-    asked: list[int] = []
-
-    class Noting(CudaDevices):
-        def ends(self, profile: Any, subjects: Any, scores: Any) -> Any:
-            asked.extend(subjects.lengths.tolist())
-            return super().ends(profile, subjects, scores)
-
-    found = []
-    with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
-        for each in (engine, cpu):
-            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
-            (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
-            found.append(result.hits)
+    asked, found = searched_with_ends()
     assert found[0] == found[1]
-    assert len(found[0]) == len(asked) == 3
-    assert max(asked) < 2_000
+    lengths = [length for request in asked for length in request]
+    assert len(found[0]) == len(lengths) == 3
+    assert max(lengths) < 2_000
 
 
 def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller(case):
