@@ -172,7 +172,7 @@ class CudaEngine(Closeable):
 
     def explain(self, requests: Sequence[ScoreRequest], partition: Partition) -> list[str]:
         """A description for the user of how a call would begin now; it says which batches have generic kernels."""
-        cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes)
+        cut = self._pipeline.cutter.cut(requests, partition, self._store.limit_bytes, scores=False)
         if cut is not None:
             requests, partition = [cut.request(request) for request in requests], cut.partition
         plan = self._choice.ready_plan(requests, partition)

@@ -28,6 +28,8 @@ class Thresholds:
         aligned soon enough.
     cut_residues : int
         The subjects of a partition with fewer residues are never cut into stretches.
+    copy_picoseconds : float
+        Time per residue that stretches must save before subjects are cut: that of copying and uploading them.
     bound_subjects : int
         If fewer subjects are scored by the inter-task kernel, no bound replaces their scores.
     downloaded : int
@@ -44,6 +46,7 @@ class Thresholds:
     diamond_residues: int = 4096
     located_cells: int = 1 << 26
     cut_residues: int = 1 << 24
+    copy_picoseconds: float = 2_000.0
     bound_subjects: int = 1 << 15
     downloaded: int = 1 << 14
     end_group_bytes: int = 32 << 20

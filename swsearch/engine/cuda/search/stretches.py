@@ -190,11 +190,18 @@ class SubjectCutter:
         self._most_rows = thresholds.windowed_rows  # longer queries are scored by diamonds
         self._least_residues = thresholds.cut_residues
         self._bound_subjects = thresholds.bound_subjects
+        self._copy_picoseconds = thresholds.copy_picoseconds
+        self._saved = 0.0
         self._known: tuple[Partition, bool] | None = None
         self._last: CutSubjects | None = None
 
-    def cut(self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int) -> CutSubjects | None:
+    def cut(
+        self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int, *, scores: bool = True
+    ) -> CutSubjects | None:
         """The partition with its long subjects cut; None if these are few, or faster in verified windows.
+
+        The copy takes as long as dozens of short queries, so the subjects are cut when the calls for them, together,
+        have had enough queries to make up for it.
 
         Parameters
         ----------
@@ -203,6 +210,8 @@ class SubjectCutter:
             Subjects in the order of their lengths, at least one.
         limit_bytes : int
             Device memory that the stretches may take.
+        scores : bool
+            Whether the requests are going to be scored, rather than explained.
         """
         if not self._is_genome(partition):
             return None
@@ -212,34 +221,41 @@ class SubjectCutter:
         last = self._last
         if last is not None and last.whole is partition and spanned <= last.spanned <= LARGER_SPAN * spanned:
             return last
-        stride = self.stride(requests, partition, limit_bytes)
-        if stride is None:
+        stride, saved = self.stride(requests, partition, limit_bytes)
+        if stride is None or self._saved + saved < self._copy_picoseconds:
+            self._saved += saved if scores else 0.0
             return None
         columns = np.full(len(partition), spanned)
         stretches = stretches_of(np.arange(len(partition)), partition.lengths, columns, stride)
         self._last = CutSubjects(partition, stretches, stretches.gathered(partition), spanned)
+        self._saved = 0.0  # the next copy, for queries that span more or much less, has to be made up for as well
         return self._last
 
-    def stride(self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int) -> int | None:
-        """Columns between the starts of two stretches; None if :meth:`cut` does not cut."""
+    def stride(
+        self, requests: Sequence[ScoreRequest], partition: Partition, limit_bytes: int
+    ) -> tuple[int | None, float]:
+        """Columns between the starts of two stretches, or None, and the picoseconds per residue that stretches save."""
         n_residues = partition.n_residues
         spanned = most_columns(requests, partition.lengths)
         longest = max((request.profile.length for request in requests), default=0)
         if not spanned or longest > self._most_rows or n_residues < self._least_residues:
-            return None
+            return None, 0.0
         floors = all(request.floor is not None for request in requests)
         stride, cost = self._cheapest_stride(n_residues, spanned, floors=floors)
         if stride < spanned or n_residues * (1 + spanned / stride) > limit_bytes:
-            return None
+            return None, 0.0
         if _residues_beyond(partition, 2 * (spanned + stride)) * 2 < n_residues:
-            return None
-        return stride if cost < self._cost_of_windows(requests) else None
+            return None, 0.0
+        in_windows, inter_task = self._times(requests)
+        saved = in_windows - inter_task * cost
+        return (stride, saved) if saved > 0 else (None, 0.0)
 
     def _is_genome(self, partition: Partition) -> bool:
         """Whether most residues belong to long subjects; computed once for a partition that is searched repeatedly."""
         if self._known is None or self._known[0] is not partition:
             beyond = _residues_beyond(partition, 2 * MIN_LONG_LENGTH)
             self._known = partition, partition.n_residues >= self._least_residues and beyond * 2 >= partition.n_residues
+            self._saved = 0.0
         return self._known[1]
 
     def _cheapest_stride(self, n_residues: int, spanned: int, *, floors: bool) -> tuple[int, float]:
@@ -268,15 +284,15 @@ class SubjectCutter:
         best = min(choices, key=cost)
         return int(best) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT, cost(best)
 
-    def _cost_of_windows(self, requests: Sequence[ScoreRequest]) -> float:
-        """The time in verified windows, relative to that of the inter-task kernels without overlaps."""
+    def _times(self, requests: Sequence[ScoreRequest]) -> tuple[float, float]:
+        """Picoseconds per residue in verified windows, and of the inter-task kernels, without overlaps."""
         architecture = self._facts.architecture
         in_windows = inter_task = 0.0
         for profile in (request.profile for request in requests):
             tile = plan_intra_task(profile, architecture, first_arithmetic(profile), windows=True)
             in_windows += windows_cost(tile, profile.length)
             inter_task += plan_inter_task([profile], architecture, deferred=False).cost
-        return in_windows / inter_task
+        return in_windows, inter_task
 
 
 def lowest_floor(request: ScoreRequest, lengths: Lengths) -> int | None:

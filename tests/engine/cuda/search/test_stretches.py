@@ -27,7 +27,7 @@ from tests.support import random_codes
 MakeDevice = Callable[..., EmulatedDevice]
 CONTIGS = (0, 7, 300, 9_000, 9_100, 30_000)
 ROOM = 1 << 30
-SMALL = Thresholds(cut_residues=0)
+SMALL = Thresholds(cut_residues=0, copy_picoseconds=0)
 EMULATED = DeviceFacts("emulated", "", 90, 2, 232_448, 1 << 32, 1e9, "")
 H200 = DeviceFacts("NVIDIA H200", "", 90, 132, 232_448, 1 << 37, 1.98e9, "")
 
@@ -109,7 +109,7 @@ def test_a_bound_decides_for_whole_subjects(emulated: MakeDevice) -> None:
     """Nothing is planted, so that no contig reaches the floor; with the queries planted, the three longest do."""
     queries = dna_queries(6, 48, 50)
     profiles, floors = profiles_of(queries), [40, 40]
-    with CudaEngine(emulated(), thresholds=Thresholds(cut_residues=0, bound_subjects=1)) as engine:
+    with CudaEngine(emulated(), thresholds=Thresholds(cut_residues=0, copy_picoseconds=0, bound_subjects=1)) as engine:
         for partition, n_found in ((genome(7), 0), (genome(7, queries, 1), 3)):
             found = engine.score(profiles, partition, floors)
             assert [len(block) for block in found] == [n_found] * 2
@@ -142,7 +142,7 @@ def test_a_cut_serves_shorter_queries_until_its_overlap_is_twice_what_they_need(
 def test_some_searches_are_not_cut(case: str, length: int, gap: GapPenalty, most_rows: int, limit_bytes: int) -> None:
     scheme = ScoringScheme(match_mismatch(2, -3), gap)
     requests = score_requests(profiles_of(dna_queries(10, length), scheme), None)
-    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, windowed_rows=most_rows))
+    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, copy_picoseconds=0, windowed_rows=most_rows))
     assert cutter.cut(requests, genome(11), limit_bytes) is None, case
     usual = score_requests(profiles_of(dna_queries(10, 40)), None)
     assert SubjectCutter(EMULATED, SMALL).cut(usual, genome(11), ROOM) is not None
@@ -155,11 +155,25 @@ def test_a_genome_that_is_faster_in_windows_is_not_cut() -> None:
     long = score_requests(profiles_of(dna_queries(14, 1_000)), None)
     short = score_requests(profiles_of(dna_queries(14, 200)), None)
     cutter = SubjectCutter(H200, Thresholds())
-    assert cutter.stride(long, contigs, 1 << 33) is None
+    assert cutter.stride(long, contigs, 1 << 33) == (None, 0.0)
     assert cutter.cut(short, contigs[:1], 1 << 33) is None
-    stride = cutter.stride(short, contigs, 1 << 33)
+    stride, saved = cutter.stride(short, contigs, 1 << 33)
     assert stride is not None
     assert 2_000 < stride < 10_000
+    assert 0 < saved < 200  # picoseconds per residue: windows take about 65 of one query of 200 bases
+
+
+def test_a_genome_is_cut_when_its_queries_make_up_for_the_copy() -> None:
+    """Calls are added up, those that are only explained are not; another genome begins anew."""
+    requests = score_requests(profiles_of(dna_queries(15, 40)), None)
+    partition = genome(16)
+    _, saved = SubjectCutter(EMULATED, SMALL).stride(requests, partition, ROOM)
+    cutter = SubjectCutter(EMULATED, Thresholds(cut_residues=0, copy_picoseconds=2.5 * saved))
+    for other in (genome(17), partition):
+        assert [cutter.cut(requests, other, ROOM, scores=scores) is None for scores in (True, False, True)] == [
+            True
+        ] * 3
+    assert cutter.cut(requests, partition, ROOM) is not None
 
 
 def test_few_long_subjects_among_many_are_not_cut() -> None:

@@ -300,7 +300,9 @@ def test_the_alignments_of_a_genome_are_looked_for_in_the_stretches_that_have_th
     monkeypatch.chdir(tmp_path)
     assert main(["index", "subjects.fasta", "-o", "subjects.db", "--quiet", "--alphabet", "dna"]) == 0
     monkeypatch.setattr("swsearch.search.alignments.SPARED_CELLS", 100_000)
-    monkeypatch.setitem(CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(cut_residues=0))
+    monkeypatch.setitem(
+        CudaEngine.__init__.__kwdefaults__, "thresholds", Thresholds(cut_residues=0, copy_picoseconds=0)
+    )
     asked, found = searched_with_ends()
     assert found[0] == found[1]
     lengths = [length for request in asked for length in request]
