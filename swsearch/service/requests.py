@@ -26,6 +26,7 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.fingerprints import content, fingerprint
+from swsearch.service.sent_text import bytes_of
 from swsearch.service.settings import Limits
 from swsearch.store.search_records import NewQuery, NewSearch
 from swsearch.words import counted, shortened
@@ -166,7 +167,7 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits
         raise InputError(f"alphabet {shortened(alphabet)!r}: choose {' or '.join(ALPHABETS)}")
     if alphabet is not None and alphabet != needs.alphabet.name:
         raise needs.refusal(_QUERIES, ALPHABETS[alphabet])
-    raw = text.encode("utf-8", "surrogateescape")
+    raw = bytes_of(text, _QUERIES)
     if archive_format(raw[:MAGIC_BYTES]) is not None:
         raise InputError("the queries are an archive; send their text")
     n_records = raw.count(b"\n>") + 1

@@ -21,6 +21,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.format import Catalogue
 from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format
+from swsearch.service.sent_text import bytes_of
 from swsearch.service.settings import Limits
 from swsearch.words import counted
 
@@ -75,7 +76,10 @@ class SubjectSets:
         DatabaseError
             The folder cannot be written.
         """
-        raw = text.encode("utf-8", "surrogateescape")
+        try:
+            raw = bytes_of(text, _SUBJECTS)
+        except InputError as error:
+            raise UnreadableSubjects(str(error)) from error
         if archive_format(raw[:MAGIC_BYTES]) is not None:
             raise UnreadableSubjects(f"{_SUBJECTS} are an archive; send their text")
         try:

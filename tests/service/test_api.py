@@ -212,6 +212,7 @@ def assert_stopped(server):
         ({"queries": ">a\nMK1V\n"}, 400, "bad_input", "the queries, record 1 (a), line 2, column 3: '1' is not in"),
         ({"queries": ""}, 400, "bad_input", "no sequences"),
         ({"queries": ">a\n" + "ACGT" * 20}, 400, "bad_input", "to translate it say --translate query"),
+        ({"queries": ">a\ud800b\nMKTAYIA\n"}, 400, "bad_input", "the queries: \\ud800 at character 3 is no character"),
         ({"queries": "BZh91AY&SY"}, 400, "bad_input", "the queries are an archive"),
         ({"queries": ">a\nMKV\n" * 10_001}, 413, "too_many_queries", "up to 10,000"),
         ({"queries": ">a\n" + "MKV" * 40_000}, 413, "query_too_long", "up to 100,000"),
