@@ -1,5 +1,5 @@
-// exp, log and the standard normal distribution, element by element, from operations whose results IEEE 754 defines, so that
-// every machine computes the same bytes. swsearch/deterministic.py describes the functions and their errors.
+// exp, log and the standard normal distribution, element by element, from operations whose results IEEE 754 defines, so
+// that every machine computes the same bytes. swsearch/deterministic.py describes the functions and their errors.
 
 #pragma once
 

@@ -115,10 +115,10 @@ class SubjectAligner:
         ranges = self.search_subjects.stored_ranges(block.subject_index, subject_frame)
         for in_block, residues, starts, lengths in ranges:
             scores = block.score[in_block]
-            whole = [(0, length) for length in lengths.tolist()]
-            subjects = block.subject_index[in_block].tolist()
-            columns = [block.within.get(*each) for each in zip(subjects, whole, strict=True)] if block.within else whole
-            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores, columns):
+            parts: list[tuple[int, int] | None] = []
+            if block.within:
+                parts = [block.within.get(subject) for subject in block.subject_index[in_block].tolist()]
+            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores, parts):
                 try:
                     aligned = align_several(
                         query_frame.codes,
@@ -161,11 +161,11 @@ class SubjectAligner:
         starts: Offsets,
         lengths: Lengths,
         scores: Scores,
-        within: list[tuple[int, int]],
+        parts: list[tuple[int, int] | None],
     ) -> Iterator[tuple[NDArray[np.intp], Ends | None]]:
         """The rows of ``lengths`` in at most two groups: those whose ends the engine reported, and the others.
 
-        ``within`` has the first column and the number of columns in which each end lies.
+        ``parts``, unless it is empty, has the first column and the number of columns in which each end lies, or None.
         """
         rows = np.arange(len(lengths))
         columns = None
@@ -176,9 +176,12 @@ class SubjectAligner:
             long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS
             asked = rows[long]
             if asked.size:
-                begin, n_columns = np.array(within, dtype=np.int64)[asked].T
+                begin, n_columns = np.zeros(len(asked), np.int64), lengths[asked]
+                for row, part in enumerate(parts[index] for index in asked.tolist()) if parts else ():
+                    if part is not None:
+                        begin[row], n_columns[row] = part
                 first = starts[asked] + begin.astype(np.uint64)
-                subjects = Partition(residues, first, n_columns.astype(np.uint32), asked.astype(np.uint32))
+                subjects = Partition(residues, first, n_columns, asked.astype(np.uint32))
                 ends = self.engine.ends(profile, subjects, scores[asked])
                 if ends is not None:
                     yield asked, Ends(ends.query_end, ends.subject_end + begin)
