@@ -31,7 +31,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch.database.joined import Places, joined, open_searched, places_of
 from swsearch.database.opening import Databases
@@ -241,7 +241,7 @@ def all_pairs(
 
 def align_families(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
-    databases: Sequence[Databases],
+    databases: Databases | Sequence[Databases],
     options: SearchOptions = FAMILY_OPTIONS,
     *,
     rows: RowFilter = EVERY_ROW,
@@ -260,7 +260,7 @@ def align_families(
     queries : path, query, or iterable of queries
         As for :func:`search_database`, but no profiles.
     databases : sequence of paths
-        At least one. A sequence of paths in place of one is searched as one database.
+        At least one; a single path is one database. A sequence of paths in place of one is searched as one database.
     options : SearchOptions
         By default those of ``swsearch msa``: three rounds, E-values of up to 0.1 and 10,000 subjects of each database.
     rows : RowFilter
@@ -271,7 +271,7 @@ def align_families(
     Raises
     ------
     TypeError, InputError, DatabaseError, EngineUnavailable
-        As for :func:`search_database`; or the databases have different alphabets.
+        As for :func:`search_database`; or the databases have different alphabets, or there are none.
 
     Examples
     --------
@@ -286,8 +286,10 @@ def align_families(
     >>> [line.split("\t")[0] for line in (folder / "mine.a3m").read_text().splitlines()]
     ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
     """
+    is_single = isinstance(databases, (str, os.PathLike, PackedDatabase))
+    in_turn = cast("Sequence[Databases]", [databases] if is_single else databases)
     with ExitStack() as stack:
-        searchers = open_searchers(databases, options, stack, engine=engine, threads=threads, devices=devices)
+        searchers = open_searchers(in_turn, options, stack, engine=engine, threads=threads, devices=devices)
         first = searchers[0]
         if isinstance(queries, (str, os.PathLike)):
             files = QueryFiles.of([queries], "fasta")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -29,6 +30,9 @@ _SAID.propagate = False  # it was said on stderr; a handler of the program that 
 _SAID.setLevel(logging.DEBUG)
 _SAID.addHandler(logging.NullHandler())
 _LIBRARY: Final = logging.getLogger("swsearch")
+_RECORD: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d [A-Z]+ \d+ ")
+"""How each line of a log begins."""
+_PREFIX_BYTES: Final = 64
 
 
 class LogFile(logging.Handler):
@@ -43,7 +47,7 @@ class LogFile(logging.Handler):
     Raises
     ------
     InputError
-        The file cannot be opened.
+        The file cannot be opened, or is a file of another program.
     """
 
     def __init__(self, path: Path, on_failure: Callable[[str], None]) -> None:
@@ -56,6 +60,9 @@ class LogFile(logging.Handler):
         except (OSError, ValueError) as error:  # ValueError: a NUL byte in the name
             reason = (error.strerror if isinstance(error, OSError) else None) or error
             raise InputError(f"--log {path}: {reason}; choose another file") from error
+        if _is_other_file(path):
+            os.close(self._descriptor)
+            raise InputError(f"--log {path}: this file is no log of swsearch, and would be appended to; choose another")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Append one record."""
@@ -92,6 +99,18 @@ class LogFile(logging.Handler):
         super().close()
 
 
+def _is_other_file(path: Path) -> bool:
+    """Whether a regular file has content that does not begin like a log; one that may not be read is not looked at."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            found = file.read(_PREFIX_BYTES)
+    except OSError:
+        return False
+    return bool(found) and _RECORD.match(found) is None
+
+
 class _LibraryWarnings(logging.Handler):
     """Says warnings of the library, which Python would print on stderr if there were no handler."""
 
@@ -126,7 +145,7 @@ def open_log(path: Path, say: Callable[[str], None] | None = None) -> None:
     Raises
     ------
     InputError
-        The file cannot be opened.
+        The file cannot be opened, or is a file of another program.
     """
     said = say or (lambda line: print(line, file=sys.stderr))
     _SAID.addHandler(LogFile(path, said))

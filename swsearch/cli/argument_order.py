@@ -1,7 +1,8 @@
 """Query files and databases among the arguments of a search; a message says which order is meant.
 
 The packed databases and the URLs that stand last are the databases, and so are those of ``--db``, which follow them.
-Without either, the last argument is the database: a sequence file. All other arguments are query files.
+Without either, those of ``db`` in the configuration file are; if there is none, the last argument is the database: a
+sequence file. All other arguments are query files.
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ def is_database(path: str) -> bool:
 
 
 def queries_and_databases(
-    files: Sequence[str], further: Sequence[str], command: str, *, has_queries: bool = False
+    files: Sequence[str],
+    further: Sequence[str],
+    command: str,
+    *,
+    has_queries: bool = False,
+    are_defaults: bool = False,
 ) -> tuple[list[str], list[str]]:
     """The query files and the databases of a search, by the rule above.
 
@@ -47,6 +53,8 @@ def queries_and_databases(
         ``query`` or ``batch``.
     has_queries : bool
         Whether the search has queries that are no arguments.
+    are_defaults : bool
+        Whether ``further`` are those of the configuration file, which databases among the arguments replace.
 
     Raises
     ------
@@ -54,6 +62,8 @@ def queries_and_databases(
         There is no query file or no database, or a database stands before a query file.
     """
     n_last = _n_databases(files)
+    if are_defaults and n_last:
+        further = ()
     if not n_last and not further and files and (has_queries or len(files) > 1):
         # A name that does not exist is more probably that of a database than of a sequence file behind databases.
         n_last = 1 if files[-1] == "-" or os.path.exists(files[-1]) else 1 + _n_databases(files[:-1])

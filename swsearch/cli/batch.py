@@ -18,6 +18,7 @@ def batch(
         typer.Argument(metavar="FASTA… DB…", help="Query files, then databases as for `swsearch query`."),
     ] = None,
     *,
+    context: typer.Context,
     run: BatchArguments,
     search: SearchArguments,
 ) -> None:
@@ -40,7 +41,7 @@ def batch(
     is_printed = run.format_name != "none" or run.out is not None
     if not is_printed:
         store_options.refuse_none(search.store)
-    outcome = execute(files or [], search, run, skip_refused=True)
+    outcome = execute(files or [], search, run, context, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.command import CommandGroup
+from swsearch.cli.command import CommandGroup, is_on_command_line
 from swsearch.words import counted, quoted
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _write_measured(workload: Workload, measured: list[dict[str, Any]]) -> None:
 
 def _given(context: typer.Context) -> list[str]:
     """Names of the options that the command line contains."""
-    return [name for name in context.params if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    return [name for name in context.params if is_on_command_line(context, name)]
 
 
 @app.command()

@@ -7,7 +7,7 @@ answers their command words (:mod:`swsearch.cli.other_programs`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import typer
@@ -16,6 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from swsearch.cli import log
 from swsearch.cli.configuration import Given, converted, defaults_of
 from swsearch.cli.wording import CommandOptions, in_own_words
+from swsearch.errors import UsageError
 
 _VALUES: Final = {
     "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X", "<str>": "TEXT", "<path>": "FILE",
@@ -23,6 +24,9 @@ _VALUES: Final = {
 """The words for values in the help, in place of Typer's names of types."""
 MAX_WIDTH: Final = 120
 """Largest number of columns of the help."""
+_FILE_METAVARS: Final = ("FILE", "DB", "FOLDER")
+_FILE_OPTIONS: Final = ("out", "taxonomy")
+"""How options are recognised whose values name files, besides by their type."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -44,7 +48,9 @@ class Command(TyperCommand):
         """
         if not ctx.resilient_parsing:
             name = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
-            args = in_own_words(args, CommandOptions.of(name, self.get_params(ctx)))
+            known = CommandOptions.of(name, self.get_params(ctx))
+            args = in_own_words(args, known)
+            _refuse_empty_names(args, known, self.get_params(ctx))
             if not {"-h", "--help"} & {*args}:
                 on_server = any(word.partition("=")[0] == "--server" for word in args)
                 found = configured(self, ctx, name, on_server=on_server)
@@ -82,6 +88,47 @@ def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) ->
     usable = [one for one in by_name if not on_server or one in MEANINGS or one == log.NAME]
     found = defaults_of(name, usable, _names_of_all)
     return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
+
+
+def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameters: Iterable[Any]) -> None:
+    """Refuse empty names of files and databases, which would be those of the working folder.
+
+    ``align --text`` has texts for arguments, which may be empty.
+
+    Raises
+    ------
+    UsageError
+        Such a name is empty; most often, a variable of the shell is.
+    """
+    advice = "name it, and look whether a variable of the shell is empty"
+    name_files = {
+        name
+        for one in parameters
+        if one.param_type_name == "option" and one.name != log.NAME
+        if one.type.name == "path" or one.metavar in _FILE_METAVARS or one.name in _FILE_OPTIONS
+        for name in one.opts
+    }
+    left = list(words)
+    arguments: list[str] = []
+    while left:
+        word = left.pop(0)
+        name, has_value, value = word.partition("=")
+        if word == "--":
+            arguments += left
+            break
+        if not word.startswith("-"):
+            arguments.append(word)
+        elif options.takes_value.get(name, False) and (has_value or left):
+            value = value if has_value else left.pop(0)
+            if not value and name in name_files:
+                raise UsageError(f"{name} has an empty name; {advice}")
+    if "" in arguments and "--text" not in words:
+        raise UsageError(f"an argument is empty; {advice}")
+
+
+def is_on_command_line(context: typer.Context, name: str) -> bool:
+    """Whether the command line has an option, by the name of its parameter, rather than a default its value."""
+    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
 def option_names(command: Any, ctx: Any) -> dict[str, Any]:

@@ -219,7 +219,8 @@ def converted(option: Any, context: Any, given: Given) -> Any:
     shown = quoted(str(value))
     is_wrong = isinstance(value, dict) or isinstance(value, list) != bool(option.multiple)
     if is_wrong or (isinstance(value, bool) and not option.is_flag):
-        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}")
+        advice = f'; give a list, such as ["{value}"]' if option.multiple and isinstance(value, str) else ""
+        raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}{advice}")
     try:
         return option.type_cast_value(context, value if isinstance(value, bool | list) else str(value))
     except Exception as error:

@@ -31,17 +31,18 @@ AnyDatabase = Annotated[
         metavar="DB", help="A database made by `swsearch index`, its URL in an object store, or a sequence file."
     ),
 ]
+AnyDatabases = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DB…", help="Databases made by `swsearch index`, their URLs in an object store, or sequence files."
+    ),
+]
 Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")]
 
 
 @app.command()
 def info(
-    databases: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DB…", help="Databases made by `swsearch index`, their URLs in an object store, or sequence files."
-        ),
-    ],
+    databases: AnyDatabases,
     format_name: options.TableFormat = "table",
 ) -> None:
     """Show what a database holds; of several, also what a search of all together would search.
@@ -117,10 +118,40 @@ def _rows_together(several: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 @app.command()
-def verify(database: AnyDatabase, threads: options.Threads = None) -> None:
-    """Read every byte of a database and compare it with its checksums; exit code 1 where one differs.
+def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
+    """Read every byte of databases and compare it with their checksums; exit code 1 where one differs.
+
+    Each database has its own line; those behind a damaged one are read too.
 
     Example: swsearch db verify proteins.db
+
+    Example: swsearch db verify swissprot.db trembl.db
+    """
+    from swsearch.cli.output import say
+    from swsearch.errors import DatabaseError, InputError
+
+    n_failed = 0
+    for database in databases:
+        try:
+            _verify(database, threads)
+        except (DatabaseError, InputError) as error:
+            if len(databases) == 1:
+                raise
+            say(f"error: {error}")
+            n_failed += 1
+        else:
+            print(f"{database} is whole", flush=True)
+    if n_failed:
+        raise typer.Exit(1)
+
+
+def _verify(database: str, threads: int | None) -> None:
+    """Check one database.
+
+    Raises
+    ------
+    DatabaseError, InputError
+        It is damaged, or cannot be opened.
     """
     from swsearch.cli.databases import opened
     from swsearch.database.verify import verify_path
@@ -131,7 +162,6 @@ def verify(database: AnyDatabase, threads: options.Threads = None) -> None:
     if problems:
         advice = "index its FASTA again" if subjects.origin is None else f"remove {subjects.path} from the cache"
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; {advice}")
-    print(f"{database} is whole")
 
 
 @app.command()

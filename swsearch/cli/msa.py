@@ -140,6 +140,8 @@ def msa(
     Example: swsearch msa chains.fasta uniref.db --pair complete --out complex.a3m
     """
     paths, databases = _split(files)
+    if together and len(databases) == 1:
+        raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
     rows = row_arguments.rows
     report = _report(format_name, pair)
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)

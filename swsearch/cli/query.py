@@ -21,6 +21,7 @@ def query(
         ),
     ] = None,
     *,
+    context: typer.Context,
     run: RunArguments,
     search: SearchArguments,
     server: Annotated[
@@ -61,6 +62,6 @@ def query(
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 
-    outcome = execute(files or [], search, run, skip_refused=False)
+    outcome = execute(files or [], search, run, context, skip_refused=False)
     if outcome.run_id is not None:
         say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=search.quiet)

@@ -16,6 +16,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.argument_order import queries_and_databases
+from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
 from swsearch.cli.databases import opened_together
 from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
@@ -38,7 +39,9 @@ MANY_RESIDUES: Final = 10**9
 """Residues of queries that come through a pipe, whose number is not known before the engine is chosen."""
 
 
-def execute(files: list[str], search: SearchArguments, run: RunArguments, *, skip_refused: bool) -> RunOutcome:
+def execute(
+    files: list[str], search: SearchArguments, run: RunArguments, context: typer.Context, *, skip_refused: bool
+) -> RunOutcome:
     """Search databases with the queries of files.
 
     Parameters
@@ -47,6 +50,8 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
         Query files, then the databases (:mod:`swsearch.cli.argument_order`).
     search, run
         The options of the command line.
+    context : typer.Context
+        That of the command, which tells the options of the command line from those of the configuration file.
     skip_refused : bool
         Whether to continue after a record that cannot be searched, and list it in the outcome. Otherwise, such a record
         raises an error before anything is searched.
@@ -56,7 +61,13 @@ def execute(files: list[str], search: SearchArguments, run: RunArguments, *, ski
     RunOutcome
     """
     command = "batch" if isinstance(run, BatchArguments) else "query"
-    paths, databases = queries_and_databases(files, run.db or (), command, has_queries=bool(run.in_pssm))
+    paths, databases = queries_and_databases(
+        files,
+        run.db or (),
+        command,
+        has_queries=bool(run.in_pssm),
+        are_defaults=not is_on_command_line(context, "db"),
+    )
     from swsearch.hits.job_arrays import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 

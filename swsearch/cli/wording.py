@@ -216,7 +216,8 @@ def _replace(
             found.first.append(one)
         elif option == LAST and one is not None and _LAST_OPTION[options.command] is None:
             named = databases_of(one) if row.names_databases else [one]
-            if len(named) > 1 and "--db" in options.takes_value:
+            # As the last argument, a sequence file would be a query file where the configuration file has databases.
+            if (len(named) > 1 or os.path.isfile(one)) and "--db" in options.takes_value:
                 for database in named:
                     found.add("--db", database)
             else:

@@ -70,8 +70,10 @@ def open_searchers(
     Raises
     ------
     InputError
-        A database has another alphabet than the first.
+        A database has another alphabet than the first, or there are none.
     """
+    if not databases:
+        raise InputError("no database is named; give the path of at least one")
     all_subjects = [stack.enter_context(opened(database)) for database in databases]
     first = all_subjects[0]
     for other in all_subjects[1:]:

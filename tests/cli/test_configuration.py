@@ -103,6 +103,12 @@ def test_what_does_not_exist_is_refused_with_file_and_line(swsearch, configured,
     assert outcome.out == ""
 
 
+def test_one_database_is_a_list_too(swsearch, configured):
+    path = configured("[query]\ndb = 'a.db'")
+    answer = f"{path}, line 2: 'a.db' is no value of --db; give a list, such as [\"a.db\"]"
+    assert answer in swsearch("query", QUERIES).error
+
+
 def test_a_missing_file_that_was_named_and_a_wrong_variable_are_answered(swsearch, monkeypatch, few_proteins_db):
     monkeypatch.setenv("SWSEARCH_THREADS", "0.5")
     assert "SWSEARCH_THREADS: '0.5' is no value of --threads" in swsearch("db", "verify", few_proteins_db).error

@@ -7,6 +7,7 @@ and counts are written by hand.
 import os
 import random
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -250,3 +251,18 @@ def test_an_alphabet_that_is_not_the_databases_is_refused(swsearch, small_db, tm
     refused = swsearch("db", "add", small_db, "dna.fasta", "--alphabet", "dna")
     assert refused.code == 1
     assert "is protein, but dna is needed; leave --alphabet out" in refused.error
+
+
+def test_several_databases_are_verified_each(swsearch, small_db):
+    """A damaged or missing database does not keep those behind it from being read."""
+    for name in ("damaged.db", "whole.db"):
+        shutil.copytree(small_db, name)
+    residues = next(Path("damaged.db").rglob("residues.bin"))
+    residues.write_bytes(bytes([residues.read_bytes()[0] ^ 1]) + residues.read_bytes()[1:])
+    whole = swsearch("db", "verify", small_db, "whole.db")
+    assert (whole.code, whole.out, whole.err) == (0, f"{small_db} is whole\nwhole.db is whole\n", "")
+    found = swsearch("db", "verify", "damaged.db", small_db, "missing.db", "whole.db")
+    assert (found.code, found.out) == (1, whole.out)
+    damaged, missing = found.err.splitlines()
+    assert damaged.startswith("swsearch: error: damaged.db is damaged: damaged.db/segment-000001/residues.bin has")
+    assert missing.startswith("swsearch: error: missing.db does not exist")

@@ -213,6 +213,32 @@ def test_reports_read_subjects_from_several_databases(swsearch, folder):
     assert "--database a.db: this report is written from the store alone" in unused.error
 
 
+# --- databases of the configuration file ---
+
+
+@pytest.mark.parametrize(
+    ("words", "searched"),
+    [
+        ("q.fa", "q.fa a.db b.db"),
+        ("q.fa r.fa", "q.fa r.fa --db a.db --db b.db"),
+        ("q.fa c.db", "q.fa c.db"),
+        ("q.fa --db c.fa", "q.fa c.db"),
+        ("-query q.fa -db c.fa", "q.fa c.db"),
+        ("q.fa c.db --db a.db", "q.fa c.db a.db"),
+    ],
+)
+def test_databases_of_the_command_line_replace_those_of_the_configuration(
+    swsearch, folder, monkeypatch, words, searched
+):
+    """Expected values: the same search with all databases on the command line, without a configuration."""
+    (folder / "r.fa").write_text((folder / "c.fa").read_text()[:400])
+    options = [*LOOK, "--format", "blast6", "--store", "none"]
+    expected = rows(swsearch("query", *searched.split(), *options))
+    (folder / "mine.toml").write_text("[query]\ndb = ['a.db', 'b.db']\n")
+    monkeypatch.setenv("SWSEARCH_CONFIG", str(folder / "mine.toml"))
+    assert rows(swsearch("query", *words.split(), *options)) == expected
+
+
 # --- what is refused ---
 
 

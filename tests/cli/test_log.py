@@ -186,6 +186,7 @@ def test_a_file_that_cannot_be_a_log_is_refused_before_any_work(swsearch, tmp_pa
     (tmp_path / "folder").mkdir()
     (tmp_path / "q.fa").write_text(QUERIES.read_text())
     assert swsearch("query", "q.fa", few_proteins_db, "-q", "--store", "hits.sqlite").code == 0
+    (tmp_path / "old.txt").write_text("a report\n")
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     for name, reason in {
         "folder": "Is a directory; choose another file",
@@ -198,6 +199,7 @@ def test_a_file_that_cannot_be_a_log_is_refused_before_any_work(swsearch, tmp_pa
         "out.txt": "names this file for something else, too",
         "./out.txt": "names this file for something else, too",
         "hits.sqlite": "is an SQLite database",
+        "old.txt": "this file is no log of swsearch, and would be appended to; choose another",
         f"{few_proteins_db}/x.log": "lies in the packed database",
         "": "a log is a file",
     }.items():

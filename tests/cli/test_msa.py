@@ -219,3 +219,18 @@ def test_what_cannot_be_done_is_refused_in_a_line(swsearch, queries, databases, 
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
     assert {path.name for path in queries.iterdir()} <= {"obg.fasta", "both.fasta"}
+
+
+def test_together_needs_several_databases(swsearch, queries, databases):
+    refused = swsearch("msa", "obg.fasta", databases[0], "--together")
+    assert (refused.code, refused.out) == (1, "")
+    assert f"--together: {databases[0]} is the only database; name further ones, or leave it out" in refused.error
+
+
+def test_families_of_no_database_are_refused_and_one_path_is_one_database(queries, databases):
+    with pytest.raises(ValueError, match="no database is named; give the path of at least one"):
+        package.align_families(queries / "obg.fasta", [])
+    alone, listed = (
+        list(package.align_families(queries / "obg.fasta", given)) for given in (databases[0], [databases[0]])
+    )
+    assert [hit.subject_id for hit in alone[0].hits] == [hit.subject_id for hit in listed[0].hits] != []
