@@ -157,8 +157,21 @@ def case_of(
     return Case(tile, replace(spec, constants=spec.constants + more), strips)
 
 
+def tuning_text(tuning: dict[str, Any]) -> str:
+    """The text of a tuning file, with one line per tile."""
+    lines = [f' "{key}": {json.dumps(value)}' for key, value in tuning.items() if not isinstance(value, dict)]
+    for section, by_pairing in tuning.items():
+        if isinstance(by_pairing, dict):
+            lists = [
+                f'  "{pairing}": [\n' + ",\n".join(f"   {json.dumps(entry)}" for entry in entries) + "\n  ]"
+                for pairing, entries in by_pairing.items()
+            ]
+            lines.append(f' "{section}": {{\n' + ",\n".join(lists) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
-    """Measure the tiles of some sections of a tuning file and rewrite it, with one line per tile."""
+    """Measure the tiles of some sections of a tuning file and rewrite it."""
     tuning = json.loads(path.read_text(encoding="utf-8"))
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
@@ -182,15 +195,7 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
         print(section, pairing, kind, *(row["gcups"] for row in rows), entry, flush=True)
     if "bound" in sections:
         tuning.pop("predicted", None)
-    lines = [f' "{key}": {json.dumps(value)}' for key, value in tuning.items() if not isinstance(value, dict)]
-    for section, by_pairing in tuning.items():
-        if isinstance(by_pairing, dict):
-            lists = [
-                f'  "{pairing}": [\n' + ",\n".join(f"   {json.dumps(entry)}" for entry in entries) + "\n  ]"
-                for pairing, entries in by_pairing.items()
-            ]
-            lines.append(f' "{section}": {{\n' + ",\n".join(lists) + "\n }")
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    path.write_text(tuning_text(tuning), encoding="utf-8")
 
 
 def main() -> None:

@@ -5,7 +5,8 @@ block, blocks per multiprocessor, and a strip's picoseconds per subject residue,
 them (``edges``), each for the kernel that computes every score and for the deferred kernel. The section ``bound`` lists
 the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind. The times were measured
 on one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter. An entry
-``predicted`` says which times of a file were calculated instead.
+``predicted`` says which times of a file were calculated instead; ``benchmarks/count_instructions.py`` calculates all
+times of a file from instruction counts.
 """
 
 from __future__ import annotations
