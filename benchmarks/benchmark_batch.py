@@ -28,7 +28,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmark_cpu import processor
+from provenance import commit, processor
 
 from swsearch.bench.workloads import Measurement, measure, workload_of_file
 from swsearch.cores import usable_cores
@@ -149,10 +149,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=usable_cores())
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "batch.json")
     options = parser.parse_args()
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
     queries = drawn(options.query_files, options.queries, options.longest)
     moments = sorted(random.Random(options.seed).sample(range(1, options.queries), 3))
     workload = workload_of_file(options.database)
@@ -196,7 +192,7 @@ def main() -> None:
         "processor": processor(),
         "cores": usable_cores(),
         "threads": options.threads,
-        "commit": commit,
+        "commit": commit(),
         "command": " ".join(["python", "benchmarks/benchmark_batch.py", *map(without_folder, sys.argv[1:])]),
         "subjects": built.catalogue.n_subjects,
         "subject_residues": built.catalogue.n_residues,

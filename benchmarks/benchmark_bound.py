@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, geometric_mean, read_fasta, synthetic
+from benchmark_cuda import geometric_mean, read_fasta, synthetic
 from biased_queries import biased_queries
+from provenance import commit
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine

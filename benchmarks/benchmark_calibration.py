@@ -22,8 +22,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -33,6 +31,7 @@ import dnaio
 import numpy as np
 import parasail
 import pyopal
+from provenance import commit, processor
 from scoring_matrices import ScoringMatrix
 
 from swsearch.scoring.gap import GapPenalty
@@ -180,11 +179,6 @@ def cut(genome: str, rng: np.random.Generator) -> list[str]:
     return pieces
 
 
-def cpu_model() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--protein", type=Path, help="FASTA of proteins: subjects, and sources of queries")
@@ -247,12 +241,11 @@ def main() -> None:
             f"{options.dna.name}, one subject", scheme, scorer, [genome], "average", [genome], options.genome_queries, 2
         )
 
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
     arguments = [Path(a).name if os.sep in a else a for a in sys.argv[1:]]
     result = {
         "command": " ".join(["python", "benchmarks/benchmark_calibration.py", *arguments]),
-        "commit": commit.stdout.strip(),
-        "device": cpu_model(),
+        "commit": commit(),
+        "device": processor(),
         "seconds": round(time.perf_counter() - began, 1),
         "ideal": "mean_hits equals expected_hits, which lies at or below the threshold",
         "sets": sets,

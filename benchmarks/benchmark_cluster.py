@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cpu import processor
+from provenance import commit, processor
 
 from swsearch.cluster import ClusterSearcher, open_cluster_searcher
 from swsearch.database.builder import build_database
@@ -275,11 +275,6 @@ def rates(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         "searching": statistics.median(turn["searching"] for turn in turns),
         "driver_cpu_seconds_per_task": statistics.median(driver),
     }
-
-
-def commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def main() -> None:

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit
 from benchmark_search import database
+from provenance import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition

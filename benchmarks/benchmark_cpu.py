@@ -18,15 +18,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from plain_loop import SATURATED, PlainLoop
+from provenance import commit, processor
 
 from swsearch.bench.peers import PEERS, Peer, peer_missing
 from swsearch.bench.workloads import (
@@ -47,16 +46,6 @@ from swsearch.typing import Codes
 
 # Instruction sets without wide vectors compute fewer residues, so that each takes about the same time.
 SHARE = {"sse41": 3, "scalar": 500}
-
-
-def processor() -> str:
-    """Name, family and model of the processor, as far as the system reports them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    fields = dict(reversed([[word.strip() for word in line.split(":", 1)] for line in lines if ":" in line]))
-    return f"{fields.get('model name')} (family {fields.get('cpu family')}, model {fields.get('model')})"
 
 
 def best_of(repeat: int, run: Callable[..., Measurement], *args: object, **options: object) -> Measurement:
@@ -94,13 +83,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "cpu.json")
     options = parser.parse_args()
     peers = options.peer or [name for name in PEERS if not peer_missing(name)]
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
     sets = usable_instruction_sets()
     proteins = workload_of_file(options.fasta) if options.fasta else generated_proteins(options.residues)
     results: list[Measurement] = []
@@ -152,7 +134,7 @@ def main() -> None:
     report = {
         "processor": processor(),
         "cores": usable_cores(),
-        "commit": commit,
+        "commit": commit(),
         "command": " ".join(["python", *sys.argv]),
         "residues": proteins.partition.n_residues,
         "measurements": [

@@ -17,13 +17,13 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from provenance import commit
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -147,11 +147,6 @@ def measure(
 
 def geometric_mean(values: list[float]) -> float:
     return float(np.exp(np.mean(np.log(values))))
-
-
-def commit() -> str:
-    done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def main() -> None:

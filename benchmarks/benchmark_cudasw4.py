@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, geometric_mean, read_fasta, synthetic
+from benchmark_cuda import geometric_mean, read_fasta, synthetic
 from benchmark_search import write_fasta
+from provenance import commit
 
 SCAN = re.compile(r"Scan time: ([0-9.e+-]+) s, ([0-9.e+-]+) GCUPS")
 

@@ -23,8 +23,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, commit, prepare, processor, versions
+from benchmark_iterations import INCLUSION, ROUNDS, SEED, Data, call, prepare, versions
 from numpy.typing import NDArray
+from provenance import commit, processor
 
 import swsearch
 from swsearch.pssm.rows import anchored_rows

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, read_fasta, synthetic
+from benchmark_cuda import read_fasta, synthetic
+from provenance import commit
 
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.subjects import chunk_bytes

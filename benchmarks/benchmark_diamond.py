@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from provenance import commit
 
 from swsearch import _native
 from swsearch.cores import usable_cores
@@ -199,14 +199,10 @@ def main() -> None:
                     if key.startswith("path"):
                         print("   ", key, value, flush=True)
     if options.out:
-        commit = options.commit
-        if not commit:
-            done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-            commit = done.stdout.strip()
         report = {
             "benchmark": "diamond kernel",
             "command": " ".join(sys.argv),
-            "commit": commit,
+            "commit": options.commit or commit(),
             "device": device.facts.name,
             "driver": device.facts.driver,
             "compiler": f"{device.compiler.name} {device.compiler.version}",

@@ -38,7 +38,6 @@ import argparse
 import gzip
 import json
 import os
-import platform
 import re
 import resource
 import shutil
@@ -50,6 +49,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from provenance import commit, processor
 
 import swsearch
 
@@ -280,18 +280,6 @@ def versions() -> dict[str, str]:
             match = re.search(pattern, printed.stdout + printed.stderr)
             found[tool] = match[1].rstrip(":") if match else "unknown"
     return found
-
-
-def commit() -> str:
-    """The commit of the checkout."""
-    return call("git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD").strip()
-
-
-def processor() -> str:
-    """The model of the CPU."""
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    match = re.search(r"model name\s*: (.+)", text)
-    return match[1] if match else platform.processor()
 
 
 # --- judgement ---

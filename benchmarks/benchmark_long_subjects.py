@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit
+from provenance import commit
 
 from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition

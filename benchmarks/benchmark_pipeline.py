@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit
 from benchmark_search import database
+from provenance import commit
 
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase

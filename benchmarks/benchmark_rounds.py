@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, read_fasta, synthetic
+from benchmark_cuda import read_fasta, synthetic
 from benchmark_search import write_fasta
+from provenance import commit
 
 import swsearch
 from swsearch.cores import threads_to_use

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, read_fasta, synthetic
+from benchmark_cuda import read_fasta, synthetic
+from provenance import commit
 
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition

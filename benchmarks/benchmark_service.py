@@ -15,6 +15,8 @@ batch       queries per second of ``swsearch batch`` between its first and last 
 processor   milliseconds of processor time per search of the many clients, of the worker and of the web processes with
             their supervisor; ``ranking`` and ``storing`` are the two threads of the worker with the most of it. They
             tell the same on a machine without a GPU (``--engine cpu --subjects 700``), but for the scores
+
+``--out`` writes the same figures as JSON, with commit, device and driver.
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit, read_fasta
+from benchmark_cuda import read_fasta
 from benchmark_search import database
+from provenance import commit, device_of
 
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.service.client import Client
@@ -216,6 +219,7 @@ def main() -> None:
             for case in LENGTHS:
                 report[case] = measure(url, server, path, options, case, folder)
                 print(case, json.dumps(report[case]), flush=True)
+    report |= device_of(options.engine)  # now that the server has left the device
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmark_cuda import commit
 from benchmark_search import database
 from benchmark_service import sequences, served
+from provenance import commit, device_of
 
 JOB_QUERIES = 10_000
 JOB_LENGTHS = (250, 350)
@@ -212,6 +212,7 @@ def main() -> None:
         with served(path, options.engine, folder) as (url, _):
             port = int(url.rpartition(":")[2])
             report |= asyncio.run(measure(port, path.name, options, folder / "server.log"))
+    report |= device_of(options.engine)  # now that the server has left the device
     if options.out is not None:
         options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

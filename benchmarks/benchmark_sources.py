@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from provenance import commit
 
 from swsearch.bench.kernels import (
     KernelRow,
@@ -47,17 +48,6 @@ def groups(residues: int, threads: int) -> Iterator[tuple[str, Iterator[KernelRo
         yield f"{size:,} x {size:,}", measure_pair(size, threads, gpu, missing)
     for n_pairs, length in BATCHES:
         yield f"{n_pairs:,} pairs of {length} x {length}", measure_batch(n_pairs, length, threads, gpu, missing)
-
-
-def commit() -> str:
-    """The commit of the checkout, from git or from a file COMMIT beside the sources; empty if there is neither."""
-    root = Path(__file__).parents[1]
-    if (root / "COMMIT").is_file():
-        return (root / "COMMIT").read_text().strip()
-    done = subprocess.run(
-        ["git", "-C", str(root), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip()
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmark_cuda import commit
+from provenance import commit
 
 DATA = Path(__file__).parents[1] / "data"
 COMMANDS = {

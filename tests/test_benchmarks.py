@@ -2,8 +2,10 @@
 
 import importlib.util
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,6 +43,28 @@ def test_the_readme_has_one_line_for_each_script_and_names_each_result():
     assert sorted(name for name, _ in rows) == scripts
     results = [name for _, cell in rows for name in re.findall(r"\]\(results/(\S+?)\)", cell)]
     assert sorted(results) == sorted(path.name for path in (folder / "results").iterdir())
+
+
+def test_a_result_names_commit_and_device(monkeypatch):
+    """Source: git; the number of cores as Python counts them."""
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    provenance = importlib.import_module("provenance")
+    root = SCRIPTS[0].parents[1]
+    asked = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    if asked.returncode == 0 and not (root / "COMMIT").exists():
+        known = provenance.commit().removesuffix("-dirty").rpartition("-g")[2]
+        assert len(known) >= 7
+        assert asked.stdout.startswith(known)
+    assert re.search(rf"\S.*, {len(os.sched_getaffinity(0))} cores?$", provenance.device_of("cpu")["device"])
+    assert provenance.device_of("cpu").keys() == {"device"}
+
+
+@pytest.mark.gpu
+def test_a_result_names_the_gpu_and_its_driver(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    found = importlib.import_module("provenance").device_of("cuda")
+    assert "NVIDIA" in found["device"]
+    assert found["driver"].startswith("CUDA ")
 
 
 def test_the_rates_in_the_readme_are_those_of_results():
