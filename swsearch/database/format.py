@@ -108,6 +108,7 @@ not name, and ``removed-G.bin`` files of a later generation.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -298,6 +299,11 @@ class Catalogue:
         taxonomy = self.taxonomy
         extra = {} if taxonomy is None else {f"{taxonomy.name}/{name}.bin": one for name, one in taxonomy.files.items()}
         return {**self._segment_files, **extra}
+
+    def files_of(self, numbers: Collection[int]) -> dict[str, FileEntry]:
+        """The files for a reader of the segments with these numbers, from 0: all but those of other segments."""
+        others = {segment.name for number, segment in enumerate(self.segments) if number not in numbers}
+        return {name: file for name, file in self.files.items() if name.partition("/")[0] not in others}
 
     @property
     def _segment_files(self) -> dict[str, FileEntry]:

@@ -122,6 +122,10 @@ class NodeCache:
                 f"the cache {self.folder} cannot be used: {problem}; choose another folder with {FOLDER_VARIABLE}"
             ) from error
 
+    def has(self, key: str) -> bool:
+        """Whether there is an entry; unless it is open, it may be removed at any time."""
+        return (self.folder / key).is_dir()
+
     def _create(self, key: str, n_bytes: int, create: Callable[[Path], None]) -> None:
         """Create an entry, whose exclusive lock is held."""
         unfinished = self.folder / f"{_FETCHING}{key}"

@@ -64,7 +64,7 @@ def open_cached(path: str | os.PathLike[str], segments: Collection[int] | None =
     if is_url(url := os.fspath(path)):
         from swsearch.database.remote import fetch
 
-        return open_entry(fetch(url), Origin.of_url(url), segments)
+        return open_entry(fetch(url, segments), Origin.of_url(url), segments)
     from swsearch.database.sequence_files import packed
 
     source = seekable(path)

@@ -95,7 +95,7 @@ class PackedDatabase(Closeable):
         Parameters
         ----------
         path : path
-            A folder, or the URL of one in an object store, which is fetched completely into the cache of this node
+            A folder, or the URL of one in an object store, which is fetched into the cache of this node
             (:mod:`swsearch.database.remote`); or a sequence file, which is packed there
             (:mod:`swsearch.database.sequence_files`). Nothing is done if the cache has it.
         segments : collection of int, optional

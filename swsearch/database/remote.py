@@ -3,7 +3,7 @@
 :func:`fetch` takes the URL of a database that was uploaded as it is (``catalogue.json`` and its segments) and returns
 an entry of :mod:`swsearch.database.node_cache` for :class:`~swsearch.database.reader.PackedDatabase`. Its key is the
 SHA-256 of the catalogue, so that a new generation at the same URL is a new entry, and equal databases at two URLs are
-one.
+one. A slice is an entry of its own, with the files of its segments only, unless the cache has the whole database.
 
 The catalogue is read at each call. Each file is compared with the size and the SHA-256 that the catalogue states while
 it arrives; a file that differs, because it is damaged or because the database is being replaced, ends the fetch, and
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Final
 
 from swsearch.database.catalogue_json import read_catalogue
 from swsearch.database.format import CATALOGUE, MAX_CATALOGUE_BYTES, FileEntry
@@ -23,9 +24,13 @@ from swsearch.database.node_cache import CacheEntry, NodeCache
 from swsearch.database.object_store import ObjectFolder
 from swsearch.errors import DatabaseError
 
+_SLICE_DIGITS: Final = 16
+"""Hexadecimal digits of the SHA-256 of the names of a slice's files, in the name of its entry."""
+
 
 def fetch(
     url: str,
+    segments: Collection[int] | None = None,
     *,
     cache: NodeCache | None = None,
     begin: Callable[[int], None] = lambda _: None,
@@ -36,10 +41,13 @@ def fetch(
     Parameters
     ----------
     url : str
+    segments : collection of int, optional
+        The segments of a slice, by their numbers from 0 in the catalogue; the files of the others are not fetched.
     cache : NodeCache, optional
         By default, the cache of the user.
     begin : callable
-        Called with the number of bytes of the database before files are fetched; not called if the cache has them.
+        Called with the number of bytes of the database, or slice, before files are fetched; not called if the cache has
+        them.
     advance : callable
         Called with the number of bytes that have arrived since the last call.
 
@@ -55,14 +63,21 @@ def fetch(
     except ValueError as error:  # UnicodeDecodeError is one
         raise DatabaseError(f"{objects.url} cannot be used: {error}; upload the database again") from error
 
+    files, key = catalogue.files, hashlib.sha256(raw).hexdigest()
+    node = NodeCache() if cache is None else cache
+    if segments is not None and not node.has(key):
+        files = catalogue.files_of(segments)
+    if len(files) < len(catalogue.files):
+        key += f"-{hashlib.sha256(repr(sorted(files)).encode()).hexdigest()[:_SLICE_DIGITS]}"
+    n_bytes = sum(file.size for file in files.values())
+
     def create(folder: Path) -> None:
-        begin(catalogue.n_bytes)
-        for name, file in catalogue.files.items():
+        begin(n_bytes)
+        for name, file in files.items():
             _fetch_file(objects, name, file, folder / name, advance)
         _write(folder / CATALOGUE, raw)
 
-    key = hashlib.sha256(raw).hexdigest()
-    return (NodeCache() if cache is None else cache).open(key, catalogue.n_bytes + len(raw), create)
+    return node.open(key, n_bytes + len(raw), create)
 
 
 def _fetch_file(

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.database.catalogue_json import read_catalogue, write_catalogue
+from swsearch.database.changes import set_taxonomy
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.remote import fetch
@@ -25,6 +26,7 @@ from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
 from tests.patience import wait_until
 from tests.s3_server import answers, free_port, running_server
+from tests.sliced_databases import sliced_databases
 
 pytest.importorskip("obstore", reason="needs obstore")
 
@@ -380,3 +382,57 @@ def test_what_no_program_reads_is_not_fetched(server, cache, few_proteins_db, ur
     (segment,) = catalogue["segments"]
     assert found == sorted(["catalogue.json", *(f"{segment['name']}/{name}.bin" for name in segment["files"])])
     shutil.rmtree(cache)
+
+
+# --- slices ---
+
+
+@pytest.fixture(scope="module")
+def dealt(tmp_path_factory):
+    """A database of three slices, with removed subjects and a taxonomy."""
+    made = sliced_databases(tmp_path_factory.mktemp("sliced"))
+    (made / "nodes.dmp").write_text("1\t|\t1\t|\tno rank\t|\n9606\t|\t1\t|\tspecies\t|\n")
+    set_taxonomy(made / "dealt_proteins.db", made / "nodes.dmp")
+    return made / "dealt_proteins.db"
+
+
+def content(database):
+    return [(one.subject_index.tolist(), one.residues.tobytes()) for one in database.partitions()]
+
+
+def test_a_slice_is_fetched_without_the_segments_of_others(server, cache, dealt):
+    """Their objects are not even there. Expected values: the slice of the folder."""
+    url = server.upload(dealt, "slices/dealt.db")
+    for path in (dealt / "segment-000005-slice-001").iterdir():
+        server.delete(object_name(url, f"{path.parent.name}/{path.name}"))
+    with PackedDatabase.open(dealt, [1, 2]) as here, PackedDatabase.open(url, [2, 1]) as there:
+        assert content(there) == content(here)
+        assert there.catalogue == here.catalogue
+        assert there.taxonomy_arrays.keys() == here.taxonomy_arrays.keys()
+        again = pickle.loads(pickle.dumps(there))
+        assert content(again) == content(here)
+        assert again.path == there.path
+        again.close()
+    (entry,) = entries(cache)
+    assert entry.startswith(f"{key_of(dealt)}-")
+    files = {path.relative_to(cache / entry).as_posix() for path in (cache / entry).rglob("*") if path.is_file()}
+    catalogue = read_catalogue((dealt / "catalogue.json").read_text())
+    others = {name for name in catalogue.files if name.startswith("segment-000005-slice-001/")}
+    assert len(others) > 7
+    assert files == {*catalogue.files, "catalogue.json"} - others
+    with PackedDatabase.open(url, []) as nothing:
+        assert nothing.segments == ()
+        assert nothing.n_subjects == catalogue.n_subjects
+    with pytest.raises(DatabaseError, match=r"segment-000005-slice-001/.* does not exist; check the URL"):
+        PackedDatabase.open(url)
+    assert len(entries(cache)) == 2
+
+
+def test_a_slice_of_a_database_that_the_cache_has_is_not_fetched(server, cache, dealt):
+    url = server.upload(dealt, "slices/whole.db")
+    PackedDatabase.open(url, range(3)).close()
+    for path in dealt.glob("segment-*/*"):
+        server.delete(object_name(url, f"{path.parent.name}/{path.name}"))
+    with PackedDatabase.open(dealt, [1]) as here, PackedDatabase.open(url, [1]) as there:
+        assert content(there) == content(here)
+    assert entries(cache) == [key_of(dealt)]
