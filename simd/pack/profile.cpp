@@ -3,7 +3,9 @@
 
 #include "pack/profile.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "common/profile.hpp"
@@ -16,6 +18,26 @@ constexpr std::size_t kUnitWords = 4;
 constexpr std::size_t kPlaneUnits = 16;
 constexpr std::int8_t kPadScore = -128;
 
+// Four words, which compilers keep in a vector register: four columns of a row, or a unit.
+using Words = std::uint32_t __attribute__((vector_size(16)));
+constexpr std::size_t kWidth = sizeof(Words) / sizeof(std::uint32_t);
+static_assert(kWidth == kUnitWords, "four rows of four columns become four units");
+
+Words load(const std::uint32_t* from) {
+    Words words;
+    std::memcpy(&words, from, sizeof(words));
+    return words;
+}
+
+// Compilers translate each of these initialisers to one shuffle of two registers.
+std::array<Words, kWidth> transposed(const std::array<Words, kUnitWords>& rows) {
+    const auto& [a, b, c, d] = rows;
+    const Words ab0 = {a[0], b[0], a[1], b[1]}, ab2 = {a[2], b[2], a[3], b[3]};
+    const Words cd0 = {c[0], d[0], c[1], d[1]}, cd2 = {c[2], d[2], c[3], d[3]};
+    return {Words{ab0[0], ab0[1], cd0[0], cd0[1]}, Words{ab0[2], ab0[3], cd0[2], cd0[3]},
+            Words{ab2[0], ab2[1], cd2[0], cd2[1]}, Words{ab2[2], ab2[3], cd2[2], cd2[3]}};
+}
+
 template <ScoreType kType>
 std::uint32_t encoded(std::int8_t score) {
     if constexpr (kType == ScoreType::kFast) {  // the sign and magnitude of a 16-bit floating-point number
@@ -27,15 +49,18 @@ std::uint32_t encoded(std::int8_t score) {
     }
 }
 
-// The rows of a query as a kernel adds them: `columns` encoded scores for each row of the table, and a row of padding.
-template <ScoreType kType>
+// The rows of a query as a kernel adds them, in the half of a word that begins at bit kShift: `columns` encoded scores,
+// filled up to a multiple of kWidth, for each row of the table, and a row of padding.
+template <ScoreType kType, int kShift>
 class EncodedRows {
 public:
     EncodedRows(const PackedRows& query, std::size_t columns)
-        : query_(query), columns_(columns), scores_((query.n_table_rows + 1) * columns, encoded<kType>(kPadScore)) {
+        : query_(query),
+          columns_((columns + kWidth - 1) / kWidth * kWidth),
+          scores_((query.n_table_rows + 1) * columns_, encoded<kType>(kPadScore) << kShift) {
         for (std::size_t row = 0; row < query.n_table_rows; ++row) {
             for (std::size_t column = 1; column < columns; ++column) {
-                scores_[row * columns + column] = encoded<kType>(query.table[row * kCodes + column - 1]);
+                scores_[row * columns_ + column] = encoded<kType>(query.table[row * kCodes + column - 1]) << kShift;
             }
         }
     }
@@ -55,9 +80,9 @@ private:
 template <ScoreType kType>
 void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileShape& tile, Halves halves,
           std::size_t first_row, std::size_t n_strips, std::uint32_t* words) {
-    const EncodedRows<kType> low(low_rows, tile.columns);
-    const EncodedRows<kType> high(high_rows, tile.columns);
-    const std::vector<std::uint32_t> nothing(tile.columns, 0);
+    const EncodedRows<kType, 0> low(low_rows, tile.columns);
+    const EncodedRows<kType, 16> high(high_rows, tile.columns);
+    const std::vector<std::uint32_t> nothing((tile.columns + kWidth - 1) / kWidth * kWidth, 0);
     const bool is_single = halves == Halves::kSingle;
     const std::size_t n_chunks = tile.planes() * kPlaneUnits / tile.slots();
     const std::size_t lane_rows = tile.rows(halves) / tile.group;
@@ -76,11 +101,24 @@ void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileSha
                 const std::size_t unit = chunk * tile.slots() + slot;
                 std::uint32_t* word =
                     words + (unit / kPlaneUnits * tile.columns * kPlaneUnits + unit % kPlaneUnits) * kUnitWords;
-                for (std::size_t column = 0; column < tile.columns; ++column) {
+                const auto columns_from = [&](std::size_t column) {
+                    std::array<Words, kUnitWords> rows;
                     for (std::size_t i = 0; i < kUnitWords; ++i) {
-                        word[i] = high_scores[i][column] << 16 | low_scores[i][column];
+                        rows[i] = load(low_scores[i] + column) | load(high_scores[i] + column);
                     }
+                    return transposed(rows);
+                };
+                const auto store = [&](const Words& unit) {
+                    std::memcpy(word, &unit, sizeof(unit));
                     word += kPlaneUnits * kUnitWords;
+                };
+                std::size_t column = 0;
+                for (; column + kWidth <= tile.columns; column += kWidth) {
+                    for (const Words& unit : columns_from(column)) store(unit);
+                }
+                if (column < tile.columns) {
+                    const std::array<Words, kWidth> units = columns_from(column);
+                    for (std::size_t i = 0; column + i < tile.columns; ++i) store(units[i]);
                 }
             }
         }

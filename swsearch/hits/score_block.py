@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.typing import Scores, SubjectIndex
+
+
+class ColumnRanges(Mapping[int, tuple[int, int]]):
+    """Ranges of columns by subject (``ScoreBlock.within``), computed when they are first read: few searches read them.
+
+    Parameters
+    ----------
+    compute : callable
+        Returns the ranges as a dict.
+    """
+
+    def __init__(self, compute: Callable[[], dict[int, tuple[int, int]]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _ranges(self) -> dict[int, tuple[int, int]]:
+        return self._compute()
+
+    def __getitem__(self, subject: int) -> tuple[int, int]:
+        return self._ranges[subject]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ranges)
+
+    def __len__(self) -> int:
+        return len(self._ranges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +54,7 @@ class ScoreBlock:
         Number of subjects that reach the floor but have no row, because a top-N bound excludes them from the best N.
     n_bounded : int
         Number of subjects whose score was not computed, because a bound proved that it is below the floor.
-    within : dict of int to (int, int)
+    within : mapping of int to (int, int)
         For some long subjects, by index: a range of columns, its first one (a multiple of 16, counted from 0) and its
         length, in which the subject's first best alignment lies completely.
     """
@@ -36,7 +64,7 @@ class ScoreBlock:
     n_rescored: int = field(default=0)
     n_left_out: int = field(default=0)
     n_bounded: int = field(default=0)
-    within: dict[int, tuple[int, int]] = field(default_factory=dict)
+    within: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.score)

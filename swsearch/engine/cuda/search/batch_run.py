@@ -13,7 +13,7 @@ download holds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -367,7 +367,7 @@ class BatchRun:
     def _block(self, number: int, query: _QueryRun) -> ScoreBlock:
         plan, request = self.plan, query.plan.request
         windowed, n_rescored = np.empty(0, np.int32), 0
-        within: dict[int, tuple[int, int]] = {}
+        within: Mapping[int, tuple[int, int]] = {}
         partition = self._subjects.partition
         if query.windows is not None:
             windowed, n_rescored = query.windows.finish()

@@ -177,6 +177,8 @@ class KernelChoice:
         """
         ready = SearchPlan(tuple(self.ready_batch(batch, partition) for batch in plan.batches))
         replaced = [own for own, batch in zip(plan.batches, ready.batches, strict=True) if batch is not own]
+        if not replaced:
+            ready = plan  # whose list of kernels is made once
         if replaced and self._policy is KernelPolicy.AUTO:
             cells = sum(batch.n_cells for batch in replaced)
             self._generic_seconds += cells / expected_rate(self._device.facts, bounded=False)

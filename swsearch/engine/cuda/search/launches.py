@@ -27,6 +27,8 @@ from swsearch.scoring.gap import GapPenalty
 
 EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
+KNOWN_LISTS: Final = 256
+"""Number of lists of one length whose blocks are remembered."""
 WINDOW_STRETCHES: Final = 2
 """Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
 
@@ -120,6 +122,7 @@ class IntraTaskLauncher:
         self._device = device
         self._scratch = scratch
         self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
+        self._chosen: dict[tuple[KernelSpec, int, bool, int], tuple[IntraTaskTeams, int, KernelSpec]] = {}
 
     def concurrent_windows(self, profile: QueryProfile, route: ListedRoute) -> int:
         """Maximum number of windows that the device scores at a time."""
@@ -143,6 +146,21 @@ class IntraTaskLauncher:
                 spec = replace(route.kernel, threads=teams.warps * WARP)
                 blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
                 found.append((teams, blocks * teams.teams))
+        return found
+
+    def _choose(
+        self, profile: QueryProfile, route: ListedRoute, entry: IntraTaskEntry, n_listed: int, *, alone: bool
+    ) -> tuple[IntraTaskTeams, int, KernelSpec]:
+        """The block for a list, the number of subjects that the device then scores at a time, and the kernel."""
+        key = (route.kernel, route.tile.strips(profile.length), alone, n_listed)
+        found = self._chosen.get(key)
+        if found is None:
+            choices = self._choices(profile, route, entry, alone=alone)
+            teams, at_a_time = choose_teams(choices, n_listed, self._device.facts.multiprocessors, entry)
+            if len(self._chosen) == KNOWN_LISTS:
+                self._chosen.clear()
+            spec = replace(route.kernel, threads=teams.warps * WARP)
+            found = self._chosen[key] = teams, at_a_time, spec
         return found
 
     def plan(
@@ -184,9 +202,7 @@ class IntraTaskLauncher:
             "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"
         )
         alone = checkpoints is None and not suits_teams(listed.n_listed, device.facts.multiprocessors)
-        choices = self._choices(profile, route, entry, alone=alone)
-        chosen, at_a_time = choose_teams(choices, listed.n_listed, device.facts.multiprocessors, entry)
-        spec = replace(route.kernel, threads=chosen.warps * WARP)
+        chosen, at_a_time, spec = self._choose(profile, route, entry, listed.n_listed, alone=alone)
         grid = min(-(-listed.n_listed // chosen.teams), at_a_time // chosen.teams)
         stride = -(-listed.longest // 16) * 16
         edge = None

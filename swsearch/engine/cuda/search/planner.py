@@ -91,15 +91,19 @@ def plan_search(
         about the order of the requests.
     """
     profiles = [request.profile for request in requests]
-    tiled = [
-        index
-        for index, profile in enumerate(profiles)
-        if first_tiled(partition, profile, facts, options) < len(partition)
-    ]
+    if len(profiles) == 1:
+        of_batches: list[tuple[int, ...]] = [(0,)]
+    else:
+        tiled = [
+            index
+            for index, profile in enumerate(profiles)
+            if first_tiled(partition, profile, facts, options) < len(partition)
+        ]
+        of_batches = batch_indices(profiles, facts, options, tiled)
     return SearchPlan(
         tuple(
             (plan_one or plan_batch)(indices, [requests[index] for index in indices], partition, facts, options)
-            for indices in batch_indices(profiles, facts, options, tiled)
+            for indices in of_batches
         )
     )
 

@@ -23,8 +23,9 @@ both kernels ran at the same time, they would share multiprocessors and take lon
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -43,7 +44,8 @@ from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds, suits_diamonds
-from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows, n_windows
+from swsearch.engine.cuda.search.windows import EXTENSION, BestWindows, Size, Windows, cut_in_windows, n_windows
+from swsearch.hits.score_block import ColumnRanges
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
@@ -205,7 +207,8 @@ class VerifiedWindowsRun:
         self._downloads: NDArray[np.int32] | None = None
         n_cells = subjects.longest * profile.length
         self._locates = n_cells >= of.choice.options.thresholds.located_cells
-        self._first_best = np.zeros((len(indices), 2), np.int64)  # begin and end of each subject's first best window
+        self._best: list[tuple[NDArray[np.intp], BestWindows]] = []
+        """The proven windows of some subjects; later entries replace earlier ones."""
         self._again: NDArray[np.intp] | None
         self._windows: Windows
         self._overlap: int
@@ -271,42 +274,30 @@ class VerifiedWindowsRun:
                 # In a launch of their own, because each block has memory for the boundary of the longest window.
                 again[wholes], wholes = True, wholes[:0]
             if not again.any():
-                if self._locates:
-                    self._note_first_best(best, of_subjects)
+                elsewhere = np.zeros(len(of_subjects), np.bool_)
                 if by_diamonds is not None:
-                    self._first_best[self._chosen[by_diamonds > of_subjects]] = 0, np.iinfo(np.int64).max
-                    of_subjects = np.maximum(of_subjects, by_diamonds)
-                return of_subjects, beyond
+                    elsewhere = by_diamonds > of_subjects
+                if self._locates:
+                    # The columns of the query's last row lag behind those of the window.
+                    slant = strips * self._tile.slant
+                    found_best = BestWindows(self._windows, best.copy(), of_subjects.copy(), slant, elsewhere)
+                    self._best.append((self._chosen, found_best))
+                return of_subjects if by_diamonds is None else np.maximum(of_subjects, by_diamonds), beyond
             self._again = np.flatnonzero(again)
             self._extends = False  # the windows beside them are finished
             self._plan()
             self._start_timed()
 
-    def _note_first_best(self, best: Scores, of_subjects: Scores) -> None:
-        """Note the first window of each subject that has the subject's score."""
-        windows = self._windows
-        with_best = np.flatnonzero(best == of_subjects[windows.subject])
-        first = with_best[np.flatnonzero(np.diff(windows.subject[with_best], prepend=-1))]
-        # The columns of the query's last row lag behind those of the window.
-        slant = self._tile.strips(self._profile.length) * self._tile.slant
-        self._first_best[self._chosen] = np.stack([windows.begin[first] - slant, windows.end[first]], axis=1)
-
-    def ranges(self, scores: Scores) -> dict[int, tuple[int, int]]:
+    def ranges(self, scores: Scores) -> Mapping[int, tuple[int, int]]:
         """Where each subject's first best alignment lies, by the subject's index; see :class:`ScoreBlock`.
 
-        Call this after :meth:`finish`, whose ``scores`` are given. The alignment ends in the first window that has the
-        subject's score, or in a later window, but not behind the first one's last column. A window may have been
-        extended. The result is empty if the subjects are too short or if alignments may be of any length.
+        Call this after :meth:`finish`, whose ``scores`` are given. The result is empty if the subjects are too short or
+        if alignments may be of any length.
         """
-        spanned = self._profile.most_columns(scores) if self._locates else None
-        if spanned is None:
+        if not self._locates:
             return {}
-        lengths = self._subjects.partition.lengths[self._indices].astype(np.int64)
-        begin, end = self._first_best.T
-        begin = np.maximum(begin - spanned, 0) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
-        n_columns = np.minimum(np.minimum(end, lengths) + EXTENSION, lengths) - begin
-        subjects = self._subjects.partition.subject_index[self._indices].tolist()
-        return dict(zip(subjects, zip(begin.tolist(), n_columns.tolist(), strict=True), strict=True))
+        profile, partition, indices = self._profile, self._subjects.partition, self._indices
+        return ColumnRanges(partial(_column_ranges, profile, partition, indices, self._best, scores))
 
     def _downloaded(self) -> tuple[NDArray[np.uint32], Scores]:
         """The results of the last launch: of the comparisons, and the windows' best scores."""
@@ -425,6 +416,31 @@ class VerifiedWindowsRun:
 
     def _named(self, what: str) -> str:
         return f"windows' {what} {self._name}"
+
+
+def _column_ranges(
+    profile: QueryProfile,
+    partition: Partition,
+    indices: NDArray[np.intp],
+    best: Sequence[tuple[NDArray[np.intp], BestWindows]],
+    scores: Scores,
+) -> dict[int, tuple[int, int]]:
+    """The ranges of columns of the subjects at ``indices``, from the windows of all launches.
+
+    A first best alignment ends in the first window that has the subject's score, or in a later window, but not behind
+    the first one's last column. A window may have been extended.
+    """
+    spanned = profile.most_columns(scores)
+    if spanned is None:
+        return {}
+    begin, end = np.zeros(len(indices), np.int64), np.zeros(len(indices), np.int64)
+    for chosen, windows in best:
+        begin[chosen], end[chosen] = windows.columns()
+    lengths = partition.lengths[indices].astype(np.int64)
+    begin = np.maximum(begin - spanned, 0) // SUBJECT_ALIGNMENT * SUBJECT_ALIGNMENT
+    n_columns = np.minimum(np.minimum(end, lengths) + EXTENSION, lengths) - begin
+    subjects = partition.subject_index[indices].tolist()
+    return dict(zip(subjects, zip(begin.tolist(), n_columns.tolist(), strict=True), strict=True))
 
 
 def _rounded(columns: int) -> int:

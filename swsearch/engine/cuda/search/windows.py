@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.engine.cuda.runtime.kernels import CHECKPOINT_STRIDE, CHECKPOINTS
-from swsearch.typing import Lengths
+from swsearch.typing import Lengths, Scores
 
 EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
 """Maximum extension of a window in columns. If windows cannot be extended, they overlap by so many columns more."""
+
+ONE_PER_BYTE: Final = 0x01010101
+"""A word with one byte per checkpoint, each 1."""
+assert CHECKPOINTS == 4, "the kernel writes one word for the checkpoints of a window"
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ class Windows:
         strips : int
             Strips of the query.
         """
-        proven = (agreed.view(np.uint8).reshape(-1, CHECKPOINTS) == strips).any(axis=1)
+        different = agreed ^ np.uint32(strips * ONE_PER_BYTE)
+        # A word has a byte of 0 if and only if subtracting 1 from its bytes sets the top bit of a byte that lacks it.
+        proven = (different - np.uint32(ONE_PER_BYTE)) & ~different & np.uint32(ONE_PER_BYTE << 7) != 0
         unproven = np.zeros(len(self), dtype=np.bool_)
         np.greater(self._has_next[:-1], proven[:-1], out=unproven[1:])
         return unproven
@@ -128,6 +134,42 @@ class Windows:
         whole: NDArray[np.bool_] = columns > lengths
         self.begin[whole[self.subject]] = 0  # a window from the subject's first column needs no proof
         return whole
+
+
+@dataclass(frozen=True, eq=False)
+class BestWindows:
+    """The best scores of proven windows: where the best alignments of their subjects lie.
+
+    Attributes
+    ----------
+    windows : Windows
+    score : int32 array, shape (n,)
+        The best score of each window.
+    of_subjects : int32 array, shape (n_subjects,)
+        The largest of them, for each subject.
+    slant : int
+        Columns by which the query's last row lags behind its first.
+    elsewhere : bool array, shape (n_subjects,)
+        Subjects whose score was computed without windows and exceeds that of all windows.
+    """
+
+    windows: Windows
+    score: Scores
+    of_subjects: Scores
+    slant: int
+    elsewhere: NDArray[np.bool_]
+
+    def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The columns of each subject's first window with its score: the first one, and the one after the last.
+
+        The range is unlimited for the subjects ``elsewhere``. The begin may be negative.
+        """
+        windows = self.windows
+        with_best = np.flatnonzero(self.score == self.of_subjects[windows.subject])
+        first = with_best[np.searchsorted(with_best, windows.first)]
+        begin = np.where(self.elsewhere, 0, windows.begin[first] - self.slant)
+        end = np.where(self.elsewhere, np.iinfo(np.int64).max, windows.end[first])
+        return begin, end
 
 
 def cut_in_windows(lengths: Lengths, size: Size) -> Windows:
