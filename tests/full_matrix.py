@@ -19,6 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import N_CODES
+from swsearch.typing import Codes
 from tests.compiled import compiled, compiler_version
 
 NEVER = -(10**9)
@@ -29,7 +32,7 @@ _OPTIONS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPI
 
 
 @cache
-def _fill() -> Any:
+def _library() -> Any:
     compiler = os.environ.get("CC", "cc")
 
     def make(path: Path) -> None:
@@ -37,7 +40,15 @@ def _fill() -> Any:
         subprocess.run([compiler, *_OPTIONS, "-o", str(path), str(_SOURCE)], check=True, env=environment)
 
     parts = [_SOURCE.read_text(), *_OPTIONS, compiler_version(compiler)]
-    return ctypes.CDLL(str(compiled("full-matrix.so", parts, make))).fill
+    return ctypes.CDLL(str(compiled("full-matrix.so", parts, make)))
+
+
+def _call(name: str, *arguments: np.ndarray | int) -> None:
+    """Call a function of the library with arrays and 64-bit integers."""
+    getattr(_library(), name)(*(
+        ctypes.c_void_p(argument.ctypes.data) if isinstance(argument, np.ndarray) else ctypes.c_int64(argument)
+        for argument in arguments
+    ))  # fmt: skip
 
 
 def full_matrices(
@@ -53,8 +64,21 @@ def full_matrices(
     h = np.zeros((m + 1, n + 1), np.int64)
     h[0], h[:, 0] = top, left
     e, f = np.full_like(h, NEVER), np.full_like(h, NEVER)
-    numbers = [ctypes.c_int64(number) for number in (m, n, gap_open + extend, extend, floor)]
-    _fill()(*(ctypes.c_void_p(array.ctypes.data) if isinstance(array, np.ndarray) else array for array in (
-        pairs, *numbers, h, e, f,
-    )))  # fmt: skip
+    _call("fill", pairs, m, n, gap_open + extend, extend, floor, h, e, f)
     return h, e, f
+
+
+def local_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
+    """Return the best local score, the query end and the subject end: the smallest subject end, then query end.
+
+    Without a score above 0, all three are 0.
+    """
+    rows, table, codes = (np.ascontiguousarray(array) for array in (profile.rows, profile.table, subject))
+    assert (rows.dtype, table.dtype, codes.dtype, table.shape[1]) == (np.int32, np.int8, np.uint8, N_CODES)
+    h, found = np.zeros(profile.length + 1, np.int64), np.zeros(3, np.int64)
+    e = np.full_like(h, NEVER)
+    _call(
+        "local_end", table, rows, profile.length, codes, codes.size, profile.gap.first, profile.gap.extend, h, e, found
+    )
+    score, query_end, subject_end = found.tolist()
+    return score, query_end, subject_end

@@ -1,14 +1,12 @@
 """Ends of best alignments from the kernel for listed subjects, on the emulated device.
 
-The expected ends follow from scores of the reference engine alone. The best score of a pair does not decrease when a
-prefix grows, so the first column that ends a best alignment is the length of the shortest subject prefix with the full
-score, and the first row is the length of the shortest query prefix that has the full score there.
+The expected scores are the reference engine's. The expected ends are the first ones with these scores in the matrix of
+the recurrence, cell by cell (``tests/full_matrix.py``).
 """
 
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
@@ -30,6 +28,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.full_matrix import local_end
 from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
@@ -40,17 +39,9 @@ WIDE_SCORES = ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10))
 
 def expected_end(profile: QueryProfile, subject: Codes) -> tuple[int, int, int]:
     """Return score, query end and subject end."""
-    score = local_score(profile, subject)
-    if score == 0:
-        return 0, 0, 0
-    column = bisect_left(range(len(subject) + 1), score, key=lambda n: local_score(profile, subject[:n]))
-
-    def of_rows(n: int) -> int:
-        return (
-            0 if n == 0 else local_score(QueryProfile(profile.rows[:n], profile.table, profile.gap), subject[:column])
-        )
-
-    return score, bisect_left(range(profile.length + 1), score, key=of_rows), column
+    end = local_end(profile, subject)
+    assert end[0] == local_score(profile, subject)
+    return end
 
 
 def expected(profile: QueryProfile, subjects: Partition) -> tuple[Scores, list[int], list[int]]:

@@ -5,7 +5,6 @@ The expected scores are the reference engine's. Segments of the query across a c
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +20,7 @@ from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
-from swsearch.engine.reference import ReferenceEngine, local_score
+from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -29,6 +28,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Codes, Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
+from tests.full_matrix import local_end
 from tests.support import random_codes
 
 MakeDevice = Callable[..., EmulatedDevice]
@@ -65,8 +65,10 @@ def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Pa
 
 
 def first_end(profile: QueryProfile, codes: Codes, score: int) -> int:
-    """The first column that ends an alignment of this score, which is the best of the subject, or of its prefixes."""
-    return bisect_left(range(len(codes)), score, key=lambda n: local_score(profile, codes[:n]))
+    """The first column that ends an alignment of this score, which is the best one."""
+    best, _, column = local_end(profile, codes)
+    assert best == score
+    return column
 
 
 class BestThree:
