@@ -31,6 +31,7 @@ from swsearch.cli.command_line import begin
 from swsearch.cli.log import begin_log, end_log
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
+from swsearch.cli.wording import in_plain_words
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
 
@@ -238,7 +239,7 @@ def _wrong_usage(error: Exception) -> str | None:
     """The message of one line for an exception of Typer; None for any other exception, which is a bug."""
     if not hasattr(error, "format_message"):
         return None
-    message = str(error.format_message()).rstrip(".")
+    message = in_plain_words(str(error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "swsearch" if context is None else context.command_path
     return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"

@@ -100,9 +100,10 @@ def cluster(
                     index = one.representative
                     write_record(stream, subjects.header(index), subjects.letters(index))
     n_single = sum(len(one.members) == 1 for one in clusters)
+    have = "has" if n_single == 1 else "have"
     say(
         f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
-        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} have one",
+        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} {have} one",
         quiet=search.quiet,
     )
     if outcome.run_id is not None:

@@ -85,6 +85,18 @@ def refuse_collisions(
             _refuse_one(option, Path(path), read, packed, kept, written)
 
 
+def refuse_same_store(option: str, store: str, read: str) -> None:
+    """Refuse a store for a copy that is the one it is copied from.
+
+    Raises
+    ------
+    InputError
+        Both are the same file, or the same URL.
+    """
+    if store == read or not {*_store_identities(store)}.isdisjoint(_store_identities(read)):
+        raise InputError(f"{option} {store}: this is the store that is read; choose another for the copy")
+
+
 def refuse_database(option: str, folder: Path, inputs: Iterable[str | os.PathLike[str]]) -> None:
     """Refuse a folder for a new packed database whose creation would replace an input, a store or part of a database.
 

@@ -23,6 +23,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from swsearch.cli.wording import in_plain_words
 from swsearch.errors import InputError, UsageError
 from swsearch.search.option_meanings import MEANINGS
 from swsearch.words import quoted
@@ -226,5 +227,5 @@ def converted(option: Any, context: Any, given: Given) -> Any:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        reason = str(getattr(error, "message", "")).rstrip(".")
+        reason = in_plain_words(str(getattr(error, "message", ""))).rstrip(".")
         raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}: {reason}") from error

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,7 +54,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     report = get_format(
         "table" if run.format_name == "none" else run.format_name, names, rows, run.part, lca_top=run.lca_top
     )
-    client = Client(url)
+    client = Client(url, notify=partial(say, quiet=search.quiet))
     subjects = _subjects(client, database)
     text = _queries(subjects, paths, search, run)
     submitted = client.submit(

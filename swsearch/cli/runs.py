@@ -242,7 +242,7 @@ def export(
 
     Example: swsearch runs export latest --out run7.sqlite
     """
-    from swsearch.cli.collisions import refuse_collisions
+    from swsearch.cli.collisions import refuse_collisions, refuse_same_store
     from swsearch.merge import Source, copy_run
     from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
@@ -250,6 +250,7 @@ def export(
     refuse_collisions({}, store=out, store_option="--out", stores=[store])
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
+    refuse_same_store("--out", out, store)
     with HitStore(store, only_read=True) as source:
         stored = find_run(source, run)
         with open_store(out, create=True, stage=stage_store) as target:

@@ -20,6 +20,7 @@ from swsearch.words import shortened
 if TYPE_CHECKING:
     from swsearch.cli.spellings import Converted, Spelling
 
+_TYPER_TYPE: Final = re.compile(r"is not a valid (int|float)(?: range)?\b")
 _FIELD: Final = re.compile("[a-z_]+")
 _LAST_OPTION: Final = {"query": None, "batch": None, "msa": None, "index": "--out"}
 """For each command that takes ``-query`` and ``-db``, the option for ``-db``; None if it is the last argument."""
@@ -95,6 +96,15 @@ class Worded:
         """Add an option."""
         self.options += [name, *value]
         self.in_order += [name, *value]
+
+
+def in_plain_words(message: str) -> str:
+    """A message of Typer about a value, without the names of its types.
+
+    >>> in_plain_words("'1e3' is not a valid int range")
+    "'1e3' is no whole number"
+    """
+    return _TYPER_TYPE.sub(lambda match: "is no whole number" if match[1] == "int" else "is no number", message)
 
 
 def in_own_words(arguments: Sequence[str], options: CommandOptions) -> list[str]:

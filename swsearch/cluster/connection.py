@@ -103,6 +103,8 @@ class Connection(Closeable):
         Number of threads of each worker of ``local:N``; by default, an equal share of the cores of this machine.
     devices : sequence of int, optional
         GPUs of the workers of ``local:N``, one each; if None, their environment is not changed.
+    notify : callable
+        Called with a message when the waiting for a scheduler begins.
 
     Raises
     ------
@@ -115,9 +117,11 @@ class Connection(Closeable):
         where: str,
         threads: int | None = None,
         devices: Sequence[int] | None = None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         _require_dask()
         self.where = where
+        self._notify = notify
         self._local: Any = None
         self._client: Any = None
         self._tasks: dict[int, _Task] = {}
@@ -139,6 +143,7 @@ class Connection(Closeable):
         from distributed import Client
 
         ends = None if patience_seconds is None else time.monotonic() + patience_seconds
+        is_told = False
         while True:
             problem = "it does not answer"
             try:
@@ -151,6 +156,10 @@ class Connection(Closeable):
             if ends is not None and time.monotonic() >= ends:
                 advice = "start one with `dask scheduler`, or name local:N"
                 raise InputError(f"--cluster {self.where}: there is no scheduler, {problem}; {advice}")
+            if patience_seconds is not None and not is_told:
+                waiting = f"waiting for one for up to {patience_seconds:.0f} s"
+                self._notify(f"--cluster {self.where}: there is no scheduler, {problem}; {waiting}")
+                is_told = True
             time.sleep(RETRY_SECONDS)
 
     def _address(self) -> str:

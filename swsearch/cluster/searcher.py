@@ -276,7 +276,7 @@ def open_cluster_searcher(
     spec = EngineSpec(engine, threads, of_worker, kernel, bound)
     with (
         opened(database) as subjects,
-        Connection(cluster, threads, local_devices) as connection,
+        Connection(cluster, threads, local_devices, notify) as connection,
     ):
         yield ClusterSearcher(
             subjects,

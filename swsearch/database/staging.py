@@ -81,6 +81,10 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def _check_target(target: Path, *, overwrite: bool) -> None:
+    if not target.parent.is_dir():
+        raise DatabaseError(
+            f"{target} cannot be written: there is no folder {target.parent}; make it, or choose another"
+        )
     if not os.path.lexists(target):
         return
     if not overwrite:

@@ -70,6 +70,8 @@ class Client:
         By default, the value of the environment variable ``SWSEARCH_TOKEN``, if there is one.
     patience : float
         Time for which a server that does not answer is waited for, in seconds.
+    notify : callable, optional
+        Called with a message when the waiting for a server begins.
 
     Raises
     ------
@@ -77,7 +79,13 @@ class Client:
         The address is no URL of http or https.
     """
 
-    def __init__(self, url: str, token: str | None = None, patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        patience: float = 60.0,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise InputError(f"{url!r} is no address of a server; give one such as http://127.0.0.1:8765")
@@ -91,6 +99,7 @@ class Client:
         self._path = parts.path.rstrip("/") + "/api/v1"
         self._token = os.environ.get(TOKEN_VARIABLE) if token is None else token
         self._patience = patience
+        self._notify = notify
         self._idle: list[http.client.HTTPConnection] = []
         """The connection, while no answer is read from it."""
         weakref.finalize(self, _close_all, self._idle)
@@ -304,12 +313,16 @@ class Client:
         """Repeat a request that fails for a passing reason."""
         ends = time.monotonic() + self._patience
         pause = 0.1
+        is_told = False
         while True:
             try:
                 return request()
             except ServerError as error:
                 if not error.is_passing or time.monotonic() + pause > ends:
                     raise
+                if not is_told:
+                    self._notify(f"{error}; waiting for up to {self._patience:.0f} s")
+                    is_told = True
             time.sleep(pause)
             pause = min(2.0, pause * 2)
 

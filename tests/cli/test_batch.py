@@ -271,6 +271,11 @@ def test_an_exported_run_is_the_run(swsearch, few_proteins_db):
     copied = swsearch("runs", "export", "latest", "--out", "copy.sqlite", *store)
     assert copied.out == "run 1 of hits.sqlite is run 1 of copy.sqlite\n"
     assert report(swsearch, "copy.sqlite") == report(swsearch, "hits.sqlite")
+    for same in ("hits.sqlite", "./hits.sqlite", "sqlite:///hits.sqlite"):
+        refused = swsearch("runs", "export", "latest", "--out", same, *store)
+        assert (refused.code, refused.out) == (1, "")
+        assert f"--out {same}: this is the store that is read; choose another for the copy" in refused.error
+    assert swsearch("runs", "list", *store).out.count("finished") == 1
 
 
 def test_a_store_is_not_made_for_runs_that_are_not_there(swsearch, tmp_path, few_proteins_db):

@@ -89,7 +89,7 @@ def test_flags_and_stores_have_defaults(swsearch, configured, tmp_path, few_prot
         ("format = 'tsv'", "line 1: no default 'format' can stand outside of a command's table"),
         ("[db.info]\nfromat = 1", "line 2: `swsearch db info` has no option 'fromat'; 'format' is similar"),
         ("[quary]\ntop = 1", "line 1: there is no command 'quary'; 'query' is similar"),
-        ("threads = 'many'", "line 1: 'many' is no value of --threads: 'many' is not a valid int"),
+        ("threads = 'many'", "line 1: 'many' is no value of --threads: 'many' is no whole number"),
         ("threads = true", "line 1: 'True' is no value of --threads"),
         ("threads = [1]", "line 1: '[1]' is no value of --threads"),
         ("threads =", "mine.toml is not TOML"),

@@ -287,3 +287,12 @@ def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, m
     ):
         with pytest.raises(InputError, match=message), open_cluster_searcher(folder / "proteins.db", OPTIONS, place):
             pass
+    monkeypatch.setattr("swsearch.cluster.connection.FIRST_SECONDS", 0.6)
+    place = str(tmp_path / "missing.json")
+    told: list[str] = []
+    with (
+        pytest.raises(InputError, match="the file does not exist; start one with"),
+        open_cluster_searcher(folder / "proteins.db", OPTIONS, place, notify=told.append),
+    ):
+        pass
+    assert told == [f"--cluster {place}: there is no scheduler, the file does not exist; waiting for one for up to 1 s"]

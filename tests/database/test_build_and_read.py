@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -242,6 +243,13 @@ def test_no_input_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FastaFormatError, match="no sequence file"):
         build_database([], tmp_path / "db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_named(tmp_path: Path, fasta: Path) -> None:
+    expected = f"{tmp_path}/none/x.db cannot be written: there is no folder {tmp_path}/none; make it, or choose another"
+    with pytest.raises(DatabaseError, match=re.escape(expected)):
+        build_database(fasta, tmp_path / "none" / "x.db")
+    assert not (tmp_path / "none").exists()
 
 
 def test_an_existing_database_is_kept_unless_replaced(

@@ -362,6 +362,10 @@ def test_a_query_on_a_server_prints_what_a_query_prints(server, databases, capfd
 def test_a_server_that_is_not_there_is_named():
     with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:1 does not answer: Connection refused"):
         Client("http://127.0.0.1:1", patience=0).databases()
+    told: list[str] = []
+    with pytest.raises(ServerError, match="Connection refused"):
+        Client("http://127.0.0.1:1", patience=0.6, notify=told.append).databases()
+    assert told == ["http://127.0.0.1:1 does not answer: Connection refused; waiting for up to 1 s"]
     with pytest.raises(ValueError, match="is no address of a server"):
         Client("localhost:8765")
 
