@@ -66,6 +66,14 @@ class Partition:
         """Number of residues of all subjects, without padding."""
         return int(self.lengths.sum(dtype=np.uint64))
 
+    @cached_property
+    def residue_span(self) -> tuple[int, int]:
+        """Offsets in ``residues`` of the first subject and of the end of the last, padding included."""
+        if len(self) == 0:
+            return 0, 0
+        n_last = -(-int(self.lengths[-1]) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+        return int(self.starts[0]), int(self.starts[-1]) + n_last
+
     def codes(self, row: int) -> Codes:
         """Residue codes of the subject at ``row`` of this partition, 0 ≤ row < len(self)."""
         start = int(self.starts[row])

@@ -176,7 +176,9 @@ class BatchRun:
         launches: list[IntraTaskLaunch] = []
         inter_task = self._inter_task.plan() if plan.n_short else []
         values = [0] * len(plan.queries) + [value for strips in inter_task for value in strips.counters]
-        counters = slot.upload("counters", np.array(values, np.uint32))
+        counters = slot.scratch.buffer("counters", 4 * len(values))
+        if plan.n_direct:  # otherwise no launch reads them
+            slot.upload("counters", np.array(values, np.uint32))
         for number, query in enumerate(self._queries):
             if query.plan.windows is not None:
                 query.windows = self._resources.windows.begin(

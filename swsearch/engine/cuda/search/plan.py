@@ -24,7 +24,7 @@ maximum, and the subjects that may reach their floor are listed and scored exact
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -150,6 +150,8 @@ class BatchPlan:
         If the device lists more subjects to score again, it scores none of them again.
     n_cells : int
         Cells of the alignment matrices.
+    kernels : tuple of KernelSpec
+        The kernels of the first launches, each once, in the order of their use.
     """
 
     queries: tuple[QueryPlan, ...]
@@ -162,6 +164,7 @@ class BatchPlan:
     n_subjects: int
     most_again: int
     n_cells: int
+    kernels: tuple[KernelSpec, ...] = ()
 
     @property
     def indices(self) -> tuple[int, ...]:
@@ -185,9 +188,8 @@ class BatchPlan:
             return []
         return [*(self.bound.kernels if self.bound is not None else ()), *self.inter_task_kernels]
 
-    @property
-    def kernels(self) -> list[KernelSpec]:
-        """The kernels of the first launches, in the order of their use."""
+    def with_kernels(self) -> BatchPlan:
+        """The plan with its ``kernels``, which are listed once for all batches of its shape."""
         kernels = self.first_kernels
         collects = False
         for query in self.queries:
@@ -196,7 +198,9 @@ class BatchPlan:
             collects |= query.again is not None or query.request.floor is not None
             if query.windows is not None:
                 kernels.append(COMPARE_CHECKPOINTS_KERNEL)
-        return [*kernels, COLLECT_KERNEL] if collects and self.n_direct else kernels
+        if collects and self.n_direct:
+            kernels.append(COLLECT_KERNEL)
+        return replace(self, kernels=tuple(dict.fromkeys(kernels)))
 
     @property
     def generic(self) -> bool:

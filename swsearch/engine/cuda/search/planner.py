@@ -197,7 +197,7 @@ def plan_batch(
         len(partition),
         most_again,
         partition.n_residues * sum(rows),
-    )
+    ).with_kernels()
 
 
 def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, ...]:

@@ -47,16 +47,9 @@ def _padded(length: int) -> int:
     return -(-length // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
 
 
-def residue_span(partition: Partition) -> tuple[int, int]:
-    """Offsets of a partition's first residue and of the end of its last subject, padding included."""
-    if len(partition) == 0:
-        return 0, 0
-    return int(partition.starts[0]), int(partition.starts[-1]) + _padded(int(partition.lengths[-1]))
-
-
 def chunk_bytes(partition: Partition) -> int:
     """Device memory of a partition, in bytes."""
-    first, last = residue_span(partition)
+    first, last = partition.residue_span
     return last - first + len(partition) * BYTES_PER_SUBJECT
 
 
@@ -149,7 +142,7 @@ class DeviceSubjects:
     @property
     def residue_bytes(self) -> int:
         """Bytes of residues, padding included; a boundary has as many columns."""
-        first, last = residue_span(self.partition)
+        first, last = self.partition.residue_span
         return last - first
 
     @property
@@ -190,7 +183,7 @@ class _Slot:
         starts = []
         for stored in chunk:
             band = partition[stored]
-            first, last = residue_span(band)
+            first, last = band.residue_span
             np.copyto(self.host_residues[n_bytes : n_bytes + last - first], band.residues[first:last])
             starts.append(band.starts - np.uint64(first) + np.uint64(n_bytes))
             n_bytes += last - first
@@ -243,7 +236,7 @@ _Key = tuple[int, int, int, int]
 def _key(partition: Partition) -> _Key:
     """Equal for partitions of the same memory; valid while the partition is alive."""
     where = int(partition.residues.__array_interface__["data"][0])
-    return (where, *residue_span(partition), len(partition))
+    return (where, *partition.residue_span, len(partition))
 
 
 def _begins(whole: Partition, partition: Partition) -> bool:
@@ -320,7 +313,7 @@ class SubjectStore:
         return subjects
 
     def _load(self, partition: Partition) -> DeviceSubjects:
-        first, last = residue_span(partition)
+        first, last = partition.residue_span
         starts = partition.starts - np.uint64(first)
         buffers: list[Buffer] = []
         arrays: tuple[NDArray[np.generic], ...] = (
@@ -379,7 +372,7 @@ class SubjectStore:
         """Slots large enough for every chunk; those of the previous call if they have the right size."""
         residue_bytes = n_subjects = 1
         for chunk in parts:
-            spans = [residue_span(partition[band]) for band in chunk]
+            spans = [partition[band].residue_span for band in chunk]
             residue_bytes = max(residue_bytes, sum(last - first for first, last in spans))
             n_subjects = max(n_subjects, sum(band.stop - band.start for band in chunk))
         if [slot.capacity for slot in self._slots] != [(residue_bytes, n_subjects)] * n_slots:

@@ -33,7 +33,7 @@ from swsearch.engine.cuda.search.routing import (
     plan_intra_task,
     suits_teams,
 )
-from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks, residue_span
+from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks
 from swsearch.engine.cuda.search.tuning import tiles, tuned_for
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.resources import resource_folder
@@ -223,7 +223,7 @@ def test_chunks_cover_a_partition_within_their_limit() -> None:
     rng = np.random.default_rng(5)
     partition = Partition.pack([random_codes(rng, int(length)) for length in rng.integers(1, 200, 60)])
     whole = chunk_bytes(partition)
-    first, last = residue_span(partition)
+    first, last = partition.residue_span
     assert whole == last - first + 60 * BYTES_PER_SUBJECT
     for limit in (1, 300, 1000, whole - 1, whole):
         parts = chunks(partition, limit)
