@@ -59,6 +59,7 @@ from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
 from swsearch.search.subject_queries import SubjectQueries
 from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
+from swsearch.words import a_kind
 
 if TYPE_CHECKING:
     from swsearch.store.repository import HitStore
@@ -374,6 +375,9 @@ def write_report(
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")
     queries: Iterable[QueryResult]
+    if not isinstance(results, SearchResults) and not (isinstance(results, tuple) and len(results) == 2):
+        needed = "give the results of a search, or the record of a stored run and its queries"
+        raise TypeError(f"results is {a_kind(results)}; {needed}")
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     check_fits(report, run)
     shown = ", ".join(places_of(run.database, database))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Integral
 from typing import Final
 
 from swsearch.errors import InputError
@@ -22,8 +23,10 @@ def check_threads(threads: int) -> None:
     Raises
     ------
     InputError
-        The number is below 1, or above 1,024.
+        It is no whole number, below 1, or above 1,024.
     """
+    if not isinstance(threads, Integral):
+        raise InputError(f"--threads {threads!r}: a whole number is needed")
     if threads < 1:
         raise InputError(f"--threads {threads}: at least 1 thread is needed")
     if threads > MAX_THREADS:

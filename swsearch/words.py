@@ -83,3 +83,15 @@ def without_secrets(text: str) -> str:
     for pattern, instead in _SECRETS:
         text = pattern.sub(instead, text)
     return text
+
+
+def a_kind(value: object) -> str:
+    """The name of a value's type with its article, for messages.
+
+    >>> a_kind(7), a_kind(None), a_kind([1])
+    ('an int', 'None', 'a list')
+    """
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

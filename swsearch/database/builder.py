@@ -19,7 +19,7 @@ from swsearch import __version__
 from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
-from swsearch.errors import InputError
+from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
@@ -99,7 +99,7 @@ def build_database(
         There are more slices than sequences, the number of slices is out of range, or the taxdump or the map cannot be
         read.
     DatabaseError
-        ``target`` exists, or cannot be written.
+        ``target`` is empty, exists, or cannot be written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -108,6 +108,8 @@ def build_database(
     >>> report.catalogue.n_subjects, report.catalogue.n_residues, report.catalogue.alphabet
     (2, 8, 'protein')
     """
+    if not os.fspath(target):
+        raise DatabaseError("the name of the database is empty; give the path of the new one")
     target = Path(target)
     check_slices(slices)
     source = taxonomy_source(taxonomy, taxid_map)

@@ -8,7 +8,7 @@ or pipe (:mod:`swsearch.database.sequence_files`). An :class:`Origin` describes 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,6 +17,7 @@ from swsearch.database.node_cache import CacheEntry
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase
 from swsearch.sequences.source import HeldFile, seekable, shown_name, source_name
+from swsearch.words import a_kind
 
 Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
 """The path of a database, or an open one."""
@@ -99,11 +100,15 @@ def opened(database: Databases) -> AbstractContextManager[PackedDatabase]:
     ------
     DatabaseError, InputError
         As for :meth:`PackedDatabase.open` and :class:`swsearch.database.joined.JoinedDatabase`; or there are none.
+    TypeError
+        It is neither a path, nor a database, nor a sequence of these.
     """
     if isinstance(database, PackedDatabase):
         return nullcontext(database)
     if isinstance(database, (str, os.PathLike)):
         return PackedDatabase.open(database)
+    if not isinstance(database, Iterable):
+        raise TypeError(f"database is {a_kind(database)}; give a path, an open database, or a list of these")
     return _opened_together(list(database))
 
 

@@ -111,6 +111,8 @@ class PackedDatabase(Closeable):
         InputError
             A sequence file cannot be read.
         """
+        if not os.fspath(path):
+            raise DatabaseError("the name of the database is empty; give its path")
         if is_url(os.fspath(path)) or is_sequence_file(path):
             from swsearch.database.opening import open_cached
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Sequence
 from functools import partial
+from numbers import Integral
 from typing import Final
 
 from swsearch.cores import check_threads, threads_to_use
@@ -99,6 +100,8 @@ def open_engine(
     named = devices is not None
     devices = (0,) if devices is None else devices
     shown = ",".join(map(str, devices))
+    if not all(isinstance(device, Integral) for device in devices):
+        raise InputError(f"--devices {devices!r}: give a list of CUDA numbers, such as [0, 1]")
     if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
         raise InputError(f"--devices {shown!r}: name at least one device by its CUDA number, and each once")
     if named and name in ("cpu", "reference"):

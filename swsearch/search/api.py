@@ -14,11 +14,11 @@ from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import BackgroundEngine, Progress
 from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
-from swsearch.search.given_queries import a_kind
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.record import SequenceRecord
+from swsearch.words import a_kind
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:

@@ -16,6 +16,7 @@ from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.search.needs import QueryNeeds
 from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, detect_alphabet
 from swsearch.sequences.record import SequenceRecord
+from swsearch.words import a_kind
 
 if TYPE_CHECKING:
     from Bio.Seq import MutableSeq, Seq
@@ -118,15 +119,3 @@ def _biopython(query: Any) -> tuple[str, Any] | None:
     if modules[1] is not None and isinstance(query, (modules[1].Seq, modules[1].MutableSeq)):
         return "", query
     return None
-
-
-def a_kind(value: object) -> str:
-    """The name of a value's type with its article, for messages.
-
-    >>> a_kind(7), a_kind(None), a_kind([1])
-    ('an int', 'None', 'a list')
-    """
-    if value is None:
-        return "None"
-    name = type(value).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -105,6 +105,18 @@ def test_options_and_databases_are_checked_at_the_call(database):
         swsearch.search_database(["MKV"], database, {"top": 3})
     with pytest.raises(swsearch.SwSearchError, match=r"nowhere\.db"):
         swsearch.search_database(["MKV"], "nowhere.db")
+    with pytest.raises(TypeError, match="database is None; give a path, an open database, or a list of these"):
+        swsearch.search_database(["MKV"], None)
+    with pytest.raises(swsearch.SwSearchError, match="the name of the database is empty; give its path"):
+        swsearch.search_database(["MKV"], "")
+    with pytest.raises(swsearch.SwSearchError, match="the name of the database is empty; give the path of the new"):
+        swsearch.build_database("queries.fasta", "")
+    with pytest.raises(InputError, match="--threads '2': a whole number is needed"):
+        swsearch.search_database(["MKV"], database, threads="2")
+    with pytest.raises(InputError, match=r"--devices '0': give a list of CUDA numbers, such as \[0, 1\]"):
+        swsearch.search_database(["MKV"], database, devices="0")
+    with pytest.raises(TypeError, match="results is None; give the results of a search, or the record"):
+        swsearch.write_report(None, "x.tsv", "tsv")
     with (
         swsearch.open_searcher(database) as searcher,
         pytest.raises(TypeError, match=r"of type str; swsearch\.seq"),
