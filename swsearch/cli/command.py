@@ -56,7 +56,12 @@ class Command(TyperCommand):
                 found = configured(self, ctx, name, on_server=on_server)
                 ctx.default_map = {key: value for key, (value, _) in found.items()}
                 log.begin_log(args, ctx.default_map.get(log.NAME), ctx.default_map.get("shard"))
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:  # an option without its value; the message names this command
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options in groups: each under its panel, in the order of the groups."""

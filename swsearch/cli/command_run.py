@@ -79,10 +79,12 @@ class CommandRun:
         """
         if report is None:
             return None
+        from swsearch.cli.output import say_if_named_otherwise
         from swsearch.cli.taxonomy import report_taxonomy, with_organisms
         from swsearch.report.registry import check_fits
 
         check_fits(report, searcher.run_info(""))
+        say_if_named_otherwise(report.name, "table", self.run.out, quiet=self.search.quiet)
         organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
         write = write_report(report, self.run.out, self.stack, searcher.database)
         quiet, cuts_lists = self.search.quiet, self.search.cuts_lists

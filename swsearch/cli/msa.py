@@ -148,7 +148,7 @@ def msa(
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
     from swsearch.output_files import text_file
     from swsearch.report.pairing import write_complex
@@ -157,6 +157,7 @@ def msa(
     inputs = [*paths, *search.files]
     if folder is None:
         refuse_collisions({"--out": out or "-"}, inputs=inputs, databases=databases)
+        say_if_named_otherwise(format_name, "a3m", out, quiet=search.quiet)
     with ExitStack() as stack:
         searchers, queries = _opened(paths, databases, search, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)

@@ -24,6 +24,11 @@ from swsearch.words import one_line
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
+_SUFFIXES: Final = {
+    ".html": "html", ".htm": "html", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet", ".xml": "xml",
+    ".tsv": "tsv", ".csv": "csv", ".sam": "sam", ".a3m": "a3m", ".sto": "sto", ".afasta": "afasta", ".fasta": "fasta",
+}  # fmt: skip
+"""The formats that the names of files suggest."""
 _LEVELS: Final = {"error": logging.ERROR, "failed": logging.ERROR, "warning": logging.WARNING}
 """The level of a message in the log, by the word before its first colon."""
 
@@ -96,6 +101,18 @@ def say(message: str, *, quiet: bool = False) -> None:
     if not quiet:
         last_line.clear_bar()
         _write_stderr(f"swsearch: {message}\n")
+
+
+def say_if_named_otherwise(format_name: str, default: str, out: str | os.PathLike[str] | None, *, quiet: bool) -> None:
+    """Say that a report has the default format, if the name of its file suggests another one."""
+    from swsearch.output_files import COMPRESSED
+
+    if out is None or format_name != default:
+        return
+    path = Path(out)
+    suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
+    if (named := _SUFFIXES.get(suffix, default)) != default:
+        say(f"warning: --out {path} is written in the format {default}; say --format {named} for {suffix}", quiet=quiet)
 
 
 def _write_stderr(text: str) -> None:

@@ -43,7 +43,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
         )
     _refuse_options_of_this_machine(search, run)
     from swsearch.cli.collisions import refuse_collisions
-    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
     from swsearch.service.client import Client
@@ -54,6 +54,7 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
     report = get_format(
         "table" if run.format_name == "none" else run.format_name, names, rows, run.part, lca_top=run.lca_top
     )
+    say_if_named_otherwise(report.name, "table", run.out, quiet=search.quiet)
     client = Client(url, notify=partial(say, quiet=search.quiet))
     subjects = _subjects(client, database)
     text = _queries(subjects, paths, search, run)

@@ -64,7 +64,7 @@ def report(
     from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.command_run import write_report
-    from swsearch.cli.output import say, table_width
+    from swsearch.cli.output import say, say_if_named_otherwise, table_width
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.cli.sequences import open_subjects
     from swsearch.cli.taxonomy import database_for_taxonomy, refuse_unused, report_taxonomy, with_organisms
@@ -80,6 +80,7 @@ def report(
     chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part, shown_width, lca_top)
     narrowing = narrow.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
+    say_if_named_otherwise(format_name, "table", out, quiet=False)
     with HitStore(store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":

@@ -29,6 +29,10 @@ N_REQUESTS: Final = 8
 _URL: Final = re.compile(rf"({'|'.join(SCHEMES)})://(.*)", re.DOTALL)
 _COLLAPSED: Final = re.compile(rf"({'|'.join(SCHEMES)}):/(?!/)")
 _RETRIES: Final[Any] = {"max_retries": 6, "retry_timeout": timedelta(seconds=120)}
+_CREDENTIALS: Final = (
+    "check the credentials in the environment, such as AWS_ACCESS_KEY_ID, or say AWS_SKIP_SIGNATURE=true for a public "
+    "bucket"
+)
 _QUERY: Final = re.compile(r"\?[^\s\"']*")
 
 
@@ -145,8 +149,9 @@ class ObjectFolder:
         except FileNotFoundError as error:
             raise DatabaseError(f"{place} does not exist; check the URL") from error
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            advice = "check the credentials in the environment, such as AWS_ACCESS_KEY_ID"
-            raise DatabaseError(f"{place} may not be read; {advice}") from error
+            raise DatabaseError(f"{place} may not be read; {_CREDENTIALS}") from error
         except (exceptions.BaseError, OSError, ValueError) as error:
             reason = _QUERY.sub("", (str(error).splitlines() or ["no message"])[0])
-            raise DatabaseError(f"{place} cannot be read: {reason}") from error
+            # Without credentials, those of a cloud machine are asked for, and no other machine answers.
+            advice = f"; {_CREDENTIALS}" if "/latest/api/token" in reason else ""
+            raise DatabaseError(f"{place} cannot be read: {reason}{advice}") from error

@@ -134,6 +134,8 @@ def first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) ->
             text = (
                 f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
             )
+            if content.startswith(b"# STOCKHOLM"):
+                text = "this is a Stockholm file, whose alignments can be queries; a database takes FASTA or FASTQ"
             return problem(text, number, first + 1)
         if content[:1] == b">":
             if record and not n_residues:

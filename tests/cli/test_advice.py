@@ -101,3 +101,32 @@ def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(
     monkeypatch.setenv("SWSEARCH_STORE", "")
     assert f"there is no store {user_store}; `swsearch query` makes one" in swsearch("runs", "list").error
     assert not list(tmp_path.iterdir())
+
+
+# --- names of outputs ---
+
+
+def test_a_name_that_suggests_another_format_is_answered(swsearch, few_proteins_db, tmp_path):
+    """The name is no option: without --format, the report is that of the default."""
+    query = ["query", QUERIES, few_proteins_db, "--top", "1"]
+    expected = swsearch(*query).out
+    warning = "swsearch: warning: --out {} is written in the format table; say --format {} for .{}\n"
+    for name, form in (("a.html", "html"), ("a.tsv.gz", "tsv"), ("A.JSON", "json"), ("a.parquet", "parquet")):
+        for command in (query, ["report", "latest"]):
+            named = swsearch(*command, "--out", name)
+            assert named.code == 0
+            assert warning.format(name, form, name.lower().removesuffix(".gz").partition(".")[2]) in named.err
+    assert (tmp_path / "a.html").read_text() == expected
+    for words in (["--out", "a.txt"], ["--out", "a.html", "--format", "html"], ["--out", "a.html", "--quiet"]):
+        assert "is written in the format" not in swsearch(*query, *words).err
+
+
+@pytest.mark.parametrize(("words", "path"), [("query a.fa a.db -k", "query"), ("db fetch a.db --range", "db fetch")])
+def test_an_option_without_its_value_names_the_help_of_its_command(swsearch, words, path):
+    assert f"requires an argument; see `swsearch {path} --help`" in swsearch(*words.split()).error
+
+
+def test_an_alignment_is_no_database(swsearch):
+    refused = swsearch("index", DATA / "obg.sto", "-o", "x.db")
+    problem = "this is a Stockholm file, whose alignments can be queries; a database takes FASTA or FASTQ"
+    assert f"obg.sto, line 1, column 1: {problem}" in refused.error

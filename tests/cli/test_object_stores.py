@@ -226,6 +226,19 @@ def test_places_without_a_database_are_one_line(server, cache, monkeypatch):
     assert not cache.exists()
 
 
+def test_missing_credentials_are_named(cache, monkeypatch):
+    """Nothing answers where machines of the cloud ask for theirs."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(DatabaseError) as refused:
+        PackedDatabase.open("s3://databases/few.db")
+    message = str(refused.value)
+    assert message.startswith("s3://databases/few.db/catalogue.json cannot be read: Generic S3 error")
+    advice = "check the credentials in the environment, such as AWS_ACCESS_KEY_ID, or say AWS_SKIP_SIGNATURE=true"
+    assert f"; {advice} for a public bucket" in message
+
+
 def test_the_package_that_is_missing_is_named(swsearch, monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)  # imports then fail as if it were not installed
     refused = swsearch("db", "info", "s3://databases/few.db")
