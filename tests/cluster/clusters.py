@@ -1,23 +1,27 @@
-"""Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine."""
+"""Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine.
+
+The processes are forks (:mod:`tests.forking`), which have the program loaded; Dask's own start takes less than that.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.forking.processes import Fork, ForkServer
 from tests.patience import wait_until
 
 
 class Cluster:
     """A scheduler, whose address is in ``place``, and the workers that a test starts."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forks: ForkServer) -> None:
         self.folder = folder
+        self._forks = forks
         self.place = str(folder / "scheduler.json")
-        self.workers: list[subprocess.Popen[bytes]] = []
+        self.workers: list[Fork] = []
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
@@ -32,7 +36,7 @@ class Cluster:
         except (OSError, ValueError):
             return False
 
-    def add_worker(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.Popen[bytes]:
+    def add_worker(self, *arguments: str, cwd: Path | None = None, **environment: str) -> Fork:
         """Start a worker of one thread; it need not be there when this returns."""
         threads = ("--nthreads", "1", "--memory-limit", "0", "--no-nanny", "--local-directory", str(self.folder))
         worker = self._started("worker", *threads, *arguments, cwd=cwd, **environment)
@@ -52,17 +56,16 @@ class Cluster:
             self.end_worker(worker)
         self.wait_for_workers()
 
-    def _started(
-        self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str
-    ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", self.place]
+    def _started(self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str) -> Fork:
+        program = f"from distributed.cli.dask_{kind} import main; main()"
+        options = ("--scheduler-file", self.place, "--no-dashboard")
         with open(self.folder / "log", "ab") as log:
-            return subprocess.Popen(
-                [*command, "--no-dashboard", *arguments], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
+            return self._forks.popen(
+                ["-c", program, *options, *arguments], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=os.environ | environment,
             )  # fmt: skip
 
-    def end_worker(self, worker: subprocess.Popen[bytes]) -> None:
+    def end_worker(self, worker: Fork) -> None:
         """Kill a worker without notice."""
         worker.kill()
         worker.wait()

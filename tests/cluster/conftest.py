@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from tests.cluster.clusters import Cluster
+from tests.forking.processes import ForkServers
 from tests.sliced_databases import sliced_databases
 
 
@@ -30,8 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory, fork_servers: ForkServers) -> Iterator[Cluster]:
     """A cluster without workers."""
-    started = Cluster(tmp_path_factory.mktemp("cluster"))
+    started = Cluster(tmp_path_factory.mktemp("cluster"), fork_servers())
     yield started
     started.close()

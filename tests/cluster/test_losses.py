@@ -9,7 +9,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import QueryFiles
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import Cluster
+from tests.forking.processes import ForkServer
 from tests.patience import wait_until
 from tests.sliced_databases import records_of
 
@@ -59,6 +59,14 @@ plain = getattr(Searcher, "plain", Searcher.search)  # Dask may load this file t
 Searcher.plain, Searcher.search = plain, search
 """
 """A worker that does something before it searches one of the queries."""
+OLDER_WORKER = """
+import sys
+import swsearch
+
+swsearch.__version__ = "0.0.1"
+for name in ("tasks", "residents"):  # of the fork; when they are imported again, they find this version
+    sys.modules.pop(f"swsearch.cluster.{name}", None)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +200,7 @@ def test_a_query_that_ends_its_workers_ends_the_search(
 
 
 def test_a_driver_that_is_killed_resumes(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path, fork_server: ForkServer
 ) -> None:
     """The command line; what the killed driver committed is not searched again, and the report is complete.
 
@@ -204,10 +212,10 @@ def test_a_driver_that_is_killed_resumes(
     own_cluster.add_worker("--preload", str(preload))
     path = folder / "queries_of_losses.fasta"
     store, out, plain = tmp_path / "hits.sqlite", tmp_path / "hits.jsonl", tmp_path / "plain.jsonl"
-    command = [sys.executable, "-c", SMALL_PARTS, "batch", str(path), str(folder / "proteins.db"), "--quiet"]
+    command = ["-c", SMALL_PARTS, "batch", str(path), str(folder / "proteins.db"), "--quiet"]
     command += ["--store", str(store), "--engine", "cpu", "--cluster", own_cluster.place, "--resume", "latest"]
     command += ["--min-length", "600", "--format", "jsonl", "--out", str(out)]
-    driver = subprocess.Popen(command)
+    driver = fork_server.popen(command)
 
     def n_stored() -> int:
         if not store.exists():
@@ -225,7 +233,7 @@ def test_a_driver_that_is_killed_resumes(
     go_on.touch()
     assert 0 < before <= 12
     assert not out.exists()
-    again = subprocess.run(command, check=False, capture_output=True, text=True)
+    again = subprocess.run([fork_server.python, *command], check=False, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert f"{N_QUERIES - before} queries done, {before} w" in again.stdout
     with open_searcher(folder / "proteins.db", SearchOptions(min_length=600), engine="cpu") as searcher:
@@ -238,7 +246,7 @@ def test_a_worker_with_another_program_or_database_is_refused(
 ) -> None:
     """Each error is one line that names the worker, the difference and what to do."""
     preload = tmp_path / "older.py"
-    preload.write_text("import swsearch\nswsearch.__version__ = '0.0.1'\n")
+    preload.write_text(OLDER_WORKER)
     older = own_cluster.add_worker("--preload", str(preload))
     message = r"worker tcp://.* has swsearch 0\.0\.1, and the driver has swsearch .*; install the same"
     with (
