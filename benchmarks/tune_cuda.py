@@ -79,10 +79,9 @@ class Case:
 class Tuner:
     """Runs kernels on subjects with the lengths and the composition of proteins."""
 
-    def __init__(self, n_subjects: int, repeat: int, arithmetic: Arithmetic = Arithmetic.FAST) -> None:
+    def __init__(self, n_subjects: int, repeat: int) -> None:
         self.device = PyCudaDevice()
         self._repeat = repeat
-        self._arithmetic = arithmetic
         self._compiler = Reporting(self.device.compiler)
         self._partition = synthetic(n_subjects, [], 1, n_long=0)
         self._subjects = next(SubjectStore(self.device, 1 << 34).pieces(self._partition))
@@ -103,11 +102,12 @@ class Tuner:
         rng = np.random.default_rng(2)
         n_queries = 2 if tile.pairing is Pairing.TWO_QUERIES else 1
         codes = rng.integers(0, 20, tile.rows * case.strips).astype(np.uint8)
-        packed = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, self._arithmetic)
+        constants = dict(case.spec.constants)
+        arithmetic = Arithmetic(constants["ARITHMETIC"])
+        packed = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, arithmetic)
         buffer = device.allocate(packed.nbytes)
         device.upload(buffer, packed, Stream.COMPUTE)
         view = device.texture(buffer)
-        constants = dict(case.spec.constants)
         resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
         seconds: list[float] = []
         for _ in range(self._repeat + 1):
@@ -143,6 +143,11 @@ class Tuner:
             "registers": int(registers.group(1)) if registers else None,
             "spilled": int(spilled.group(1)) if spilled else None,
         }
+
+
+def arithmetic_of(pairing: Pairing) -> Arithmetic:
+    """The type of the tiles of a tuning file."""
+    return Arithmetic.BYTES if pairing is Pairing.FOUR_BLOCKS else Arithmetic.FAST
 
 
 def case_of(
@@ -182,10 +187,14 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
                 tile = Tile(Pairing(pairing), entry["group"], entry["words"], PROTEIN_COLUMNS)
                 band = entry.get("band", 0)
                 for kind, strips in kinds:
-                    cases[section, pairing, place, kind] = [
-                        case_of(tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips, band=band)
-                        for deferred in ((True,) if band else (False, True))
-                    ]
+                    if kind in entry:
+                        cases[section, pairing, place, kind] = [
+                            case_of(
+                                tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips, band=band,
+                                arithmetic=arithmetic_of(tile.pairing),
+                            )
+                            for deferred in ((True,) if band else (False, True))
+                        ]  # fmt: skip
     tuner.compile(itertools.chain.from_iterable(cases.values()))
     for (section, pairing, place, kind), of_tile in cases.items():
         rows = [tuner.measure(case) for case in of_tile]
@@ -217,7 +226,7 @@ def main() -> None:
     options = parser.parse_args()
 
     arithmetic = Arithmetic(options.arithmetic)
-    tuner = Tuner(options.subjects, options.repeat, arithmetic)
+    tuner = Tuner(options.subjects, options.repeat)
     if options.write is not None:
         write_tuning(options.write, tuner, options.sections.split(","))
         return

@@ -31,13 +31,15 @@ void pack_strips(const Array& low_rows, const Array& low_table, const Array& hig
                "no tile has this shape");
     check_that(n_strips > 0 && out.length / n_strips == tile.strip_words() && out.length % n_strips == 0,
                "out has another number of words than the strips");
-    const auto halves = pairing == "kRowBlocks"    ? pack::Halves::kRowBlocks
-                        : pairing == "kTwoQueries" ? pack::Halves::kTwoQueries
-                                                   : pack::Halves::kSingle;
+    const auto contents = pairing == "kRowBlocks"    ? pack::Pairing::kRowBlocks
+                          : pairing == "kTwoQueries" ? pack::Pairing::kTwoQueries
+                          : pairing == "kFourBlocks" ? pack::Pairing::kFourBlocks
+                                                     : pack::Pairing::kSingle;
     const auto type = arithmetic == "FastPair"    ? pack::ScoreType::kFast
                       : arithmetic == "ShortPair" ? pack::ScoreType::kShort
+                      : arithmetic == "ByteQuad"  ? pack::ScoreType::kByte
                                                   : pack::ScoreType::kWide;
-    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, halves, type, first_row,
+    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, contents, type, first_row,
                       n_strips, out.data);
 }
 

@@ -44,23 +44,25 @@ std::uint32_t encoded(std::int8_t score) {
         return score < 0 ? 0x8000u | static_cast<std::uint32_t>(-score) : static_cast<std::uint32_t>(score);
     } else if constexpr (kType == ScoreType::kShort) {
         return static_cast<std::uint16_t>(score);
+    } else if constexpr (kType == ScoreType::kByte) {
+        return static_cast<std::uint8_t>(score);
     } else {
         return static_cast<std::uint32_t>(static_cast<std::int32_t>(score));
     }
 }
 
-// The rows of a query as a kernel adds them, in the half of a word that begins at bit kShift: `columns` encoded scores,
+// The rows of a query as a kernel adds them, in the part of a word that begins at bit `shift`: `columns` encoded scores,
 // filled up to a multiple of kWidth, for each row of the table, and a row of padding.
-template <ScoreType kType, int kShift>
+template <ScoreType kType>
 class EncodedRows {
 public:
-    EncodedRows(const PackedRows& query, std::size_t columns)
+    EncodedRows(const PackedRows& query, std::size_t columns, std::size_t shift)
         : query_(query),
           columns_((columns + kWidth - 1) / kWidth * kWidth),
-          scores_((query.n_table_rows + 1) * columns_, encoded<kType>(kPadScore) << kShift) {
+          scores_((query.n_table_rows + 1) * columns_, encoded<kType>(kPadScore) << shift) {
         for (std::size_t row = 0; row < query.n_table_rows; ++row) {
             for (std::size_t column = 1; column < columns; ++column) {
-                scores_[row * columns_ + column] = encoded<kType>(query.table[row * kCodes + column - 1]) << kShift;
+                scores_[row * columns_ + column] = encoded<kType>(query.table[row * kCodes + column - 1]) << shift;
             }
         }
     }
@@ -77,26 +79,29 @@ private:
     std::vector<std::uint32_t> scores_;
 };
 
-template <ScoreType kType>
-void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileShape& tile, Halves halves,
+// kParts: scores per word.
+template <ScoreType kType, std::size_t kParts>
+void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileShape& tile, Pairing pairing,
           std::size_t first_row, std::size_t n_strips, std::uint32_t* words) {
-    const EncodedRows<kType, 0> low(low_rows, tile.columns);
-    const EncodedRows<kType, 16> high(high_rows, tile.columns);
+    std::vector<EncodedRows<kType>> queries;
+    for (std::size_t part = 0; part < kParts; ++part) {
+        const bool is_high = pairing == Pairing::kTwoQueries && part > 0;
+        queries.emplace_back(is_high ? high_rows : low_rows, tile.columns, 32 / kParts * part);
+    }
     const std::vector<std::uint32_t> nothing((tile.columns + kWidth - 1) / kWidth * kWidth, 0);
-    const bool is_single = halves == Halves::kSingle;
     const std::size_t n_chunks = tile.planes() * kPlaneUnits / tile.slots();
-    const std::size_t lane_rows = tile.rows(halves) / tile.group;
-    const std::size_t below = halves == Halves::kRowBlocks ? tile.words : 0;
+    const std::size_t lane_rows = tile.rows(pairing) / tile.group;
+    const std::size_t below = pairing == Pairing::kTwoQueries ? 0 : tile.words;
     for (std::size_t strip = 0; strip < n_strips; ++strip) {
         for (std::size_t slot = 0; slot < tile.slots(); ++slot) {
-            const std::size_t lane_row = first_row + strip * tile.rows(halves) + slot % tile.group * lane_rows;
+            const std::size_t lane_row = first_row + strip * tile.rows(pairing) + slot % tile.group * lane_rows;
             for (std::size_t chunk = 0; chunk < n_chunks; ++chunk) {
-                std::array<const std::uint32_t*, kUnitWords> low_scores;
-                std::array<const std::uint32_t*, kUnitWords> high_scores;
+                std::array<std::array<const std::uint32_t*, kParts>, kUnitWords> scores;
                 for (std::size_t i = 0; i < kUnitWords; ++i) {
                     const std::size_t k = chunk * kUnitWords + i;
-                    low_scores[i] = k < tile.words ? low[lane_row + k] : nothing.data();
-                    high_scores[i] = k < tile.words && !is_single ? high[lane_row + below + k] : nothing.data();
+                    for (std::size_t part = 0; part < kParts; ++part) {
+                        scores[i][part] = k < tile.words ? queries[part][lane_row + part * below + k] : nothing.data();
+                    }
                 }
                 const std::size_t unit = chunk * tile.slots() + slot;
                 std::uint32_t* word =
@@ -104,7 +109,8 @@ void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileSha
                 const auto columns_from = [&](std::size_t column) {
                     std::array<Words, kUnitWords> rows;
                     for (std::size_t i = 0; i < kUnitWords; ++i) {
-                        rows[i] = load(low_scores[i] + column) | load(high_scores[i] + column);
+                        rows[i] = load(scores[i][0] + column);
+                        for (std::size_t part = 1; part < kParts; ++part) rows[i] |= load(scores[i][part] + column);
                     }
                     return transposed(rows);
                 };
@@ -126,14 +132,23 @@ void pack(const PackedRows& low_rows, const PackedRows& high_rows, const TileSha
     }
 }
 
+// The packing for a number of scores per word.
+template <std::size_t kParts>
+auto pack_of(ScoreType type) {
+    return type == ScoreType::kFast    ? pack<ScoreType::kFast, kParts>
+           : type == ScoreType::kShort ? pack<ScoreType::kShort, kParts>
+           : type == ScoreType::kByte  ? pack<ScoreType::kByte, kParts>
+                                       : pack<ScoreType::kWide, kParts>;
+}
+
 }  // namespace
 
-void pack_strips(const PackedRows& low, const PackedRows& high, const TileShape& tile, Halves halves, ScoreType type,
+void pack_strips(const PackedRows& low, const PackedRows& high, const TileShape& tile, Pairing pairing, ScoreType type,
                  std::size_t first_row, std::size_t n_strips, std::uint32_t* words) {
-    const auto run = type == ScoreType::kFast    ? pack<ScoreType::kFast>
-                     : type == ScoreType::kShort ? pack<ScoreType::kShort>
-                                                 : pack<ScoreType::kWide>;
-    run(low, high, tile, halves, first_row, n_strips, words);
+    const auto run = pairing == Pairing::kSingle       ? pack_of<1>(type)
+                     : pairing == Pairing::kFourBlocks ? pack_of<4>(type)
+                                                       : pack_of<2>(type);
+    run(low, high, tile, pairing, first_row, n_strips, words);
 }
 
 }  // namespace swsearch::pack

@@ -1,4 +1,4 @@
-// Packs query profiles for the CUDA kernels: words of two scores, or of one, in the order of a tile's lanes
+// Packs query profiles for the CUDA kernels: words of four scores, of two or of one, in the order of a tile's lanes
 // (cuda/search/tile.cuh). Inputs: the rows of a query's profile and a tile. Output: the words of some strips.
 
 #pragma once
@@ -8,12 +8,12 @@
 
 namespace swsearch::pack {
 
-// How a kernel adds scores: FastPair, ShortPair and Wide of cuda/search/arithmetic.cuh.
-enum class ScoreType { kFast, kShort, kWide };
+// How a kernel adds scores: FastPair, ShortPair, Wide and ByteQuad of cuda/search/arithmetic.cuh.
+enum class ScoreType { kFast, kShort, kWide, kByte };
 
-// The rows of the two halves of a word: of two blocks of one query, of two queries, or of one query, if a word has one
-// score.
-enum class Halves { kRowBlocks, kTwoQueries, kSingle };
+// The rows of the parts of a word: halves of two blocks of one query or of two queries, one score, or bytes of four
+// blocks of one query.
+enum class Pairing { kRowBlocks, kTwoQueries, kSingle, kFourBlocks };
 
 // Profile rows: `rows` are `length` row numbers of a table of `n_table_rows` rows of kCodes scores each.
 struct PackedRows {
@@ -29,7 +29,9 @@ struct TileShape {
     std::size_t words;
     std::size_t columns;
 
-    std::size_t rows(Halves halves) const { return group * words * (halves == Halves::kRowBlocks ? 2 : 1); }
+    std::size_t rows(Pairing pairing) const {
+        return group * words * (pairing == Pairing::kRowBlocks ? 2 : pairing == Pairing::kFourBlocks ? 4 : 1);
+    }
     std::size_t slots() const { return group > 8 ? group : 8; }
     std::size_t planes() const { return ((words + 3) / 4 * slots() + 15) / 16; }
     std::size_t strip_words() const { return planes() * columns * 16 * 4; }
@@ -37,7 +39,7 @@ struct TileShape {
 
 // Writes n_strips * tile.strip_words() words. The first strip begins at `first_row` of each query; rows past a query's
 // end score -128, as column 0 does. `high` is the query in the high halves, and is used only with kTwoQueries.
-void pack_strips(const PackedRows& low, const PackedRows& high, const TileShape& tile, Halves halves, ScoreType type,
+void pack_strips(const PackedRows& low, const PackedRows& high, const TileShape& tile, Pairing pairing, ScoreType type,
                  std::size_t first_row, std::size_t n_strips, std::uint32_t* words);
 
 }  // namespace swsearch::pack

@@ -64,6 +64,8 @@ class DeviceFacts:
         Highest clock of the multiprocessors.
     pci_bus_id : str
         PCI address, as ``nvidia-smi`` prints it.
+    byte_lanes : bool
+        Whether device and compiler have instructions for four bytes, so that bounds may have 8-bit lanes.
     """
 
     name: str
@@ -74,6 +76,7 @@ class DeviceFacts:
     memory_bytes: int
     clock_hz: float
     pci_bus_id: str
+    byte_lanes: bool = False
 
 
 class Buffer(Protocol):

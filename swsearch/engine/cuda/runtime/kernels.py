@@ -50,25 +50,40 @@ class Arithmetic(Enum):
     FAST = "FastPair"
     SHORT = "ShortPair"
     WIDE = "Wide"
+    BYTES = "ByteQuad"
+    """Four 8-bit numbers to a word, for bounds only; every score is computed in one of :data:`SCORE_TYPES`."""
 
     def largest_exact(self, max_profile_score: int) -> int:
         """The largest best score that is certainly exact; above it, the subject must be scored in a wider type."""
+        if self is Arithmetic.BYTES:
+            return 254
         if self is Arithmetic.FAST:
             return 2047
         return (32_767 if self is Arithmetic.SHORT else 2**31 - 1) - max_profile_score
 
     @property
     def wider(self) -> Arithmetic | None:
-        """The next wider type, or None."""
+        """The next wider type of scores, or None."""
         return {Arithmetic.FAST: Arithmetic.SHORT, Arithmetic.SHORT: Arithmetic.WIDE}.get(self)
 
 
+SCORE_TYPES: Final = (Arithmetic.FAST, Arithmetic.SHORT, Arithmetic.WIDE)
+"""The number types of exact scores, the narrowest first."""
+
+
 class Pairing(Enum):
-    """Contents of the halves of a word; the values are those of ``tile.cuh``."""
+    """Contents of the parts of a word; the values are those of ``tile.cuh``."""
 
     ROW_BLOCKS = "kRowBlocks"
     TWO_QUERIES = "kTwoQueries"
     SINGLE = "kSingle"
+    FOUR_BLOCKS = "kFourBlocks"
+    """Four blocks of rows of one query, in bytes."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of rows of a query in a word."""
+        return {Pairing.ROW_BLOCKS: 2, Pairing.FOUR_BLOCKS: 4}.get(self, 1)
 
 
 class BoundaryMode(Enum):
@@ -105,7 +120,7 @@ class Tile:
     @cached_property
     def rows(self) -> int:
         """Query rows of a strip, of each query where there are two."""
-        return self.group * self.words * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
+        return self.group * self.words * self.pairing.blocks
 
     @cached_property
     def closed_counter(self) -> int:
@@ -204,6 +219,11 @@ class KernelSpec:
     def source(self) -> str:
         """The kernel's file, relative to ``cuda/``."""
         return f"{self.folder}/{self.entry}.cu"
+
+    @cached_property
+    def has_byte_lanes(self) -> bool:
+        """Whether the code has instructions for four bytes, which are compiled for a family of architectures only."""
+        return ("ARITHMETIC", Arithmetic.BYTES.value) in self.constants
 
     @property
     def defines(self) -> list[str]:

@@ -192,7 +192,7 @@ class InterTaskLauncher:
         # Only the launches for a list, which are those of one query, may overlap with the next batch.
         in_place = stream is Stream.FINISH
         boundary = None
-        if len(strips) > 1:
+        if any(strip.has_strip_below for strip in strips):
             words = max(strip.shape.tile.boundary_words for strip in strips)
             n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
             boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)

@@ -254,6 +254,25 @@ inline unsigned half2_fma_saturated(unsigned a, unsigned b, unsigned c) {
     return by_halves([=](int at) { return half_at(sum, at) < one ? half_at(sum, at) : one; });
 }
 
+// Each byte of the result is `operation` of the signed bytes of a and b.
+template <class Operation>
+[[gnu::always_inline]] inline unsigned by_bytes(unsigned a, unsigned b, Operation operation) {
+    unsigned found = 0;
+    for (int at = 0; at < 32; at += 8) {
+        const int x = static_cast<std::int8_t>(a >> at), y = static_cast<std::int8_t>(b >> at);
+        found |= (static_cast<unsigned>(operation(x, y)) & 0xFF) << at;
+    }
+    return found;
+}
+
+inline unsigned bytes_add(unsigned a, unsigned b) {
+    return by_bytes(a, b, [](int x, int y) { return x + y < -128 ? -128 : x + y > 127 ? 127 : x + y; });
+}
+
+inline unsigned bytes_max(unsigned a, unsigned b) {
+    return by_bytes(a, b, [](int x, int y) { return x > y ? x : y; });
+}
+
 inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {
     const std::uint64_t bytes = low | (static_cast<std::uint64_t>(high) << 32);
     unsigned chosen = 0;

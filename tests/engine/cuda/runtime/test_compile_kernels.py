@@ -25,16 +25,18 @@ import pytest
 from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options, compiles_byte_lanes
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     OPEN_COUNTERS_KERNEL,
+    SCORE_TYPES,
     Arithmetic,
     BoundaryMode,
     KernelSpec,
     Pairing,
+    Tile,
     inter_task_kernel,
     intra_task_kernel,
     sweep_kernel,
@@ -111,7 +113,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
-    for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
+    for arithmetic, entry in itertools.product(SCORE_TYPES, ["intra_task", "score_windows", "end_positions"]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
         tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
         tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
@@ -246,6 +248,43 @@ def test_bounds_spill_nothing(architecture: int) -> None:
         assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
 
 
+def byte_bound(band: int, words: int) -> KernelSpec:
+    return inter_task_kernel(
+        Arithmetic.BYTES, Tile(Pairing.FOUR_BLOCKS, 4, words, 28), GAP, deferred=True, band=band,
+        edges=BoundaryMode.NONE, texture=True, threads=256, blocks=2,
+    )  # fmt: skip
+
+
+def report_alone(spec: KernelSpec, architecture: int) -> Report:
+    """Return the assembler's report on a kernel, compiled as the engine compiles it."""
+
+    def write(path: Path) -> None:
+        code, log = compiler().compile(spec, architecture)
+        assert code[:4] == b"\x7fELF"
+        path.write_text(json.dumps(read_report(log)))
+
+    options = compile_options(spec, architecture, Path("."))
+    parts = [digest_of(resource_folder("cuda")), repr(spec), *options, compiler().name, compiler().version]
+    return Report(*json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text()))
+
+
+@pytest.mark.parametrize("band", [4, 5, 6, 8])
+def test_bounds_in_8_bit_lanes_spill_nothing(band: int) -> None:
+    """The largest tile of each height of bands, for 12.0."""
+    if not compiles_byte_lanes(compiler(), 120):
+        named = f"{compiler().name} {compiler().version}"
+        pytest.skip(f"{named} does not compile instructions for four signed bytes; install CUDA 13.2 or newer")
+    words = max(shape.tile.words for shape in tiles(120, Pairing.FOUR_BLOCKS, 28, band))
+    registers, spilled = report_alone(byte_bound(band, words), 120)
+    assert registers <= 65_536 // (256 * 2)
+    assert spilled == 0
+
+
+def test_a_bound_in_8_bit_lanes_compiles_without_their_instructions() -> None:
+    """As by an older compiler that takes the place of one that fails, or for an older architecture."""
+    assert report_alone(byte_bound(4, 8), 90).spilled == 0
+
+
 @pytest.mark.parametrize("architecture", GENERIC_ARCHITECTURES)
 def test_generic_kernels_spill_nothing(architecture: int) -> None:
     """Gap costs that are arguments take registers, but the tiles are chosen so that none is spilled."""
@@ -304,13 +343,4 @@ def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
 def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
     """Source: the compiler's report on one kernel, compiled as the engine compiles it."""
     spec = kernels(90)[-1]
-
-    def write(path: Path) -> None:
-        code, log = compiler().compile(spec, 90)
-        assert code[:4] == b"\x7fELF"
-        path.write_text(json.dumps(read_report(log)))
-
-    options = compile_options(spec, 90, Path("."))
-    parts = [digest_of(resource_folder("cuda")), repr(spec), *options, compiler().name, compiler().version]
-    alone = json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text())
-    assert Report(*alone) == all_reports(90)[spec]
+    assert report_alone(spec, 90) == all_reports(90)[spec]

@@ -23,6 +23,7 @@ FILES = (
     "pairs/test_emulated_paths.py",
     "search/test_verified_windows.py",
     "search/test_bound.py",
+    "search/test_byte_bound.py",
     "test_cudasw2_kernels.py",
     "pairs/test_short_pairs.py",
     "pairs/test_wavefront.py",
@@ -30,7 +31,8 @@ FILES = (
 CHOSEN = (
     "gap_costs or strands or beyond_each_type or (streamed and bands) or no_residue or (rule and 10000) "
     "or (dna_and_floors and striped) or pieces_and_empty or first_row or little_memory or several_launches "
-    "or reaches_across or every_type or position_specific or long_subjects_alone"
+    "or reaches_across or every_type or position_specific or long_subjects_alone "
+    "or strips_of_their_own or floor_for_each_length"
 )
 
 
