@@ -333,10 +333,11 @@ def remove(
     """
     from swsearch.cli.output import say
     from swsearch.database.changes import remove_from_database
+    from swsearch.filters.identifiers import identifier_lines
 
     wanted = list(identifiers or [])
     if from_file is not None:
-        wanted += _identifiers_of(from_file)
+        wanted += [words[0] for _, words in identifier_lines("--from-file", str(from_file))]
     elif not wanted:
         raise UsageError("give identifiers, or a file of them with --from-file")
     removed = remove_from_database(database, wanted)
@@ -420,16 +421,3 @@ def _slices(catalogue: Catalogue) -> str:
 
 def _now_holds(catalogue: Catalogue) -> str:
     return f"generation {catalogue.generation} holds {counted(catalogue.n_subjects, 'sequence')}"
-
-
-def _identifiers_of(path: Path) -> list[str]:
-    """The first words of the lines of a file; empty lines are ignored."""
-    from swsearch.errors import InputError
-    from swsearch.sequences.source import standard_input
-
-    try:
-        raw = standard_input().read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise InputError(f"--from-file {path}: {error.strerror or error}; choose another file") from error
-    lines = raw.decode("utf-8", "surrogateescape").splitlines()
-    return [words[0] for words in (line.split(None, 1) for line in lines) if words]

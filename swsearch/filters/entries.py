@@ -15,11 +15,11 @@ from typing import Final
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
+from swsearch.filters.identifiers import identifier_lines
 from swsearch.hits.subjects import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import REVERSED, part_header
 from swsearch.sequences.identifiers import names_of
-from swsearch.sequences.lines import text_lines
 from swsearch.sequences.record import split_header
 from swsearch.words import quoted, shortened
 
@@ -89,13 +89,9 @@ def read_entries(path: str, part: SubjectRange | None = None, strand: str = "plu
     Raises
     ------
     InputError
-        The file cannot be read, or a line is no entry.
+        The file cannot be read, has headers of FASTA, or a line is no entry.
     """
-    for number, line in enumerate(text_lines(path, f"--ids {path}"), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        name, *others = words
+    for number, (name, *others) in identifier_lines("--ids", path):
         strands = [word for word in others if word in STRANDS]
         ranges = [word for word in others if word not in STRANDS]
         try:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from swsearch.errors import InputError
 from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.lines import text_lines
 from swsearch.words import counted
 
 
-class IdentifierList:
-    """The identifiers of a file: the first word of each line, without empty lines and lines that begin with ``#``.
+def identifier_lines(option: str, path: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a file of identifiers, counted from 1, as words, of which the first is the identifier.
 
-    The file may be compressed.
+    Empty lines and lines that begin with ``#`` are left out. The file may be compressed; ``-`` is stdin.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or has headers of FASTA; the message begins with ``option``.
+    """
+    for number, line in enumerate(text_lines(path, f"{option} {path}"), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0].startswith(">"):
+            problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
+            raise InputError(f"{option} {path}, line {number}: {problem}")
+        yield number, words
+
+
+class IdentifierList:
+    """The identifiers of a file, by the rules of :func:`identifier_lines`.
 
     Parameters
     ----------
@@ -22,14 +42,13 @@ class IdentifierList:
     Raises
     ------
     InputError
-        The file cannot be read or contains no identifier.
+        The file cannot be read, has headers of FASTA, or contains no identifier.
     """
 
     def __init__(self, option: str, path: str) -> None:
         self.option = option
         self.path = path
-        words = (line.split(None, 1) for line in text_lines(path, f"{option} {path}"))
-        self.wanted = frozenset(word[0] for word in words if word and not word[0].startswith("#"))
+        self.wanted = frozenset(words[0] for _, words in identifier_lines(option, path))
         if not self.wanted:
             raise InputError(f"{option} {path}: the file names no identifier; give one a line")
         self._found: set[str] = set()

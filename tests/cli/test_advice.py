@@ -3,6 +3,8 @@
 The expected words are written by hand.
 """
 
+import gzip
+
 import pytest
 
 from swsearch.engine.cuda.runtime.presence import look_for_gpus
@@ -130,3 +132,28 @@ def test_an_alignment_is_no_database(swsearch):
     refused = swsearch("index", DATA / "obg.sto", "-o", "x.db")
     problem = "this is a Stockholm file, whose alignments can be queries; a database takes FASTA or FASTQ"
     assert f"obg.sto, line 1, column 1: {problem}" in refused.error
+
+
+# --- lists of identifiers ---
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("query {queries} {db} --store none --include {list}", "--include"),
+        ("query {queries} {db} --store none --exclude {list}", "--exclude"),
+        ("db fetch {db} --ids {list}", "--ids"),
+        ("db remove {db} --from-file {list}", "--from-file"),
+    ],
+)
+def test_fasta_is_no_list_of_identifiers(swsearch, tmp_path, few_proteins_db, words, option):
+    """Until now, an option such as --exclude took '>P02232' and the residues for identifiers that no subject has."""
+    (tmp_path / "list.fa").write_text("# globins\n>P02232 leghemoglobin\nMGAFTEKQEALVNSSFEAFK\n")
+    for name, content in (("list.fa", None), ("list.fa.gz", gzip.compress((tmp_path / "list.fa").read_bytes()))):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        given = words.format(queries=QUERIES, db=few_proteins_db, list=name).split()
+        refused = swsearch(*given)
+        problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.error == f"swsearch: error: {option} {name}, line 2: {problem}"
