@@ -27,6 +27,7 @@ pipe.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -175,7 +176,11 @@ class RunNotFound(StoreError):
 
     def __init__(self, run: str, store: str) -> None:
         self.run = run
-        super().__init__(f"{store} has no run {run!r}; `swsearch runs list --store {store}` lists them")
+        of_store = f"--store {shlex.quote(store)}"
+        if run == "latest":
+            super().__init__(f"{store} has no run; `swsearch query {of_store}` stores one")
+        else:
+            super().__init__(f"{store} has no run {run!r}; `swsearch runs list {of_store}` lists them")
 
 
 class RunTaken(StoreError):

@@ -40,10 +40,14 @@ def list_tokens(store: store_options.KeptStore = store_options.DEFAULT_STORE) ->
 
     Example: swsearch tokens list --store hits.sqlite
     """
+    from swsearch.cli.output import say
     from swsearch.store.tokens import TokenStore
 
     with TokenStore(store) as opened:
-        for token in opened.tokens():
+        tokens = opened.tokens()
+        if not tokens:
+            say(f"no token in {opened.name}; `swsearch tokens add NAME` makes one")
+        for token in tokens:
             state = "valid" if token.revoked is None else f"revoked {token.revoked:%Y-%m-%d %H:%M}"
             print(f"{token.id}  {token.created:%Y-%m-%d %H:%M}  {state}  {token.owner}")
 

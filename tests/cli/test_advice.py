@@ -157,3 +157,19 @@ def test_fasta_is_no_list_of_identifiers(swsearch, tmp_path, few_proteins_db, wo
         problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
         assert (refused.code, refused.out) == (1, "")
         assert refused.error == f"swsearch: error: {option} {name}, line 2: {problem}"
+
+
+# --- stores without what is asked for ---
+
+
+def test_a_store_without_runs_or_tokens_says_so(swsearch, few_proteins_db):
+    store = ["--store", "my hits.sqlite"]
+    assert swsearch("query", QUERIES, few_proteins_db, *store, "--quiet").code == 0
+    line = "my hits.sqlite has no run '7'; `swsearch runs list --store 'my hits.sqlite'` lists them"
+    assert swsearch("report", "7", *store).error.endswith(line)
+    assert swsearch("runs", "delete", "latest", *store).code == 0
+    line = "my hits.sqlite has no run; `swsearch query --store 'my hits.sqlite'` stores one"
+    assert swsearch("report", "latest", *store).error.endswith(line)
+    listed = swsearch("tokens", "list", *store)
+    assert (listed.code, listed.out) == (0, "")
+    assert listed.err == "swsearch: no token in my hits.sqlite; `swsearch tokens add NAME` makes one\n"
