@@ -2,12 +2,12 @@
 
     python benchmarks/benchmark_pipeline.py QUERIES.fasta --batch MORE.fasta.gz [--subjects 500000] [--out RESULT.json]
 
-The database is that of ``benchmark_search.py``. ``calls``: one query in a running process, median of repeated calls,
-for queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel time, by events on the device, divided
-by the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the clock, between its first and
-last event, and its processor time. ``query``: the command ``swsearch query`` with all queries and with the shortest
-one. The first run of each command may compile kernels and is not counted. The kernel time of the batch is measured in
-this process, in calls of 64 queries, and so is the timeline of ten queries.
+The database is that of ``benchmark_search.py``. ``calls``: one query in a running process, median of 40 calls after ten
+that are not counted, for queries of about 144, 375, 1,000 and 5,478 residues; the share is the kernel time, by events
+on the device, divided by the time of the call. ``batch``: the command ``swsearch batch`` with 500 queries, by the
+clock, between its first and last event, and its processor time. ``query``: the command ``swsearch query`` with all
+queries and with the shortest one. The first run of each command may compile kernels and is not counted. The kernel time
+of the batch is measured in this process, in calls of 64 queries, and so is the timeline of ten queries.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from swsearch.search.query_file import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 
 LENGTHS = (144, 375, 1000, 5478)
+CALLS = 40
+WARM_UP_CALLS = 10
 FLOOR = 72
 """About E = 10 in this database, with BLOSUM62 11/1."""
 
@@ -44,21 +46,19 @@ def profiles_of(path: str) -> list[QueryProfile]:
     return [sequence_profile(query.codes, default_scheme(PROTEIN)) for query in read_queries(path, PROTEIN)]
 
 
-def time_calls(
-    engine: CudaEngine, profiles: list[QueryProfile], partition: Partition, repeat: int
-) -> list[dict[str, Any]]:
+def time_calls(engine: CudaEngine, profiles: list[QueryProfile], partition: Partition) -> list[dict[str, Any]]:
     """One query per call; the nearest query of each length."""
     rows = []
     for length in LENGTHS:
         profile = min(profiles, key=lambda each: abs(each.length - length))
         walls, kernels = [], []
-        for _ in range(repeat + 1):
+        for _ in range(WARM_UP_CALLS + CALLS):
             engine.timing.reset()
             start = time.perf_counter()
             engine.score([profile], partition, [FLOOR])
             walls.append(time.perf_counter() - start)
             kernels.append(engine.timing.seconds)
-        wall, kernel = float(np.median(walls[1:])), float(np.median(kernels[1:]))
+        wall, kernel = (float(np.median(seconds[WARM_UP_CALLS:])) for seconds in (walls, kernels))
         rows.append({"length": profile.length, "seconds": wall, "kernel_seconds": kernel, "share": kernel / wall})
         print(f"one query of {profile.length:,}: {wall * 1e3:.2f} ms, kernels {kernel * 1e3:.2f} ms", flush=True)
     return rows
@@ -152,7 +152,7 @@ def main() -> None:
         (partition,) = opened.partitions()
         report["device"], report["driver"] = engine.facts.name, engine.facts.driver
         report["subjects"], report["residues"] = opened.n_subjects, opened.n_residues
-        report["calls"] = time_calls(engine, profiles_of(options.queries), partition, options.repeat)
+        report["calls"] = time_calls(engine, profiles_of(options.queries), partition)
         if options.batch:
             report["batch_in_process"] = time_batch_in_process(engine, profiles_of(str(some)), partition)
             print("batch in one process", report["batch_in_process"], flush=True)
