@@ -168,6 +168,7 @@ void leave(Context& context) {
     while (next_turn < turns.size() || begin_pass()) {
         Fiber& fiber = *turns[next_turn++];
         if (fiber.done || !fiber.can_go_on()) continue;
+        if (next_turn < turns.size()) turns[next_turn]->context.prefetch();
         running = &fiber;
         if (&fiber.context != &context) context.switch_to(fiber.context);
         return;
