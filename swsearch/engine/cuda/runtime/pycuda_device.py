@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Any, Final
 
 import numpy as np
@@ -110,6 +111,28 @@ class _PyCudaEvent:
         assert isinstance(earlier, _PyCudaEvent)
         with self._device.errors("timing its work"):
             return float(self.event.time_since(earlier.event)) / 1000.0
+
+
+class _TranslatedErrors:
+    """The context of an operation of a device.
+
+    A call of one query has tens of them, and a context manager made of a generator would take five times as long.
+    """
+
+    __slots__ = ("_device", "_doing")
+
+    def __init__(self, device: PyCudaDevice, doing: str) -> None:
+        self._device = device
+        self._doing = doing
+
+    def __enter__(self) -> None:
+        self._device.check_works()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._device.translate(error, self._doing)
 
 
 _opened = threading.local()
@@ -223,16 +246,20 @@ class PyCudaDevice:
         """See :class:`Device`."""
         return self.compilers.current is not None
 
-    @contextlib.contextmanager
-    def errors(self, doing: str) -> Iterator[None]:
+    def errors(self, doing: str) -> _TranslatedErrors:
         """Translate PyCUDA's errors into those of this package. After a failure every call raises the same failure."""
+        return _TranslatedErrors(self, doing)
+
+    def check_works(self) -> None:
+        """Raise the failure that ended the work of this device, if there was one."""
         if self._failure is not None:
             raise self._failure
-        try:
-            yield
-        except self._driver.MemoryError as error:
+
+    def translate(self, error: BaseException, doing: str) -> None:
+        """Raise this package's error for an error of PyCUDA; return for any other."""
+        if isinstance(error, self._driver.MemoryError):
             raise OutOfDeviceMemory(f"{self.facts.name} is out of memory while {doing}") from error
-        except self._driver.Error as error:
+        if isinstance(error, self._driver.Error):
             where = f"{self.facts.name} at PCI {self.facts.pci_bus_id}"
             advice = "what was finished is kept; search again, with other --devices if it fails again"
             self._failure = DeviceLost(f"{where} failed while {doing} ({error}); {advice}")

@@ -349,10 +349,10 @@ class BatchRun:
         timing = self._resources.timing
         timing.add(self._began, self._ended)
         timing.cells += self.plan.n_cells
-        blocks = [
-            replace(self._block(number, query), n_bounded=self._n_bounded(query))
-            for number, query in enumerate(self._queries)
-        ]
+        blocks = []
+        for number, query in enumerate(self._queries):
+            block, n_bounded = self._block(number, query), self._n_bounded(query)
+            blocks.append(replace(block, n_bounded=n_bounded) if n_bounded else block)
         if timing.batches is not None:
             timing.first = self._began if timing.first is None else timing.first
             on_device = self._began.seconds_since(timing.first), self._ended.seconds_since(timing.first)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -114,7 +115,6 @@ class InterTaskLauncher:
     ) -> None:
         self._plan = plan
         self._subjects = subjects
-        self._direct = subjects.prefix(plan.n_direct)
         self._scores = scores
         self._device = device
         self._scratch = scratch
@@ -122,6 +122,11 @@ class InterTaskLauncher:
         self._selector = selector
         self._packed: dict[str, DeviceProfile] = {}
         self.n_passing: NDArray[np.uint32] | None = None
+
+    @cached_property
+    def _direct(self) -> DeviceSubjects:
+        """The subjects without windows or tiles."""
+        return self._subjects.prefix(self._plan.n_direct)
 
     def plan(self) -> list[InterTaskLaunch]:
         """The launches of all subjects, preceded, for a bound, by those that choose between both."""
