@@ -11,6 +11,8 @@ from typing import Any
 
 # NumPy's library of linear algebra otherwise starts threads in every process, which spin while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# The programs of BLAST+ otherwise report each of their runs to NCBI.
+os.environ["BLAST_USAGE_REPORT"] = "false"
 # Runs are never kept in the store of the user who tests. A file cannot be a folder, so nothing can be kept outside a
 # test, which gets a place of its own.
 os.environ["XDG_DATA_HOME"] = os.devnull
