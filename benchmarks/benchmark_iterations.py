@@ -1,4 +1,4 @@
-"""Sensitivity and errors of iterated profile searches on SCOPe40, beside psiblast, jackhmmer and MMseqs2.
+"""Sensitivity and errors of iterated profile searches on SCOPe40, beside psiblast, jackhmmer, hhblits and MMseqs2.
 
     python benchmarks/benchmark_iterations.py scop40.fasta.gz background.fasta.gz --work build/iterations [--tools …]
 
@@ -8,19 +8,19 @@ same, false if the fold differs, and ignored otherwise; the domain itself is ign
 headers ``>domain sccs …``.
 
 The E-values of the tools refer to the complete database. For the errors, they are multiplied by the share of SCOPe40 in
-it: by residues, or by sequences for HMMER, whose E-values count sequences. A calibrated tool then
-has x false hits a query at E <= x. Profiles include hits up to an E-value of 0.001 in the complete database.
+it: by residues, or by sequences for HMMER and hhblits, whose E-values count sequences. A calibrated tool then has x
+false hits a query at E <= x. Profiles include hits up to an E-value of 0.001 in the complete database.
 
 jackhmmer's filters end its lists at an E-value of about 0.3. Its profiles of each round are made with these filters;
 the list that is judged comes from ``hmmsearch`` with these profiles on SCOPe40 and with wider filters
 (``--F1 0.3 --F2 0.1 --F3 0.02``).
 
-hhblits of HH-suite is missing, because its database needs the states of ``cstranslate``, which translates about 440
-residues a second of CPU time: seven hours for 10.7 million residues.
+hhblits of HH-suite compares profiles; each sequence of its database is an alignment of its own (``hhsuite.py``). It
+runs with its defaults; the list is that of ``-blasttab``, which has every subject that was aligned.
 
 Finished parts of the sample are kept under ``--work``, so a run that was stopped goes on. The results are judged on the
-parts that every named tool has finished, and written to ``benchmarks/results/iterations.json``: for each tool and
-round:
+parts that every named tool has finished, and written to ``--out``, where the results of other tools on the same queries
+remain. Samples of different sizes have different domains. For each tool and round:
 
 errors
     Number of false hits per query with an E-value up to 0.001, 0.01, 0.1, 1 and 10.
@@ -48,6 +48,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hhsuite
 import numpy as np
 from provenance import commit, processor
 
@@ -225,6 +226,27 @@ def mmseqs(data: Data, names: list[str], folder: Path) -> Lists:
     return lists
 
 
+def hhblits(data: Data, names: list[str], folder: Path) -> Lists:
+    """hhblits with its defaults, on a database of single sequences."""
+    database = data.work / "hhsuite" / "db"
+    lists: Lists = [{} for _ in ROUNDS]
+    for name in names:
+        query, table = data.queries([name], folder / "query.fasta"), folder / "table"
+        last = ROUNDS[-1]
+        while last:
+            command = ["hhblits", "-i", query, "-d", database, "-n", last, "-e", INCLUSION, "-cpu", 1]
+            command += ["-o", "/dev/null", "-blasttab", table]
+            log = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True)
+            converged = re.search(r"No new hits found in iteration (\d+)", log.stdout + log.stderr)
+            rows = [line.split("\t") for line in table.read_text().splitlines()]
+            hits = [(row[1], float(row[10])) for row in rows if float(row[10]) <= DEEPEST_EVALUE]
+            first = int(converged[1]) if converged else last
+            for number in range(first, last + 1):  # a round without new hits is the last
+                lists[number - 1][name] = hits
+            last = first - 1
+    return lists
+
+
 def _table(text: str, names: list[str]) -> dict[str, list[tuple[str, float]]]:
     """The lists of lines of query, subject and E-value, separated by tabulators."""
     found: dict[str, list[tuple[str, float]]] = {name: [] for name in names}
@@ -261,9 +283,11 @@ TOOLS: dict[str, Callable[[Data, list[str], Path], Lists]] = {
     "jackhmmer": jackhmmer,
     "mmseqs": mmseqs,
     "swsearch": ours(),
+    "swsearch none": ours(composition="none"),
     "swsearch bias": ours(composition="bias"),
+    "hhblits": hhblits,
 }
-COUNTS_SEQUENCES = ("jackhmmer",)
+COUNTS_SEQUENCES = ("jackhmmer", "hhblits")
 
 
 def versions() -> dict[str, str]:
@@ -272,6 +296,7 @@ def versions() -> dict[str, str]:
         "psiblast": (("psiblast", "-version"), r"psiblast: (\S+)"),
         "jackhmmer": (("jackhmmer", "-h"), r"HMMER (\S+)"),
         "mmseqs": (("mmseqs", "version"), r"(\S+)"),
+        "hhblits": (("hhblits", "-h"), r"HHblits (\S+)"),
     }
     found = {"swsearch": swsearch.__version__}
     for tool, (command, pattern) in commands.items():
@@ -339,9 +364,11 @@ def search_part(tool: str, data: Data, names: list[str], number: int) -> dict[st
     """The lists of a part of the sample, from ``--work`` or from a search."""
     kept = data.work / f"{tool.replace(' ', '_')}-{number}.json"
     if not kept.exists():
-        folder = data.work / f"run-{tool.replace(' ', '_')}"
+        folder = data.work / f"run-{tool.replace(' ', '_')}-{number}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
+        if tool == "hhblits":  # takes longer than the searches of a part
+            hhsuite.build(data.all_fasta, data.work / "hhsuite" / "db")
         began = _cpu_seconds()
         lists = [
             {query: [row for row in hits if row[0] in data.sccs] for query, hits in found.items()}
@@ -364,13 +391,14 @@ def main() -> None:
     parser.add_argument("domains", type=Path)
     parser.add_argument("background", type=Path, nargs="?")
     parser.add_argument("--work", type=Path, required=True, help="folder for the files of the tools")
-    parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--queries", type=int, default=300, help="size of the sample; each needs its own --work")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the sample; each needs its own --work")
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--judge", action="store_true", help="search nothing; judge the parts that are finished")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "iterations.json")
     options = parser.parse_args()
     data = prepare(options.domains, options.background, options.work)
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(options.seed)
     sample = [list(data.sccs)[index] for index in rng.choice(len(data.sccs), options.queries, replace=False).tolist()]
     parts = [sample[start : start + PART] for start in range(0, len(sample), PART)]
     tools = options.tools.split(",")
@@ -393,18 +421,24 @@ def main() -> None:
         rows[tool] = {
             "rounds": dict(zip(map(str, ROUNDS), rounds, strict=True)),
             "cpu_seconds": round(sum(part["seconds"] for part in held)),
+            "cpu": processor(),
+            "commit": commit(),
         }
         print(tool, json.dumps(rows[tool]))
     background = "" if options.background is None else f" and {options.background.name}"
-    result = {
+    searched = sum(map(len, parts[:finished]))
+    result: dict[str, Any] = {
         "data": f"{options.domains.name}{background}: {data.sequences[0]:,} of {data.sequences[1]:,} sequences and "
         f"{data.residues[0]:,} of {data.residues[1]:,} residues are of SCOPe40",
-        "queries": f"{sum(map(len, parts[:finished]))} domains, seed {SEED}",
-        "cpu": processor(),
-        "commit": commit(),
+        "queries": f"the first {searched} of {options.queries} random domains, seed {options.seed}",
         "versions": versions(),
         "tools": rows,
     }
+    if options.out.exists():
+        earlier = json.loads(options.out.read_text())
+        if all(earlier[key] == result[key] for key in ("data", "queries")):
+            for key in ("versions", "tools"):
+                result[key] = earlier[key] | result[key]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(result, indent=2) + "\n")
 

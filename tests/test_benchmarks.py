@@ -110,3 +110,21 @@ def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_se
     (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)
     assert loop.scores(workload, query).tolist() == np.minimum(block.score, 255).tolist()
     assert block.score.max() > 20
+
+
+def test_the_states_of_sequences_are_those_of_cstranslate(monkeypatch, tmp_path):
+    """Expected values: ``cstranslate`` of HH-suite; unknown residues and short sequences included."""
+    program = Path("/usr/libexec/hhsuite/cstranslate-plain")
+    monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
+    hhsuite = importlib.import_module("hhsuite")
+    if not (program.exists() and hhsuite.CONTEXTS.exists()):
+        pytest.skip("HH-suite is not installed")
+    rng = np.random.default_rng(3)
+    sequences = {f"random{n}": "".join(rng.choice(list(hhsuite.LETTERS), n)) for n in (1, 12, 13, 60)}
+    sequences |= {"unknown": "XXMKTAYIAXXRQRSFVKBZUSHFX", "nothing": "XX"}
+    fasta = tmp_path / "sequences.fasta"
+    fasta.write_text("".join(f">{name}\n{sequence}\n" for name, sequence in sequences.items()))
+    hhsuite.build(fasta, tmp_path / "db")
+    states = hhsuite.read_entries(tmp_path / "db_cs219")
+    assert {name: len(found) for name, found in states.items()} == {name: len(text) for name, text in sequences.items()}
+    hhsuite.check(fasta, tmp_path / "db", len(sequences), str(program))
