@@ -1,6 +1,5 @@
 // Score arithmetic: one type for each representation of scores in a 32-bit word, with the sums and maxima of the
-// recurrence. FastPair, ShortPair
-// and Wide have the same members, so the recurrence (strip.cuh) is written once.
+// recurrence. FastPair, ShortPair and Wide have the same members, so the recurrence (strip.cuh) is written once.
 //
 //   type       scores per word   exact if every score is at most    method
 //   FastPair   2                 2,047                              fp16 sums of small integers, 16-bit integer maxima

@@ -132,7 +132,7 @@ def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameter
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
-    """Whether the command line has an option, by the name of its parameter, rather than a default its value."""
+    """Whether the command line gives the option with this parameter name; otherwise, its value is a default."""
     return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
 
