@@ -46,7 +46,11 @@ MEASURED = 90
 
 
 def loop_instructions(listing: str) -> list[str]:
-    """The instructions of the inner loop, the shortest one in which lanes exchange values, as cuobjdump lists them."""
+    """The instructions of the inner loop, as cuobjdump lists them: the shortest one with the most exchanges of lanes.
+
+    Before 9.0, code after the loop, for lanes that have diverged, branches back to each of the columns. Such a branch
+    looks like the end of a shorter loop, but one with fewer exchanges.
+    """
     found = re.findall(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", listing, re.MULTILINE)
     code = [(int(address, 16), instruction) for address, instruction in found]
     loops = []
@@ -54,7 +58,7 @@ def loop_instructions(listing: str) -> list[str]:
         target = re.search(r"\bBRA\b.*?\b0x([0-9a-f]+)", instruction)
         if target is not None and (begin := int(target[1], 16)) < address:
             loops.append([text for place, text in code[: end + 1] if place >= begin])
-    return min((loop for loop in loops if any("SHFL.UP" in text for text in loop)), key=len)
+    return min(loops, key=lambda loop: (-sum("SHFL.UP" in text for text in loop), len(loop)))
 
 
 @dataclass(frozen=True)
