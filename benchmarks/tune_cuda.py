@@ -202,8 +202,6 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
         entry = tuning[section][pairing][place]
         entry[kind] = times[0] if "band" in entry else times
         print(section, pairing, kind, *(row["gcups"] for row in rows), entry, flush=True)
-    if "bound" in sections:
-        tuning.pop("predicted", None)
     path.write_text(tuning_text(tuning), encoding="utf-8")
 
 

@@ -14,10 +14,11 @@ from typing import Final
 
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 
-CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 120: 16.0}
+CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 110: 12.0, 120: 16.0}
 """Cells per clock and multiprocessor, by the oldest architecture to which the figure applies. The figure for 9.0 is
 measured (``cuda/README.md``); the others follow from the instructions: there are no three-input maxima before 9.0, and
-no half-precision maxima before 8.0. 12.0 has integer maxima, but of two inputs only."""
+no half-precision maxima before 8.0. 11.0 has the instructions of 8.0: its half-precision maxima take the unit of the
+sums. 12.0 has integer maxima, which take another unit, but of two inputs only."""
 BOUND_SPEEDUP: Final = 1.4
 """Effective cells per computed cell where a bound takes the place of most scores (``docs/design/cuda-engine.md``)."""
 

@@ -4,10 +4,10 @@ A file names its architectures and, for each pairing, lists the tiles: lanes per
 block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
 them (``edges``), each for the kernel that computes every score and for the deferred kernel. The section ``bound`` lists
 the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind; those of the bound in
-8-bit lanes (``byte_bound.cuh``), which only some architectures have, have no boundaries. The times were measured
-on one device of the family (``benchmarks/tune_cuda.py``); on the others only their ratios matter. An entry
-``predicted`` says which times of a file were calculated instead; ``benchmarks/count_instructions.py`` calculates all
-times of a file from instruction counts.
+8-bit lanes (``byte_bound.cuh``), which only some architectures have, have no boundaries. The entry ``measured`` names
+the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or says that they were
+calculated from instruction counts (``benchmarks/count_instructions.py``). Only the ratios of a file's times matter, so
+all times of a file have one origin: plans compare those of the bound with those of the deferred kernel.
 """
 
 from __future__ import annotations

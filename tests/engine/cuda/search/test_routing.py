@@ -34,7 +34,7 @@ from swsearch.engine.cuda.search.routing import (
     suits_teams,
 )
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks
-from swsearch.engine.cuda.search.tuning import tiles, tuned_for
+from swsearch.engine.cuda.search.tuning import tiles
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.resources import resource_folder
 from swsearch.scoring.gap import GapPenalty
@@ -42,7 +42,7 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import ScoringScheme
 from tests.support import random_codes
 
-ARCHITECTURES = [75, 80, 86, 89, 90, 120]
+ARCHITECTURES = [75, 80, 86, 89, 90, 110, 120]
 
 
 def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
@@ -107,30 +107,6 @@ def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
             full, rest = divmod(length, shape.tile.rows)
             last = min((s.edges[0] for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
             assert cost <= full * shape.edges[0] + last + 1e-9
-
-
-def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
-    assert tuned_for(89) is tuned_for(86)
-    assert tuned_for(103) is tuned_for(110) is tuned_for(90)
-    assert tuned_for(121) is tuned_for(120)
-    assert tuned_for(61) is tuned_for(75)
-
-
-def test_counted_times_have_the_measured_scale_and_the_counted_ratios() -> None:
-    """Instructions of the loops for 12.0 by nvcc 13.5: exact 1,186 (row blocks), 1,095; bound, bands of 8, 742, 684.
-
-    The tiles of the bound lie between those that were counted for the file, the smallest and the largest.
-    """
-    measured = min(shape.alone[0] / shape.tile.rows for shape in tiles(90, Pairing.ROW_BLOCKS, 28))
-    one, two = (
-        {shape.tile.words: shape for shape in tiles(120, pairing, 28) if shape.tile.group == 4}[28].alone[0]
-        for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
-    )
-    assert one / 224 == pytest.approx(measured, rel=1e-3)
-    assert two / one == pytest.approx(1095 / 1186, rel=1e-3)
-    for pairing, loop in ((Pairing.ROW_BLOCKS, 742), (Pairing.TWO_QUERIES, 684)):
-        (bound,) = (shape for shape in tiles(120, pairing, 28, 8) if (shape.tile.group, shape.tile.words) == (4, 40))
-        assert bound.alone[0] / one == pytest.approx(loop / 1186, rel=1e-2)
 
 
 def test_queries_of_like_length_share_words_and_others_do_not() -> None:
