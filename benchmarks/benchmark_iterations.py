@@ -388,14 +388,15 @@ def _cpu_seconds() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("domains", type=Path)
-    parser.add_argument("background", type=Path, nargs="?")
+    parser.add_argument("domains", type=Path, help="FASTA of SCOPe domains, with headers `>domain sccs`")
+    parser.add_argument("background", type=Path, nargs="?", help="FASTA from which profiles learn")
     parser.add_argument("--work", type=Path, required=True, help="folder for the files of the tools")
     parser.add_argument("--queries", type=int, default=300, help="size of the sample; each needs its own --work")
     parser.add_argument("--seed", type=int, default=SEED, help="of the sample; each needs its own --work")
-    parser.add_argument("--tools", default=",".join(TOOLS))
+    parser.add_argument("--tools", default=",".join(TOOLS), help="some of these, with commas")
     parser.add_argument("--judge", action="store_true", help="search nothing; judge the parts that are finished")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "iterations.json")
+    out = Path(__file__).parent / "results" / "iterations.json"
+    parser.add_argument("--out", type=Path, default=out, help="the result, as JSON")
     options = parser.parse_args()
     data = prepare(options.domains, options.background, options.work)
     rng = np.random.default_rng(options.seed)

@@ -149,10 +149,10 @@ def measured_per_row() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--architecture", type=int, required=True, help="120 for compute capability 12.0")
+    parser.add_argument("--architecture", type=int, required=True, help="120 for compute capability 12.0, 86 for 8.6")
     parser.add_argument("--nvcc", help="the compiler, by default the first that is found")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--write", type=Path, help="a tuning file, whose times are calculated")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
+    parser.add_argument("--write", type=Path, help="an existing tuning file, whose times are replaced")
     options = parser.parse_args()
     counter = Counter(Nvcc(options.nvcc or find_nvcc()[0]), options.architecture)
     with ThreadPoolExecutor(options.jobs) as pool:

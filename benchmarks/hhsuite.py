@@ -113,9 +113,9 @@ def _counts(sequence: str) -> NDArray[np.float64]:
 
 
 def read(path: Path) -> Sequences:
-    """The sequences of a FASTA file with one line a sequence."""
-    lines = path.read_text().splitlines()
-    return {name[1:].split()[0]: sequence for name, sequence in zip(lines[::2], lines[1::2], strict=True)}
+    """The sequences of a FASTA file, by the first words of their headers."""
+    records = path.read_text().split(">")[1:]
+    return {header.split()[0]: "".join(lines) for header, *lines in map(str.splitlines, records)}
 
 
 def write_entries(entries: dict[str, bytes], base: Path) -> None:
@@ -167,7 +167,8 @@ def check(fasta: Path, base: Path, n_sequences: int, program: str) -> None:
     sequences = read(fasta)
     rng = random.Random(1)
     unusual = [name for name, sequence in sequences.items() if set(sequence) - set(LETTERS)]
-    names = rng.sample(list(sequences), n_sequences) + rng.sample(unusual, min(n_sequences, len(unusual)))
+    names = rng.sample(list(sequences), min(n_sequences, len(sequences)))
+    names += rng.sample(unusual, min(n_sequences, len(unusual)))
     sample = {name: sequences[name] for name in names}
     states = read_entries(Path(f"{base}_cs219"))
     with tempfile.TemporaryDirectory() as folder:
@@ -187,9 +188,11 @@ def check(fasta: Path, base: Path, n_sequences: int, program: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("fasta", type=Path)
+    parser.add_argument("fasta", type=Path, help="the sequences; parts that exist are not computed again")
     parser.add_argument("database", type=Path, help="first part of the names of the files")
-    parser.add_argument("--check", type=int, metavar="N", help="compare N sequences with cstranslate")
+    parser.add_argument(
+        "--check", type=int, metavar="N", help="compare N sequences, and N with unknown residues, with cstranslate"
+    )
     parser.add_argument("--cstranslate", default="cstranslate", help="the program")
     options = parser.parse_args()
     build(options.fasta, options.database)

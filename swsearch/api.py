@@ -375,7 +375,8 @@ def write_report(
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")
     queries: Iterable[QueryResult]
-    if not isinstance(results, SearchResults) and not (isinstance(results, tuple) and len(results) == 2):
+    is_stored = isinstance(results, tuple) and len(results) == 2 and isinstance(results[0], RunInfo)
+    if not isinstance(results, SearchResults) and not is_stored:
         needed = "give the results of a search, or the record of a stored run and its queries"
         raise TypeError(f"results is {a_kind(results)}; {needed}")
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results

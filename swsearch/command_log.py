@@ -30,9 +30,10 @@ _SAID.propagate = False  # it was said on stderr; a handler of the program that 
 _SAID.setLevel(logging.DEBUG)
 _SAID.addHandler(logging.NullHandler())
 _LIBRARY: Final = logging.getLogger("swsearch")
-_RECORD: Final = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d [A-Z]+ \d+ ")
+_RECORD: Final = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d [A-Z]+ \d+ ", re.MULTILINE)
 """How each line of a log begins."""
-_PREFIX_BYTES: Final = 64
+_PREFIX_BYTES: Final = 1 << 16
+"""A log that was cut at its head begins within a line."""
 
 
 class LogFile(logging.Handler):
@@ -100,7 +101,7 @@ class LogFile(logging.Handler):
 
 
 def _is_other_file(path: Path) -> bool:
-    """Whether a regular file has content that does not begin like a log; one that may not be read is not looked at."""
+    """Whether a regular file begins with text but no line of a log; one that may not be read is not looked at."""
     try:
         if not path.is_file():
             return False
@@ -108,7 +109,7 @@ def _is_other_file(path: Path) -> bool:
             found = file.read(_PREFIX_BYTES)
     except OSError:
         return False
-    return bool(found) and _RECORD.match(found) is None
+    return bool(found.strip()) and _RECORD.search(found) is None
 
 
 class _LibraryWarnings(logging.Handler):

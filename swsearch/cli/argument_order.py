@@ -62,7 +62,7 @@ def queries_and_databases(
         There is no query file or no database, or a database stands before a query file.
     """
     n_last = _n_databases(files)
-    if are_defaults and n_last:
+    if are_defaults and any(map(is_database, files)):
         further = ()
     if not n_last and not further and files and (has_queries or len(files) > 1):
         # A name that does not exist is more probably that of a database than of a sequence file behind databases.

@@ -105,7 +105,7 @@ def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameter
     UsageError
         Such a name is empty; most often, a variable of the shell is.
     """
-    advice = "name it, and look whether a variable of the shell is empty"
+    advice = "give one, and check that a variable of the shell is not empty"
     name_files = {
         name
         for one in parameters
@@ -123,10 +123,12 @@ def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameter
             break
         if not word.startswith("-"):
             arguments.append(word)
-        elif options.takes_value.get(name, False) and (has_value or left):
+        elif name not in options.takes_value:
+            return  # the parser says that there is no such option
+        elif options.takes_value[name] and (has_value or left):
             value = value if has_value else left.pop(0)
             if not value and name in name_files:
-                raise UsageError(f"{name} has an empty name; {advice}")
+                raise UsageError(f"{name}: the name is empty; {advice}")
     if "" in arguments and "--text" not in words:
         raise UsageError(f"an argument is empty; {advice}")
 

@@ -152,12 +152,13 @@ def msa(
     from swsearch.cli.progress import ProgressReport
     from swsearch.output_files import text_file
     from swsearch.report.pairing import write_complex
+    from swsearch.report.registry import ALIGNMENTS
     from swsearch.run.deep_alignments import deep_alignments
 
     inputs = [*paths, *search.files]
     if folder is None:
         refuse_collisions({"--out": out or "-"}, inputs=inputs, databases=databases)
-        say_if_named_otherwise(format_name, "a3m", out, quiet=search.quiet)
+        say_if_named_otherwise(format_name, "a3m", out, quiet=search.quiet, formats=ALIGNMENTS)
     with ExitStack() as stack:
         searchers, queries = _opened(paths, databases, search, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)

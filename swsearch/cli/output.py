@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
@@ -103,15 +103,22 @@ def say(message: str, *, quiet: bool = False) -> None:
         _write_stderr(f"swsearch: {message}\n")
 
 
-def say_if_named_otherwise(format_name: str, default: str, out: str | os.PathLike[str] | None, *, quiet: bool) -> None:
-    """Say that a report has the default format, if the name of its file suggests another one."""
+def say_if_named_otherwise(
+    format_name: str,
+    default: str,
+    out: str | os.PathLike[str] | None,
+    *,
+    quiet: bool,
+    formats: Collection[str] = frozenset(_SUFFIXES.values()),
+) -> None:
+    """Say that a report has the default format, if the name of its file suggests another one of ``formats``."""
     from swsearch.output_files import COMPRESSED
 
     if out is None or format_name != default:
         return
     path = Path(out)
     suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
-    if (named := _SUFFIXES.get(suffix, default)) != default:
+    if (named := _SUFFIXES.get(suffix, default)) != default and named in formats:
         say(f"warning: --out {path} is written in the format {default}; say --format {named} for {suffix}", quiet=quiet)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -46,7 +47,7 @@ def list_tokens(store: store_options.KeptStore = store_options.DEFAULT_STORE) ->
     with TokenStore(store) as opened:
         tokens = opened.tokens()
         if not tokens:
-            say(f"no token in {opened.name}; `swsearch tokens add NAME` makes one")
+            say(f"no token in {opened.name}; `swsearch tokens add NAME --store {shlex.quote(opened.name)}` makes one")
         for token in tokens:
             state = "valid" if token.revoked is None else f"revoked {token.revoked:%Y-%m-%d %H:%M}"
             print(f"{token.id}  {token.created:%Y-%m-%d %H:%M}  {state}  {token.owner}")

@@ -11,6 +11,7 @@ generation until it is closed: the files stay mapped, and no change writes to a 
 from __future__ import annotations
 
 import os
+import shlex
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -444,7 +445,9 @@ def load_catalogue(folder: Path) -> Catalogue:
         if not folder.is_dir():
             _refuse_blast(folder)
         if not folder.exists():
-            raise DatabaseError(f"{folder} does not exist; `swsearch index FASTA -o {folder}` makes a database")
+            raise DatabaseError(
+                f"{folder} does not exist; `swsearch index FASTA -o {shlex.quote(str(folder))}` makes a database"
+            )
         if not folder.is_dir():
             if is_sequence_file(folder):
                 raise DatabaseError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Final
@@ -99,9 +99,9 @@ def open_engine(
         check_threads(threads)
     named = devices is not None
     devices = (0,) if devices is None else devices
-    shown = ",".join(map(str, devices))
-    if not all(isinstance(device, Integral) for device in devices):
+    if not isinstance(devices, Iterable) or not all(isinstance(device, Integral) for device in devices):
         raise InputError(f"--devices {devices!r}: give a list of CUDA numbers, such as [0, 1]")
+    shown = ",".join(map(str, devices))
     if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
         raise InputError(f"--devices {shown!r}: name at least one device by its CUDA number, and each once")
     if named and name in ("cpu", "reference"):

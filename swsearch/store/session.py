@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sqlite3
 import threading
 import time
@@ -400,7 +401,7 @@ def check_file(url: URL, *, create: bool) -> None:
         if path.is_dir():
             raise StoreError(f"{path} is a folder; a store is a file, choose one with --store")
         if not path.exists() and not create:
-            option = "" if is_user_store(str(path)) else f" --store {path}"
+            option = "" if is_user_store(str(path)) else f" --store {shlex.quote(str(path))}"
             raise StoreError(f"there is no store {path}; `swsearch query{option}` makes one")
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error

@@ -172,4 +172,7 @@ def test_a_store_without_runs_or_tokens_says_so(swsearch, few_proteins_db):
     assert swsearch("report", "latest", *store).error.endswith(line)
     listed = swsearch("tokens", "list", *store)
     assert (listed.code, listed.out) == (0, "")
-    assert listed.err == "swsearch: no token in my hits.sqlite; `swsearch tokens add NAME` makes one\n"
+    assert (
+        listed.err
+        == "swsearch: no token in my hits.sqlite; `swsearch tokens add NAME --store 'my hits.sqlite'` makes one\n"
+    )

@@ -239,6 +239,15 @@ def test_databases_of_the_command_line_replace_those_of_the_configuration(
     assert rows(swsearch("query", *words.split(), *options)) == expected
 
 
+def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearch, folder, monkeypatch):
+    (folder / "mine.toml").write_text("[query]\ndb = ['a.db']\n")
+    monkeypatch.setenv("SWSEARCH_CONFIG", str(folder / "mine.toml"))
+    refused = swsearch("query", "c.db", "q.fa", *LOOK, "--store", "none")
+    assert refused.error == "swsearch: error: c.db is a database, which stands behind the query files: " + (
+        "swsearch query q.fa c.db"
+    )
+
+
 # --- what is refused ---
 
 

@@ -232,7 +232,7 @@ def test_8_bit_lanes_need_their_range_a_strip_and_a_device_that_has_them() -> No
     assert bits(profile_of(300), generic=True) is Arithmetic.FAST
 
 
-def test_a_plan_without_8_bit_lanes_is_that_of_before() -> None:
+def test_the_other_kernels_of_a_plan_do_not_depend_on_8_bit_lanes() -> None:
     """The bound of two queries that share words, and the other kernels, whether or not the bound has 8-bit lanes."""
     profiles = [profile_of(300), profile_of(310)]
     partition = Partition.pack([random_codes(np.random.default_rng(1), 90) for _ in range(64)])
