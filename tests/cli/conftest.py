@@ -13,6 +13,7 @@ from swsearch.cli.app import main
 from tests.forking.processes import Fork, ForkServer
 
 DATA = Path(__file__).parents[2] / "data"
+QUERIES = DATA / "queries.fasta"
 
 PAUSED = """
 import sys
@@ -128,3 +129,17 @@ def lambda_db(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("db") / "lambda.db"
     assert main(["index", str(DATA / "lambda_phage.fasta"), "-o", str(path), "--quiet"]) == 0
     return path
+
+
+@pytest.fixture
+def many_queries(tmp_path):
+    """Two files of 35 queries: five windows over each of the demo's queries, one of which occurs twice."""
+    records = [record.splitlines() for record in QUERIES.read_text().split(">")[1:]]
+    queries = []
+    for header, *lines in records:
+        letters = "".join(lines)
+        identifier = header.split()[0]
+        queries += [(f"{identifier}_{start} window", letters[start : start + 90]) for start in (0, 20, 40, 44, 0)]
+    for name, part in (("one.fasta", queries[:20]), ("two.fasta", queries[20:])):
+        (tmp_path / name).write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
+    return ["one.fasta", "two.fasta"]

@@ -12,26 +12,8 @@ import subprocess
 
 import pytest
 
-from swsearch.hits.share import AskedQueries, Shard
 from swsearch.store.repository import HitStore
-from tests.cli.conftest import DATA
-from tests.store.conftest import RUN, make_query
-
-QUERIES = DATA / "queries.fasta"
-
-
-@pytest.fixture
-def many_queries(tmp_path):
-    """Two files of 35 queries: five windows over each of the demo's queries, one of which occurs twice."""
-    records = [record.splitlines() for record in QUERIES.read_text().split(">")[1:]]
-    queries = []
-    for header, *lines in records:
-        letters = "".join(lines)
-        identifier = header.split()[0]
-        queries += [(f"{identifier}_{start} window", letters[start : start + 90]) for start in (0, 20, 40, 44, 0)]
-    for name, part in (("one.fasta", queries[:20]), ("two.fasta", queries[20:])):
-        (tmp_path / name).write_text("".join(f">{header}\n{letters}\n" for header, letters in part))
-    return ["one.fasta", "two.fasta"]
+from tests.cli.conftest import DATA, QUERIES
 
 
 def forget_queries(store, first):
@@ -350,7 +332,7 @@ def test_a_batch_is_not_resumed_with_another_choice_of_subjects(swsearch, tmp_pa
 
 def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp_path, many_queries):
     """Source: a batch completed before the compaction; the report names the generation in which it began."""
-    assert swsearch("index", DATA / "queries.fasta", "-o", "few.db").code == 0
+    assert swsearch("index", QUERIES, "-o", "few.db").code == 0
     (tmp_path / "more.fasta").write_text(">more\nMKVLWYEEKLLKFDDPPQQRRSTHH\n")
     assert swsearch("db", "add", "few.db", "more.fasta").code == 0
     assert swsearch("batch", *many_queries, "few.db", "--store", "whole.sqlite").code == 0
@@ -366,115 +348,6 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
     assert swsearch("db", "compact", "few.db").code == 0
     refused = swsearch("batch", *many_queries, "few.db", "--store", "b.sqlite", "--resume", "1")
     assert "is of another search: database differs" in refused.error
-
-
-@pytest.fixture
-def shards(swsearch, tmp_path, few_proteins_db, many_queries):
-    """Three shards of one batch of 36 queries, each in its own store; the last query, in shard 3/3, fails."""
-    with (tmp_path / "two.fasta").open("a") as file:
-        file.write(">last is no protein\nMKV7\n")
-    for index in (1, 2, 3):
-        arguments = ["--store", f"{index}.sqlite", "--shard", f"{index}/3", "--top", "3"]
-        assert swsearch("batch", *many_queries, few_proteins_db, *arguments).code == (1 if index == 3 else 0)
-    return ["1.sqlite", "2.sqlite", "3.sqlite"]
-
-
-def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_path, shards):
-    """By hand: each shard has 12 of the 36 queries, including the failed one at the end."""
-    for absent in (0, 1, 2):
-        there = [store for index, store in enumerate(shards) if index != absent]
-        refused = swsearch("runs", "merge", *there, "--store", "m.sqlite")
-        assert refused.code == 1
-        assert f"share {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
-        assert "`swsearch runs merge --partial` merges what is there" in refused.error
-    refused = swsearch("runs", "merge", shards[1], "--store", "m.sqlite")
-    assert "shares 1/3, 3/3 are missing, 24 of 36 queries" in refused.error
-    assert not (tmp_path / "m.sqlite").exists()
-
-
-def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, few_proteins_db, many_queries, shards):
-    """Source: the same batch without shards."""
-    partial = swsearch("runs", "merge", *shards[:2], "--store", "m.sqlite", "--partial")
-    assert partial.code == 0
-    assert partial.out == "run 1 in m.sqlite: 24 queries of 2 shards, 12 missing\n"
-    assert "warning: 12 queries are missing, number 2 for one; share 3/3 is not there" in partial.err
-    with HitStore("m.sqlite") as store:
-        run = store.run(1)
-        assert (run.state, run.n_missing) == ("interrupted", 12)
-        assert store.missing(1) == list(range(2, 36, 3))
-    shown = swsearch("runs", "show", "1", "--store", "m.sqlite").out
-    assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
-    assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
-    warned = swsearch("report", "1", "--store", "m.sqlite").err
-    assert "the 24 queries that it has so far, 12 of the 36 that it was asked for are missing" in warned
-    arguments = ["batch", *many_queries, few_proteins_db, "--top", "3"]
-    completed = swsearch(*arguments, "--store", "m.sqlite", "--resume", "latest")
-    assert completed.out == "run 1 in m.sqlite: 11 queries done, 24 were there before, 1 failed\n"
-    assert swsearch(*arguments, "--store", "whole.sqlite").code == 1
-    assert report(swsearch, "m.sqlite") == report(swsearch, "whole.sqlite")
-
-
-def test_failed_queries_are_merged_and_not_missing(swsearch, shards):
-    merged = swsearch("runs", "merge", *shards, "--store", "m.sqlite")
-    assert (merged.code, merged.err) == (0, "")
-    assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
-    with HitStore("m.sqlite") as store:
-        run = store.run(1)
-        assert (run.state, run.n_missing, run.n_failed, run.asked.shard) == ("finished", 0, 1, Shard())
-        assert [failed.number for failed in store.failures(1)] == [35]
-    assert "two.fasta, record 16 (last): residue 4" in swsearch("runs", "show", "1", "--store", "m.sqlite").out
-
-
-def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, few_proteins_db, many_queries, shards):
-    def refusal(*stores):
-        outcome = swsearch("runs", "merge", *stores, "--store", "m.sqlite")
-        assert outcome.code == 1
-        assert not (tmp_path / "m.sqlite").exists()
-        return outcome.error
-
-    twice = refusal(*shards, shards[0])
-    assert "share 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
-    batch = ["batch", *many_queries, few_proteins_db, "--top", "3"]
-    assert swsearch(*batch, "--store", "four.sqlite", "--shard", "3/4").code == 0
-    assert "is share 3/4 and run 1 of 1.sqlite is share 1/3: these are not shares of one" in refusal(
-        *shards[:2], "four.sqlite"
-    )
-    fewer = ["batch", many_queries[0], few_proteins_db, "--top", "3"]
-    assert swsearch(*fewer, "--store", "fewer.sqlite", "--shard", "3/3").code == 0
-    assert "run 1 of fewer.sqlite is a share of other queries than run 1 of 1.sqlite" in refusal(
-        *shards[:2], "fewer.sqlite"
-    )
-    with HitStore(shards[2]) as store:
-        store.interrupt_run(1)
-    assert "run 1 of 3.sqlite, share 3/3, is interrupted; finish it with" in refusal(*shards)
-    forced = swsearch("runs", "merge", *shards, shards[0], "four.sqlite", "--store", "m.sqlite", "--partial")
-    assert forced.out == "run 1 in m.sqlite: 35 queries of 5 shards, 1 failed\n"
-
-
-def test_shards_of_one_store_are_all_merged(swsearch, few_proteins_db, many_queries):
-    """Source: the batch without shards. The store also holds the run of a query and a killed run of one share."""
-    batch = ["batch", *many_queries, few_proteins_db, "--store", "h.sqlite", "--top", "3"]
-    assert swsearch(*batch, "--shard", "1/2").code == 0
-    with HitStore("h.sqlite") as store:
-        store.interrupt_run(1)
-    forget_queries("h.sqlite", 3)
-    for shard in ("2/2", "1/2"):
-        assert swsearch(*batch, "--shard", shard).code == 0
-    assert swsearch("query", QUERIES, few_proteins_db, "--store", "h.sqlite").code == 0
-    merged = swsearch("runs", "merge", "h.sqlite", "--store", "h.sqlite")
-    assert merged.out == "run 5 in h.sqlite: 35 queries of 2 shards\n"
-    assert "run 1 of h.sqlite (share 1/2, interrupted) is left out; run 3, which is finished, is taken" in merged.err
-    assert swsearch(*batch).code == 0
-    assert report(swsearch, "h.sqlite", "5") == report(swsearch, "h.sqlite", "6")
-    assert swsearch(*batch, "--shard", "2/2").code == 0
-    doubled = swsearch("runs", "merge", "h.sqlite", "--store", "m.sqlite")
-    assert "share 2/2 is there twice, as run 2 of h.sqlite and as run 7 of h.sqlite" in doubled.error
-
-
-def test_an_exported_shard_is_still_a_shard(swsearch, shards):
-    assert swsearch("runs", "export", "1", "--store", "3.sqlite", "--out", "copy.sqlite").code == 0
-    merged = swsearch("runs", "merge", *shards[:2], "copy.sqlite", "--store", "m.sqlite")
-    assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
 
 
 def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, few_proteins_db, many_queries):
@@ -576,30 +449,3 @@ def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, fe
     assert (process.returncode, out) == (1, "")
     assert errors.count("error:") == 1
     assert "b.sqlite: it was deleted or replaced while it was in use" in errors
-
-
-@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize(
-    "command", ["runs merge one.sqlite two.sqlite --store m.sqlite", "runs export 1 --store one.sqlite --out m.sqlite"]
-)
-def test_a_merge_that_is_killed_leaves_nothing(swsearch, spawn_paused, tmp_path, command, ended):
-    """Expected: no run is left, and the same command then succeeds; `latest` must not be an incomplete merge."""
-    for name, index in (("one", 1), ("two", 2)):
-        with HitStore(tmp_path / f"{name}.sqlite", create=True) as store:
-            run_id = store.start_run(RUN, AskedQueries(Shard(index, 2), 6, "digest"))
-            for number in range(index - 1, 6, 2):
-                store.add_query(run_id, make_query(number))
-            store.finish_run(run_id)
-    process = spawn_paused('HitStore, "add_query", 2', *command.split())
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert target.runs() == []
-    process.send_signal(ended)
-    process.communicate()
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert target.runs() == []
-    assert swsearch(*command.split()).code == 0
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert [run.state for run in target.runs()] == ["finished"]
-        assert [query.number for query in target.queries("latest")] == (
-            list(range(6)) if "merge" in command else [0, 2, 4]
-        )
