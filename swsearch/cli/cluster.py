@@ -73,7 +73,7 @@ def cluster(
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.comparison import compared, prepared
     from swsearch.cli.databases import opened
-    from swsearch.cli.output import result_stream, say
+    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.run.clusters import CLUSTER_MODES, PairGraph
     from swsearch.search.subject_queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
@@ -81,6 +81,7 @@ def cluster(
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
     asked = prepared(search, run, [database], {"--out": run.out or Path("-"), "--representatives": representatives})
+    say_if_named_otherwise(output_format, "tsv", run.out, quiet=search.quiet, formats=_FORMATS)
     with (
         opened(database, threads=search.threads, quiet=search.quiet) as subjects,
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,

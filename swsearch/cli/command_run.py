@@ -84,7 +84,9 @@ class CommandRun:
         from swsearch.report.registry import check_fits
 
         check_fits(report, searcher.run_info(""))
-        say_if_named_otherwise(report.name, "table", self.run.out, quiet=self.search.quiet)
+        usual = type(self.run).format_name  # without --format
+        default = "table" if usual == "none" else usual
+        say_if_named_otherwise(report.name, default, self.run.out, quiet=self.search.quiet)
         organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
         write = write_report(report, self.run.out, self.stack, searcher.database)
         quiet, cuts_lists = self.search.quiet, self.search.cuts_lists

@@ -111,14 +111,18 @@ def say_if_named_otherwise(
     quiet: bool,
     formats: Collection[str] = frozenset(_SUFFIXES.values()),
 ) -> None:
-    """Say that a report has the default format, if the name of its file suggests another one of ``formats``."""
+    """Say that a report has the default format, if the name of its file suggests another one of ``formats``.
+
+    The lines of blast6 are tab-separated, so ``.tsv`` suggests nothing else for them.
+    """
     from swsearch.output_files import COMPRESSED
 
     if out is None or format_name != default:
         return
     path = Path(out)
     suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
-    if (named := _SUFFIXES.get(suffix, default)) != default and named in formats:
+    named = _SUFFIXES.get(suffix, default)
+    if named != default and named in formats and (named, default) != ("tsv", "blast6"):
         say(f"warning: --out {path} is written in the format {default}; say --format {named} for {suffix}", quiet=quiet)
 
 

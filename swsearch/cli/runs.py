@@ -37,6 +37,15 @@ Run = Annotated[
     ),
 ]
 
+Runs = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN…",
+        autocompletion=completion.runs,
+        help="Numbers of runs, or latest: the newest finished one, if there is one.",
+    ),
+]
+
 
 def find_run(store: HitStore, run: str) -> StoredRun:
     """The run that ``run`` denotes; prints a message if ``latest`` may be another one than the user expects.
@@ -260,25 +269,28 @@ def export(
 
 @app.command()
 def delete(
-    run: Run,
+    runs: Runs,
     store: store_options.KeptStore = store_options.DEFAULT_STORE,
     force: Annotated[
         bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
     ] = False,
     stage_store: store_options.StageStore = "auto",
 ) -> None:
-    """Delete a run with its queries and hits.
+    """Delete runs with their queries and hits: all that are named, or none if one of them cannot be deleted.
 
     A run that a process works on, or may work on where it cannot be seen from here, is kept unless --force is given.
 
     Example: swsearch runs delete 3
+
+    Example: swsearch runs delete 3 5 8
     """
     from swsearch.store.staging import open_store
 
     with open_store(store, stage=stage_store) as opened:
-        find_run(opened, run)
-        run_id = opened.delete_run(run, force=force)
-    print(f"run {run_id} deleted")
+        for run in runs:
+            find_run(opened, run)
+        for run_id in opened.delete_runs(runs, force=force):
+            print(f"run {run_id} deleted")
 
 
 @app.command(short_help="Delete old runs, and return their space.")

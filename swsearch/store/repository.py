@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, Final, Self
@@ -229,15 +229,21 @@ class HitStore(Closeable):
                 raise RunNotFound(str(run_id), self.name)
 
     def delete_run(self, run: str | int, *, force: bool = False) -> int:
-        """Delete a run with its queries and hits; returns its id. SQLite reuses the space for later runs.
+        """Delete one run; :meth:`delete_runs` describes the parameters and the errors. Returns its id."""
+        return self.delete_runs([run], force=force)[0]
+
+    def delete_runs(self, runs: Iterable[str | int], *, force: bool = False) -> list[int]:
+        """Delete runs with their queries and hits, or none of them; returns their ids.
+
+        SQLite reuses the space for later runs.
 
         Parameters
         ----------
-        run : str or int
-            An id, or ``latest``. ``latest`` requires that the newest run is also the newest finished one, or that none
-            is finished.
+        runs : iterable of str or int
+            Ids, or ``latest``. ``latest`` requires that the newest run is also the newest finished one, or that none is
+            finished. One that is named twice is deleted once.
         force : bool
-            Whether to delete the run even if a process works on it or may work on it. That process then ends with an
+            Whether to delete a run even if a process works on it or may work on it. That process then ends with an
             error.
 
         Raises
@@ -245,20 +251,26 @@ class HitStore(Closeable):
         RunNotFound
             There is no such run.
         StoreError
-            A process works on the run or may work on it, or ``latest`` is ambiguous.
+            A process works on a run or may work on it, or ``latest`` is ambiguous.
         """
         with self._writing() as connection:
-            run_id = self._find(connection, run)
-            newest = stored_run(connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).one())
-            if run == LATEST and run_id != newest.id:
-                known = f"the newest run of {self.name} is {newest.id} ({_at_work(newest)})"
-                raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
-            stored = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
-            if stored.is_at_work and not force:
-                advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
-                raise StoreError(f"run {run_id} of {self.name} is not deleted: {_at_work(stored)}; {advice}")
-            connection.execute(delete(RUNS).where(RUNS.c.id == run_id))
-            return run_id
+            run_ids = list(dict.fromkeys(self._deletable(connection, run, force=force) for run in runs))
+            for run_id in run_ids:
+                connection.execute(delete(RUNS).where(RUNS.c.id == run_id))
+            return run_ids
+
+    def _deletable(self, connection: Connection, run: str | int, *, force: bool) -> int:
+        """Return the id of a run that may be deleted."""
+        run_id = self._find(connection, run)
+        newest = stored_run(connection.execute(_select_runs().order_by(RUNS.c.id.desc()).limit(1)).one())
+        if run == LATEST and run_id != newest.id:
+            known = f"the newest run of {self.name} is {newest.id} ({_at_work(newest)})"
+            raise StoreError(f"{known}, its newest finished one {run_id}; give the number of the run to delete")
+        stored = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
+        if stored.is_at_work and not force:
+            advice = f"stop that process first, or delete the run all the same with `runs delete {run_id} --force`"
+            raise StoreError(f"run {run_id} of {self.name} is not deleted: {_at_work(stored)}; {advice}")
+        return run_id
 
     def compact(self) -> None:
         """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).

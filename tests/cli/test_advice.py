@@ -123,6 +123,19 @@ def test_a_name_that_suggests_another_format_is_answered(swsearch, few_proteins_
         assert "is written in the format" not in swsearch(*query, *words).err
 
 
+def test_a_name_that_suggests_another_format_of_pairs_is_answered(swsearch, tmp_path):
+    """The default of these commands is not that of a query, and blast6 is tab-separated."""
+    (tmp_path / "a.fa").write_text(">a\nMKVLLAWYRKNDCQEHGI\n>b\nMKVLLAWYRKNDCQEHGI\n")
+    for words, default in (("allpairs a.fa", "blast6"), ("rbh a.fa a.fa", "blast6"), ("cluster a.fa", "tsv")):
+        command = [*words.split(), "--evalue", "1e6"]
+        named = swsearch(*command, "--out", "a.jsonl")
+        assert named.code == 0
+        warning = f"warning: --out a.jsonl is written in the format {default}; say --format jsonl for .jsonl\n"
+        assert warning in named.err
+        for silent in (["--out", "a.tsv"], ["--out", "b.jsonl", "--format", "jsonl"], ["--out", "a.jsonl", "--quiet"]):
+            assert "is written in the format" not in swsearch(*command, *silent).err
+
+
 @pytest.mark.parametrize(("words", "path"), [("query a.fa a.db -k", "query"), ("db fetch a.db --range", "db fetch")])
 def test_an_option_without_its_value_names_the_help_of_its_command(swsearch, words, path):
     assert f"requires an argument; see `swsearch {path} --help`" in swsearch(*words.split()).error

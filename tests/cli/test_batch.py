@@ -406,6 +406,23 @@ def test_latest_is_the_newest_finished_run(swsearch, few_proteins_db):
     assert swsearch("runs", "delete", "latest", *store).out == "run 1 deleted\n"
 
 
+def test_several_runs_are_deleted_or_none(swsearch, few_proteins_db):
+    """One that is named twice is deleted once; an unknown number keeps those before it."""
+    store = ["--store", "hits.sqlite"]
+    for _ in range(4):
+        assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
+    assert "no run '9'" in swsearch("runs", "delete", "1", "9", *store).error
+    with HitStore("hits.sqlite") as opened:
+        opened.resume_run(2)
+        refused = swsearch("runs", "delete", "1", "2", *store)
+        assert "run 2 of hits.sqlite is not deleted" in refused.error
+        assert [run.id for run in opened.runs()] == [1, 2, 3, 4]
+        opened.interrupt_run(2)
+    assert swsearch("runs", "delete", "4", "1", "latest", *store).out == "run 4 deleted\nrun 1 deleted\n"
+    with HitStore("hits.sqlite", only_read=True) as opened:
+        assert [run.id for run in opened.runs()] == [2, 3]
+
+
 @pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
 def test_a_reader_who_goes_away_takes_no_stored_query_along(
     spawn_paused, tmp_path, user_store, few_proteins_db, n_queries, state
