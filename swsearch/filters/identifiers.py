@@ -18,15 +18,20 @@ def identifier_lines(option: str, path: str) -> Iterator[tuple[int, list[str]]]:
     Raises
     ------
     InputError
-        The file cannot be read, or has headers of FASTA; the message begins with ``option``.
+        The file cannot be read, or is FASTA or FASTQ; the message begins with ``option``.
     """
+    may_be_fastq = False
     for number, line in enumerate(text_lines(path, f"{option} {path}"), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
+        if number == 1:
+            may_be_fastq = words[0].startswith("@")
         if words[0].startswith(">"):
             problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
             raise InputError(f"{option} {path}, line {number}: {problem}")
+        if number == 3 and may_be_fastq and words[0].startswith("+"):
+            raise InputError(f"{option} {path}: this is FASTQ; give identifiers, one a line, and no sequences")
         yield number, words
 
 
@@ -42,7 +47,7 @@ class IdentifierList:
     Raises
     ------
     InputError
-        The file cannot be read, has headers of FASTA, or contains no identifier.
+        The file cannot be read, is FASTA or FASTQ, or contains no identifier.
     """
 
     def __init__(self, option: str, path: str) -> None:

@@ -159,7 +159,7 @@ def test_an_alignment_is_no_database(swsearch):
         ("db remove {db} --from-file {list}", "--from-file"),
     ],
 )
-def test_fasta_is_no_list_of_identifiers(swsearch, tmp_path, few_proteins_db, words, option):
+def test_a_sequence_file_is_no_list_of_identifiers(swsearch, tmp_path, few_proteins_db, words, option):
     """Until now, an option such as --exclude took '>P02232' and the residues for identifiers that no subject has."""
     (tmp_path / "list.fa").write_text("# globins\n>P02232 leghemoglobin\nMGAFTEKQEALVNSSFEAFK\n")
     for name, content in (("list.fa", None), ("list.fa.gz", gzip.compress((tmp_path / "list.fa").read_bytes()))):
@@ -170,6 +170,11 @@ def test_fasta_is_no_list_of_identifiers(swsearch, tmp_path, few_proteins_db, wo
         problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
         assert (refused.code, refused.out) == (1, "")
         assert refused.error == f"swsearch: error: {option} {name}, line 2: {problem}"
+    (tmp_path / "list.fq").write_text("@P02232 leghemoglobin\nMGAF\n+\nIIII\n")
+    refused = swsearch(*words.format(queries=QUERIES, db=few_proteins_db, list="list.fq").split())
+    assert (refused.code, refused.out) == (1, "")
+    problem = "this is FASTQ; give identifiers, one a line, and no sequences"
+    assert refused.error == f"swsearch: error: {option} list.fq: {problem}"
 
 
 # --- stores without what is asked for ---
