@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from swsearch.errors import InputError
 from swsearch.sequences.identifiers import names_of
@@ -20,18 +21,17 @@ def identifier_lines(option: str, path: str) -> Iterator[tuple[int, list[str]]]:
     InputError
         The file cannot be read, or is FASTA or FASTQ; the message begins with ``option``.
     """
-    may_be_fastq = False
-    for number, line in enumerate(text_lines(path, f"{option} {path}"), 1):
+    lines = text_lines(path, f"{option} {path}")
+    first = list(islice(lines, 3))
+    if [line[:1] for line in first[::2]] == ["@", "+"]:
+        raise InputError(f"{option} {path}: this is FASTQ; give identifiers, one a line, and no sequences")
+    for number, line in enumerate(chain(first, lines), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if number == 1:
-            may_be_fastq = words[0].startswith("@")
         if words[0].startswith(">"):
             problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
             raise InputError(f"{option} {path}, line {number}: {problem}")
-        if number == 3 and may_be_fastq and words[0].startswith("+"):
-            raise InputError(f"{option} {path}: this is FASTQ; give identifiers, one a line, and no sequences")
         yield number, words
 
 
