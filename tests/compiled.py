@@ -1,4 +1,4 @@
-"""A cache of the programs that tests compile, retained between test runs and shared by concurrent ones.
+"""A cache of what tests compile or build, retained between test runs and shared by concurrent ones.
 
 A file is identified by the SHA-256 of everything that determines it: the sources, the options and the compiler's
 version. The first process that needs it builds it while the others wait for the lock; it is written under another name

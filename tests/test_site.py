@@ -3,11 +3,15 @@
 Expected values: the pages of the repository, ``--help`` of each command, and ``swsearch.__all__``.
 """
 
+import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import re
 import subprocess
 import sys
+import tarfile
+import tempfile
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +21,7 @@ import pytest
 
 import swsearch
 from swsearch.cli.app import commands, main
+from tests.compiled import compiled
 from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed (extra docs)")
@@ -29,32 +34,75 @@ DESKTOP = {"width": 1440, "height": 900}
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The folder of the built site, and what was printed."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, str(TOOLS / "build.py"), "--out", str(folder)]
-    return folder / "html", subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def tools(monkeypatch):
+def tools():
     """A function that loads a module of ``docs/site``."""
-    monkeypatch.syspath_prepend(str(TOOLS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(TOOLS))
 
-    def load(name):
-        spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        monkeypatch.setitem(sys.modules, name, module)
-        spec.loader.exec_module(module)
-        return module
+        def load(name):
+            if name not in loaded:
+                spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+                loaded[name] = importlib.util.module_from_spec(spec)
+                patch.setitem(sys.modules, name, loaded[name])
+                spec.loader.exec_module(loaded[name])
+            return loaded[name]
 
-    return load
+        loaded = {}
+        yield load
+
+
+def inputs(tools):
+    """What the site is made of, for the cache: names with versions or the SHA-256 of contents.
+
+    These are the pages of the repository, the files to which they link, the generated pages, the modules from which
+    Sphinx reads docstrings, the folder of the site's tools, and every installed distribution.
+    """
+    sources = tools("sources")
+    generated = tools("commands").command_pages() | tools("python_api").python_pages()
+    generated |= tools("performance").performance_pages()
+    places = sources.repository_pages()
+    files = {path for folder in ("docs", "swsearch") for path in (ROOT / folder).rglob("*") if path.suffix != ".pyc"}
+    for name in places:
+        _, linked = sources.rewritten(name, (ROOT / name).read_text(), places)
+        files |= {ROOT / name, *(ROOT / other for other in linked)}
+    contents = {name: text.encode() for name, text in generated.items()}
+    contents |= {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in files if path.is_file()}
+    versions = {(one.name.lower(), one.version) for one in importlib.metadata.distributions()}
+    return [
+        sys.version,
+        *(" ".join(version) for version in sorted(versions)),
+        *(f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(contents.items())),
+    ]
+
+
+def pack_site(path):
+    """Build the site; write an archive of it and of what was printed. A build that fails or warns is not kept."""
+    with tempfile.TemporaryDirectory(prefix="swsearch-site-") as folder:
+        command = [sys.executable, str(TOOLS / "build.py"), "--out", folder]
+        outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert outcome.returncode == 0, outcome.stderr
+        assert outcome.stderr == ""
+        printed = Path(folder, "printed")
+        printed.write_text(outcome.stdout.replace(folder, "OUT"))
+        with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+            archive.add(printed, "printed")
+            archive.add(Path(folder, "html"), "html")
+
+
+@pytest.fixture(scope="module")
+def built(tools, tmp_path_factory):
+    """The folder of the built site, and what was printed; built once for the same inputs (:mod:`tests.compiled`)."""
+    folder = tmp_path_factory.mktemp("site")
+    with tarfile.open(compiled("site.tar.gz", inputs(tools), pack_site)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "html", (folder / "printed").read_text()
 
 
 def test_the_site_builds_without_a_warning_or_a_broken_link(built):
-    folder, outcome = built
-    assert (outcome.returncode, outcome.stderr) == (0, "")
-    assert outcome.stdout == f"docs: {folder / 'index.html'}\n"
+    """A build with a warning or a broken link ends the fixture with what was printed."""
+    folder, printed = built
+    assert printed == "docs: OUT/html/index.html\n"
+    assert (folder / "index.html").is_file()
 
 
 def test_every_page_of_the_repository_is_on_the_site(built):
