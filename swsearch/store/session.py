@@ -31,6 +31,7 @@ from swsearch.errors import SchemaOutdated, StoreError, SwSearchError
 from swsearch.file_systems import is_shared
 from swsearch.resources import resource_folder
 from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
+from swsearch.store.statements import SQLITE_STATEMENTS, sqlite_schema
 from swsearch.store.user_store import is_user_store
 
 BUSY_SECONDS: Final = 60.0
@@ -98,7 +99,9 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool
     if _is_frozen(path) or (only_read and "uri" not in url.query and _is_published(path)):
         frozen = Path(str(url.database)).absolute().as_uri()
         url = url.set(database=frozen, query={"mode": "ro", "immutable": "1", "uri": "true"})
-    engine = create_engine(url, connect_args={"timeout": busy_seconds})
+    engine = create_engine(
+        url, connect_args={"timeout": busy_seconds}, execution_options={"compiled_cache": SQLITE_STATEMENTS}
+    )
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _record: Any) -> None:
@@ -409,10 +412,8 @@ def check_file(url: URL, *, create: bool) -> None:
 
 def _create(engine: Engine) -> str:
     """Create the tables unless another process has just done so; returns the revision."""
-    # Only here, because their definition takes time, and most commands open a store that there is.
-    from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
-
-    if engine.dialect.name == "sqlite":
+    is_sqlite = engine.dialect.name == "sqlite"
+    if is_sqlite:
         with translated(engine.url), engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             _choose_wal(driver)
@@ -421,13 +422,24 @@ def _create(engine: Engine) -> str:
         found = revision_of(connection)
         if found is not None:
             return found
-        if connection.dialect.name == "postgresql":
-            for index in (index for table in METADATA.tables.values() for index in table.indexes):
-                index.dialect_kwargs.update(index.info)
-        METADATA.create_all(connection)
-        connection.exec_driver_sql(BLAST6_VIEW)
+        if is_sqlite:
+            within: Any = connection.connection.driver_connection
+            for statement in sqlite_schema():
+                within.execute(statement)
+        else:
+            _create_in_postgresql(connection)
         connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
     return SCHEMA
+
+
+def _create_in_postgresql(connection: Connection) -> None:
+    """Create the tables, indexes and views."""
+    from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
+
+    for index in (index for table in METADATA.tables.values() for index in table.indexes):
+        index.dialect_kwargs.update(index.info)
+    METADATA.create_all(connection)
+    connection.exec_driver_sql(BLAST6_VIEW)
 
 
 def _choose_wal(driver: sqlite3.Connection) -> None:
