@@ -30,8 +30,27 @@ BUILDS: Final = {
 SATURATED: Final = 255
 
 
+def options_of(instruction_set: str) -> list[str]:
+    """The options of g++ for the loop with one instruction set."""
+    vectors, flags = BUILDS[instruction_set]
+    include, define = f"-I{HERE.parent / 'simd'}", f"-DSWSEARCH_VECTORS={vectors}"
+    return ["-std=c++17", "-O3", "-w", "-shared", "-fPIC", include, define, *flags]
+
+
+def build(instruction_set: str, library: Path) -> None:
+    """Compile the loop for one instruction set into a shared library."""
+    subprocess.run(["g++", *options_of(instruction_set), HERE / "plain_loop.cpp", "-o", library], check=True)
+
+
 class PlainLoop:
     """The loop, built with g++ for one instruction set.
+
+    Parameters
+    ----------
+    instruction_set : str
+        One of :data:`BUILDS`.
+    library : Path, optional
+        What :func:`build` has written for it; by default, it is built now.
 
     Raises
     ------
@@ -39,22 +58,12 @@ class PlainLoop:
         The loop cannot be compiled; the compiler has printed the reason.
     """
 
-    def __init__(self, instruction_set: str) -> None:
-        vectors, flags = BUILDS[instruction_set]
+    def __init__(self, instruction_set: str, library: Path | None = None) -> None:
         self.instruction_set = instruction_set
         with tempfile.TemporaryDirectory() as folder:
-            library = Path(folder, "plain_loop.so")
-            options = [
-                "-std=c++17",
-                "-O3",
-                "-w",
-                "-shared",
-                "-fPIC",
-                f"-I{HERE.parent / 'simd'}",
-                f"-DSWSEARCH_VECTORS={vectors}",
-                *flags,
-            ]
-            subprocess.run(["g++", *options, HERE / "plain_loop.cpp", "-o", library], check=True)
+            if library is None:
+                library = Path(folder, "plain_loop.so")
+                build(instruction_set, library)
             self._call = ctypes.CDLL(str(library)).plain_loop
 
     def scores(self, workload: Workload, query: Codes) -> Scores:

@@ -15,8 +15,9 @@ import pytest
 from swsearch.bench.workloads import generated_proteins, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.sequences.alphabet import PROTEIN
+from tests.compiled import ROOT, compiled, compiler_version, digest_of
 
-SCRIPTS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
+SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -110,7 +111,12 @@ def test_the_counted_loop_is_the_inner_one(monkeypatch):
 def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_set):
     """Expected values: the CPU engine; the loop reads the headers of simd/, and its scores end at 255."""
     monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
-    loop = importlib.import_module("plain_loop").PlainLoop(instruction_set)
+    module = importlib.import_module("plain_loop")
+    options = module.options_of(instruction_set)
+    source = (ROOT / "benchmarks" / "plain_loop.cpp").read_text()
+    parts = [digest_of(ROOT / "simd"), source, *options, compiler_version("g++")]
+    library = compiled("plain_loop.so", parts, lambda path: module.build(instruction_set, path))
+    loop = module.PlainLoop(instruction_set, library)
     workload = generated_proteins(20_000)
     query = generated_query(PROTEIN, 75)
     (block,) = CpuEngine(1).score(profiles_of(workload, query), workload.partition)

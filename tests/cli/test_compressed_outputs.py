@@ -6,10 +6,12 @@ The expected content is that of the same output without compression.
 import bz2
 import gzip
 import lzma
+import shutil
 
 import pytest
 from xopen import xopen
 
+from swsearch.cli.app import main
 from tests.cli.conftest import DATA
 
 QUERIES = DATA / "queries.fasta"
@@ -32,18 +34,32 @@ def plain(name, data):
     return {"gz": gzip, "bz2": bz2, "xz": lzma}[name.rpartition(".")[2]].decompress(data)
 
 
+@pytest.fixture(scope="module")
+def plain_outputs(tmp_path_factory, few_proteins_db):
+    """A folder with the output of each command, not compressed, and the store that one of them reads."""
+    folder = tmp_path_factory.mktemp("plain")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        search = ["query", str(QUERIES), str(few_proteins_db), "--store", "hits.sqlite", "--out", "/dev/null"]
+        assert main(search) == 0
+        for name, words in WRITERS.items():
+            assert main([*command(words, few_proteins_db), name]) == 0
+    return folder
+
+
+def command(words, database):
+    return [str(database if word == "{db}" else word) for word in words]
+
+
 @pytest.mark.parametrize("suffix", ["gz", "bz2", "xz", "zst", "GZ"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, few_proteins_db, writer, suffix):
+def test_text_is_compressed_as_the_name_says(swsearch, tmp_path, few_proteins_db, plain_outputs, writer, suffix):
     """Source: the same output without the suffix; gzip's time and name fields are empty."""
-    command = [few_proteins_db if word == "{db}" else word for word in WRITERS[writer]]
-    if writer.startswith("report"):
-        assert swsearch("query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--out", "/dev/null").code == 0
-    assert swsearch(*command, writer).code == 0
-    expected = (tmp_path / writer).read_bytes()
+    shutil.copy(plain_outputs / "hits.sqlite", tmp_path)
+    expected = (plain_outputs / writer).read_bytes()
     made = []
     for _ in range(2):
-        assert swsearch(*command, f"{writer}.{suffix}").code == 0
+        assert swsearch(*command(WRITERS[writer], few_proteins_db), f"{writer}.{suffix}").code == 0
         made.append((tmp_path / f"{writer}.{suffix}").read_bytes())
     assert made[0] == made[1]
     assert plain(f"{writer}.{suffix.lower()}", made[0]) == expected if suffix != "GZ" else gzip.decompress(made[0])

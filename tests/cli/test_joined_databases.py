@@ -48,6 +48,10 @@ def folder(swsearch, tmp_path: Path, made: Path) -> Path:
     return tmp_path
 
 
+def first_queries(n: int) -> str:
+    return "".join(f">{record}" for record in QUERIES.read_text().split(">")[1 : n + 1])
+
+
 def rows(outcome: Outcome) -> list[str]:
     assert outcome.code == 0, outcome.err
     return outcome.out.splitlines()
@@ -94,9 +98,10 @@ def test_two_query_files_and_two_databases(swsearch, folder):
 @pytest.mark.parametrize("form", ["xml", "xml2", "json2", "table", "pairwise", "html", "tsv", "sam", "blast7"])
 def test_reports_are_those_of_the_concatenation(swsearch, folder, form):
     """Whole bytes, with the names of the databases side by side as BLAST prints them."""
+    (folder / "three.fa").write_text(first_queries(3))
     found = []
     for databases in ([TOGETHER], ["a.db", "b.db", "c.db"]):
-        assert swsearch("query", "q.fa", *databases, *LOOK, "--format", form, "--out", "out").code == 0
+        assert swsearch("query", "three.fa", *databases, *LOOK, "--format", form, "--out", "out").code == 0
         found.append((folder / "out").read_bytes())
         assert swsearch("report", "latest", "--format", form, "--out", "out").code == 0
         assert (folder / "out").read_bytes() == found[-1]
@@ -104,11 +109,12 @@ def test_reports_are_those_of_the_concatenation(swsearch, folder, form):
 
 
 def test_a_profile_searches_several_databases(swsearch, folder):
-    """The checkpoint of rounds in several databases is that of the rounds in all their sequences."""
+    """The checkpoints of rounds in several databases are those of the rounds in all their sequences."""
+    (folder / "two.fa").write_text(first_queries(2))
     checkpoints = []
     for databases in ([TOGETHER], ["a.db", "b.db", "c.db"]):
         rounds = ["--iterations", "2", "--save-pssm", "found.asn", "--store", "none", "--quiet"]
-        assert swsearch("query", "q.fa", *databases, *rounds).code == 0
+        assert swsearch("query", "two.fa", *databases, *rounds).code == 0
         checkpoints.append((folder / "found.asn").read_bytes())
     assert checkpoints[0] == checkpoints[1]
     options = ["--in-pssm", "found.asn", *LOOK, "--format", "blast6", "--store", "none"]

@@ -1,8 +1,11 @@
 """A count of one is printed in the singular in every message: a regular expression looks for plurals after a 1."""
 
 import re
+import shutil
 
 import pytest
+
+from swsearch.cli.app import main
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 NOUNS = (
@@ -55,16 +58,29 @@ COMMANDS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The files that the commands name, and a store with a run."""
+    folder = tmp_path_factory.mktemp("words")
+    (folder / "one.fa").write_text(f">one\n{LETTERS}\n")
+    (folder / "twice.fa").write_text(f">one\n{LETTERS}\n>one\n{LETTERS}\n")
+    (folder / "three.fa").write_text(f">a\nM\n>b\n{LETTERS}\n>c\n{LETTERS[::-1]}\n>one\n{LETTERS}\n")
+    (folder / "one.sto").write_text(f"# STOCKHOLM 1.0\na {LETTERS}\n//\n")
+    (folder / "list.txt").write_text("one\nnone\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("one", "three"):
+            assert main(["index", f"{name}.fa", "-o", f"{name}.db"]) == 0
+        store = ["--store", "stored.sqlite"]
+        assert main(["query", "one.fa", "one.db", "--threads", "1", "--out", "/dev/null", *store]) == 0
+    return folder
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_one_is_not_told_in_the_plural(swsearch, tmp_path, user_store, command):
-    (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
-    (tmp_path / "twice.fa").write_text(f">one\n{LETTERS}\n>one\n{LETTERS}\n")
-    (tmp_path / "three.fa").write_text(f">a\nM\n>b\n{LETTERS}\n>c\n{LETTERS[::-1]}\n>one\n{LETTERS}\n")
-    (tmp_path / "one.sto").write_text(f"# STOCKHOLM 1.0\na {LETTERS}\n//\n")
-    (tmp_path / "list.txt").write_text("one\nnone\n")
-    assert swsearch("index", "one.fa", "-o", "one.db").code == 0
-    assert swsearch("index", "three.fa", "-o", "three.db").code == 0
-    assert swsearch("query", "one.fa", "one.db", "--threads", "1", "--out", "/dev/null").code == 0
+def test_one_is_not_told_in_the_plural(swsearch, tmp_path, made, user_store, command):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    user_store.parent.mkdir(parents=True)
+    (tmp_path / "stored.sqlite").rename(user_store)
     command = command.replace("{user_store}", str(user_store))
     outcome = swsearch(*command.removesuffix(" --threads 1").split() if "runs" in command else command.split())
     printed = outcome.out + outcome.err
