@@ -83,41 +83,50 @@ int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, 
     return run(invoke, reinterpret_cast<void (*)()>(kernel), args, grid, block, shared_bytes, reversed);
 }
 
-// Half precision. Every finite pattern is a multiple of 2^-24, so a double represents it and any sum or product
-// exactly. `half_values` has the value of each pattern.
-extern const float* const half_values;
+// The halves, or the bytes, of a word as a vector: an operation of all of them is one instruction of the host.
+using Shorts = short __attribute__((vector_size(4)));
+using Halves = unsigned short __attribute__((vector_size(4)));
+using SignedBytes = signed char __attribute__((vector_size(4)));
+using Bytes = unsigned char __attribute__((vector_size(4)));
 
-inline double from_half(unsigned pattern) { return half_values[pattern & 0xFFFF]; }
-
-inline unsigned to_half(double value) {
-    if (value != value) return 0x7FFF;
-    std::uint64_t bits;
-    __builtin_memcpy(&bits, &value, sizeof bits);
-    const unsigned sign = bits >> 63 ? 0x8000 : 0;
-    const double magnitude = __builtin_fabs(value);
-    if (magnitude >= 65520.0) return sign | 0x7C00;
-    if (magnitude < 0x1p-14) {
-        // The pattern is the number of multiples of 2^-24, which is the unit in the last place of numbers from 2^28 on:
-        // the sum is rounded to it, to nearest, ties to even.
-        const double rounded = magnitude + 0x1p28;
-        __builtin_memcpy(&bits, &rounded, sizeof bits);
-        return sign | static_cast<unsigned>(bits & 0x7FF);
-    }
-    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even. A carry out of
-    // the fraction correctly increments the exponent.
-    constexpr int kDropped = 52 - 10;
-    __builtin_memcpy(&bits, &magnitude, sizeof bits);
-    bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
-    return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
+inline unsigned larger_shorts(unsigned a, unsigned b) {
+    return unsigned(Shorts(a) > Shorts(b) ? Shorts(a) : Shorts(b));
 }
 
-template <class Operation>
-[[gnu::always_inline]] inline unsigned by_halves(Operation operation) {
-    return operation(0) | (operation(16) << 16);
+inline unsigned smaller_shorts(unsigned a, unsigned b) {
+    return unsigned(Shorts(a) < Shorts(b) ? Shorts(a) : Shorts(b));
 }
 
-inline unsigned half_at(unsigned word, int shift) { return (word >> shift) & 0xFFFF; }
-inline int short_at(unsigned word, int shift) { return static_cast<std::int16_t>(half_at(word, shift)); }
+inline unsigned sum_of_halves(unsigned a, unsigned b) { return unsigned(Halves(a) + Halves(b)); }
+
+// Numbers in the form of sign and magnitude as two's complements.
+inline Halves twos_complement(unsigned word) {
+    const Halves sign = Halves(Shorts(word) >> 15);
+    return (Halves(word & 0x7FFF7FFF) ^ sign) - sign;
+}
+
+// The sum of two words of half precision if it is that of integers: below 2^11 times 2^-24, both the terms and the sums
+// are their patterns' lower bits (arithmetic.cuh). Returns whether it is.
+inline bool add_integers(unsigned a, unsigned b, unsigned& sum) {
+    constexpr unsigned kNoIntegers = 0x78007800;
+    const Halves signed_sum = twos_complement(a) + twos_complement(b);
+    const unsigned magnitude = larger_shorts(unsigned(signed_sum), unsigned(-signed_sum));
+    sum = magnitude | (unsigned(signed_sum) & 0x80008000) | (a & b & 0x80008000);  // -0 is the sum of -0 and -0 only
+    return ((a | b | magnitude) & kNoIntegers) == 0;
+}
+
+// The product of finite numbers and factors that are 1, -1, 0 or -0. Returns whether all are such factors.
+inline bool multiply_by_ones(unsigned a, unsigned factors, unsigned& product) {
+    const unsigned magnitudes = factors & 0x7FFF7FFF;
+    const unsigned ones = (magnitudes >> 10) & 0x00010001;
+    product = (a & ones * 0x7FFF) | ((a ^ factors) & 0x80008000);
+    return magnitudes == ones * 0x3C00;
+}
+
+// Half precision, for any numbers.
+unsigned fma_of_any(unsigned a, unsigned b, unsigned c);
+unsigned add_of_any(unsigned a, unsigned b);
+unsigned max_of_any(unsigned a, unsigned b);
 
 }  // namespace emulation
 
@@ -172,31 +181,13 @@ inline unsigned atomicAdd(unsigned* address, unsigned value) {
 }
 
 inline unsigned __vminu2(unsigned a, unsigned b) {
-    return emulation::by_halves([=](int at) {
-        return emulation::half_at(a, at) < emulation::half_at(b, at) ? emulation::half_at(a, at)
-                                                                     : emulation::half_at(b, at);
-    });
+    using emulation::Halves;
+    return unsigned(Halves(a) < Halves(b) ? Halves(a) : Halves(b));
 }
 
-inline unsigned __vadd2(unsigned a, unsigned b) {
-    return emulation::by_halves(
-        [=](int at) { return (emulation::half_at(a, at) + emulation::half_at(b, at)) & 0xFFFF; });
-}
-
-inline unsigned __vmaxs2(unsigned a, unsigned b) {
-    using emulation::short_at;
-    return emulation::by_halves([=](int at) {
-        return static_cast<unsigned>(short_at(a, at) > short_at(b, at) ? short_at(a, at) : short_at(b, at)) & 0xFFFF;
-    });
-}
-
-inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
-    using emulation::short_at;
-    return emulation::by_halves([=](int at) {
-        const int ab = short_at(a, at) > short_at(b, at) ? short_at(a, at) : short_at(b, at);
-        return static_cast<unsigned>(ab > short_at(c, at) ? ab : short_at(c, at)) & 0xFFFF;
-    });
-}
+inline unsigned __vadd2(unsigned a, unsigned b) { return emulation::sum_of_halves(a, b); }
+inline unsigned __vmaxs2(unsigned a, unsigned b) { return emulation::larger_shorts(a, b); }
+inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) { return __vmaxs2(__vmaxs2(a, b), c); }
 
 inline unsigned __vimax3_s16x2_relu(unsigned a, unsigned b, unsigned c) {
     return __vimax3_s16x2(__vimax3_s16x2(a, b, c), 0, 0);
@@ -222,55 +213,39 @@ namespace swsearch {
 
 inline unsigned half2_fma(unsigned a, unsigned b, unsigned c) {
     using namespace emulation;
-    return by_halves([=](int at) {
-        return to_half(from_half(half_at(a, at)) * from_half(half_at(b, at)) + from_half(half_at(c, at)));
-    });
+    unsigned product, sum;
+    if (multiply_by_ones(a, b, product) && add_integers(product, c, sum) && (a & 0x40004000) == 0) return sum;
+    return fma_of_any(a, b, c);
 }
 
 inline unsigned half2_add(unsigned a, unsigned b) {
-    using namespace emulation;
-    return by_halves([=](int at) {
-        const unsigned x = half_at(a, at), y = half_at(b, at);
-        if ((x & 0x8000) == 0 && (y & 0x8000) == 0 && x + y < 0x800) return x + y;
-        return to_half(from_half(x) + from_half(y));
-    });
+    unsigned sum;
+    return emulation::add_integers(a, b, sum) ? sum : emulation::add_of_any(a, b);
 }
 
 inline unsigned half2_max(unsigned a, unsigned b) {
-    using namespace emulation;
-    return by_halves([=](int at) {
-        const double x = from_half(half_at(a, at)), y = from_half(half_at(b, at));
-        if (x == y) return half_at(a, at) & half_at(b, at);  // +0 rather than -0
-        return x > y ? half_at(a, at) : half_at(b, at);
-    });
+    // As integers, patterns are in the order of their numbers if no two are negative and none is infinite or no number.
+    if ((a & b & 0x80008000) == 0 && ((a | b) & 0x40004000) == 0) return emulation::larger_shorts(a, b);
+    return emulation::max_of_any(a, b);
 }
 
 inline unsigned half2_fma_relu(unsigned a, unsigned b, unsigned c) { return half2_max(half2_fma(a, b, c), 0); }
 
 inline unsigned half2_fma_saturated(unsigned a, unsigned b, unsigned c) {
-    using namespace emulation;
-    constexpr unsigned one = 0x3C00;
-    const unsigned sum = half2_fma_relu(a, b, c);
-    return by_halves([=](int at) { return half_at(sum, at) < one ? half_at(sum, at) : one; });
-}
-
-// Each byte of the result is `operation` of the signed bytes of a and b.
-template <class Operation>
-[[gnu::always_inline]] inline unsigned by_bytes(unsigned a, unsigned b, Operation operation) {
-    unsigned found = 0;
-    for (int at = 0; at < 32; at += 8) {
-        const int x = static_cast<std::int8_t>(a >> at), y = static_cast<std::int8_t>(b >> at);
-        found |= (static_cast<unsigned>(operation(x, y)) & 0xFF) << at;
-    }
-    return found;
+    constexpr unsigned ones = 0x3C003C00;
+    return emulation::smaller_shorts(half2_fma_relu(a, b, c), ones);  // no pattern is negative
 }
 
 inline unsigned bytes_add(unsigned a, unsigned b) {
-    return by_bytes(a, b, [](int x, int y) { return x + y < -128 ? -128 : x + y > 127 ? 127 : x + y; });
+    using namespace emulation;
+    const SignedBytes sum = SignedBytes(Bytes(a) + Bytes(b));
+    const SignedBytes overflows = (SignedBytes(a) ^ sum) & (SignedBytes(b) ^ sum);  // where they are negative
+    return unsigned(overflows < 0 ? (SignedBytes(a) < 0) ^ 0x7F : sum);
 }
 
 inline unsigned bytes_max(unsigned a, unsigned b) {
-    return by_bytes(a, b, [](int x, int y) { return x > y ? x : y; });
+    using emulation::SignedBytes;
+    return unsigned(SignedBytes(a) > SignedBytes(b) ? SignedBytes(a) : SignedBytes(b));
 }
 
 inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {

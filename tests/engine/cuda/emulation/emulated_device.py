@@ -297,6 +297,12 @@ class EmulatedDevice:
         inputs = ["-nostdlib", f"-I{root}", f"-I{HERE}", str(HERE / "entry.cpp")]
         return self._built(f"{spec.entry}.so", options, inputs, sources)
 
+    def compile_host_source(self, name: str) -> Path:
+        """Return the path of the shared library of a source of this folder, whose functions the host calls."""
+        _load_for_all(self._machine())
+        inputs = ["-nostdlib", f"-I{HERE}", str(HERE / name)]
+        return self._built(f"{name}.so", self._options(), inputs, list(_texts("cuda_emulation.h", name)))
+
     def _machine(self) -> Path:
         """Return the path of the machine's shared library, whose functions all kernels call.
 

@@ -272,6 +272,8 @@ int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsig
 
 namespace {
 
+// Half precision. Every finite pattern is a multiple of 2^-24, so a double represents it and any sum or product
+// exactly.
 std::vector<float> values_of_halves() {
     std::vector<float> all(1 << 16);
     for (unsigned each = 0; each < all.size(); ++each) {
@@ -285,10 +287,57 @@ std::vector<float> values_of_halves() {
     return all;
 }
 
-const std::vector<float> all_halves = values_of_halves();
+const std::vector<float> half_values = values_of_halves();
+
+double from_half(unsigned pattern) { return half_values[pattern & 0xFFFF]; }
+
+unsigned to_half(double value) {
+    if (value != value) return 0x7FFF;
+    std::uint64_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    const unsigned sign = bits >> 63 ? 0x8000 : 0;
+    const double magnitude = __builtin_fabs(value);
+    if (magnitude >= 65520.0) return sign | 0x7C00;
+    if (magnitude < 0x1p-14) {
+        // The pattern is the number of multiples of 2^-24, which is the unit in the last place of numbers from 2^28 on:
+        // the sum is rounded to it, to nearest, ties to even.
+        const double rounded = magnitude + 0x1p28;
+        __builtin_memcpy(&bits, &rounded, sizeof bits);
+        return sign | static_cast<unsigned>(bits & 0x7FF);
+    }
+    // The double's exponent and the upper ten bits of its fraction, rounded to nearest, ties to even. A carry out of
+    // the fraction correctly increments the exponent.
+    constexpr int kDropped = 52 - 10;
+    __builtin_memcpy(&bits, &magnitude, sizeof bits);
+    bits += (std::uint64_t{1} << (kDropped - 1)) - 1 + ((bits >> kDropped) & 1);
+    return sign | static_cast<unsigned>((bits >> kDropped) - (std::uint64_t{1023 - 15} << 10));
+}
+
+template <class Operation>
+unsigned by_halves(Operation operation) {
+    return operation(0) | (operation(16) << 16);
+}
+
+unsigned half_at(unsigned word, int shift) { return (word >> shift) & 0xFFFF; }
 
 }  // namespace
 
-const float* const half_values = all_halves.data();
+unsigned fma_of_any(unsigned a, unsigned b, unsigned c) {
+    return by_halves([=](int at) {
+        return to_half(from_half(half_at(a, at)) * from_half(half_at(b, at)) + from_half(half_at(c, at)));
+    });
+}
+
+unsigned add_of_any(unsigned a, unsigned b) {
+    return by_halves([=](int at) { return to_half(from_half(half_at(a, at)) + from_half(half_at(b, at))); });
+}
+
+unsigned max_of_any(unsigned a, unsigned b) {
+    return by_halves([=](int at) {
+        const double x = from_half(half_at(a, at)), y = from_half(half_at(b, at));
+        if (x == y) return half_at(a, at) & half_at(b, at);  // +0 rather than -0
+        return x > y ? half_at(a, at) : half_at(b, at);
+    });
+}
 
 }  // namespace emulation
