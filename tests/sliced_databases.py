@@ -24,8 +24,8 @@ def sliced_databases(folder: Path) -> Path:
     The slices of ``proteins.db`` and ``bases.db`` are segments that were added; those of ``dealt_*.db`` are slices of
     one segment, some of whose subjects have been removed.
     """
-    records = list(islice(records_of(DATA / "proteins.fasta.gz"), 900))
-    segmented(folder, "proteins", records, [500, 200, 200])
+    records = list(islice(records_of(DATA / "proteins.fasta.gz"), 450))
+    segmented(folder, "proteins", records, [250, 100, 100])
     rng = np.random.default_rng(5)
     phage = next(records_of(DATA / "lambda_phage.fasta"))[1]
     bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 48_000, 600)]

@@ -86,7 +86,7 @@ def test_pairs_are_the_hits_of_the_longer_sequence(folder: Path, name: str, opti
 
 def test_the_reference_engine_finds_the_same_pairs(folder: Path) -> None:
     """Source: the CPU engine."""
-    options = SearchOptions(top=EVERY_SUBJECT, evalue=0.1, max_length=70)
+    options = SearchOptions(top=EVERY_SUBJECT, evalue=0.1, max_length=120)
     found = all_pairs(folder / "dealt_proteins.db", options, engine="reference")
     assert found == all_pairs(folder / "dealt_proteins.db", options, engine="cpu")
     assert len(found) > 3
