@@ -32,7 +32,7 @@ from tests.sliced_databases import records_of
 pytestmark = pytest.mark.slow
 
 OPTIONS = SearchOptions(top=2)
-N_QUERIES = 24
+N_QUERIES = 48
 SMALL_PARTS = """
 import sys
 from swsearch.cli.app import main
