@@ -16,6 +16,8 @@ from swsearch.search import simulation
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+NAMED = ("A5IMB8", "B2V7P2")
+"""Proteins that pages ask for."""
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("cuda/*.md")])
 
 
@@ -26,6 +28,49 @@ def workplace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "cache"))
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def few_data(tmp_path_factory):
+    """The files of data/, with an eighth of its proteins; and the database ``proteins.db`` of these beside it."""
+    folder = tmp_path_factory.mktemp("few")
+    (folder / "data").mkdir()
+    for path in (ROOT / "data").iterdir():
+        if path.name != "proteins.fasta.gz":
+            (folder / "data" / path.name).symlink_to(path)
+    with gzip.open(ROOT / "data" / "proteins.fasta.gz", "rt") as file:
+        records = file.read().split(">")[1:]
+    chosen = [
+        record for number, record in enumerate(records) if number % 5 == 0 or any(name in record for name in NAMED)
+    ]
+    proteins = folder / "data" / "proteins.fasta.gz"
+    proteins.write_bytes(gzip.compress("".join(f">{record}" for record in chosen).encode(), 1))
+    assert main(["index", str(proteins), "-o", str(folder / "proteins.db"), "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def proteins_db(tmp_path_factory):
+    """The database ``proteins.db`` of the README."""
+    path = tmp_path_factory.mktemp("whole") / "proteins.db"
+    assert main(["index", str(ROOT / "data" / "proteins.fasta.gz"), "-o", str(path), "--quiet"]) == 0
+    return path
+
+
+@pytest.fixture
+def indexed_workplace(workplace, proteins_db):
+    """The same folder with the README's database."""
+    shutil.copytree(proteins_db, workplace / "proteins.db")
+    return workplace
+
+
+@pytest.fixture
+def small_workplace(workplace, few_data):
+    """The same folder with fewer proteins and their database, for pages that show none of their numbers."""
+    (workplace / "data").unlink()
+    (workplace / "data").symlink_to(few_data / "data")
+    shutil.copytree(few_data / "proteins.db", workplace / "proteins.db")
+    return workplace
 
 
 def run_commands(page: str, capfd) -> int:
@@ -64,10 +109,9 @@ def test_every_command_of_a_guide_runs_and_prints_what_is_shown(workplace, capfd
             exec(compile(code, page.name, "exec"), {})
 
 
-def test_the_page_on_names_shows_what_is_printed(workplace, capfd):
+def test_the_page_on_names_shows_what_is_printed(indexed_workplace, capfd):
     """Source: the page."""
     page = (ROOT / "docs" / "reference" / "names.md").read_text()
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     assert run_commands(page, capfd) == 5
     for command in (
         "query proteins.db data/queries.fasta",
@@ -85,28 +129,30 @@ REFERENCE_PAGES = [
 ]  # fmt: skip
 
 
+WITH_NUMBERS = ("iterations", "profiles")
+"""Pages that show how many of all proteins are found."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE_PAGES)
-def test_the_reference_pages_commands_and_python_run(workplace, capfd, name):
-    """Source: the page; its database is the README's, or a part of it where all sequences are compared with all."""
+def test_the_reference_pages_commands_and_python_run(request, capfd, name):
+    """Source: the page; its database is the README's, or a part of it, of related proteins where all meet all."""
+    place = request.getfixturevalue("indexed_workplace" if name in WITH_NUMBERS else "small_workplace")
     page = (ROOT / "docs" / "reference" / f"{name}.md").read_text()
     if name == "all-against-all":
         with gzip.open(ROOT / "data" / "proteins.fasta.gz", "rt") as file:
             records = [f">{record}" for record in file.read().split(">")[1:] if "GTP" in record.partition("\n")[0]]
-        (workplace / "related.fasta").write_text("".join(records[:60]))
-        assert main(["index", "related.fasta", "-o", "proteins.db", "--quiet"]) == 0
-    else:
-        assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
+        (place / "related.fasta").write_text("".join(records[:30]))
+        assert main(["index", "related.fasta", "-o", "proteins.db", "--quiet", "--force"]) == 0
     assert run_commands(page, capfd) >= 1
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, name, "exec"), {})
     assert capfd.readouterr().out
 
 
-def test_the_commands_of_the_page_on_json_run(workplace, capfd):
+def test_the_commands_of_the_page_on_json_run(small_workplace, capfd):
     """Source: the page; tests/cli/test_documents.py compares the keys."""
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     assert main(["query", "data/queries.fasta", "proteins.db", "--top", "3", "--quiet"]) == 0
     assert run_commands(page, capfd) == 7
 
@@ -121,10 +167,9 @@ def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd,
 
 
 @pytest.mark.slow
-def test_the_page_on_clusters_runs(workplace, capfd):
+def test_the_page_on_clusters_runs(small_workplace, capfd):
     """Source: the page; the report of the run is that of one without a cluster."""
     pytest.importorskip("distributed")
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     page = (ROOT / "docs" / "cluster.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "cluster", "exec"), {"__name__": "__main__"})
@@ -152,21 +197,19 @@ def test_the_page_on_scale_shows_what_plan_prints_and_the_simulation_found(workp
     assert f"{result['compared']['measured_searching']:.3f}" in page
 
 
-def test_the_profile_finds_more_than_its_first_sequence(workplace, capfd):
+def test_the_profile_finds_more_than_its_first_sequence(indexed_workplace, capfd):
     """Source: the numbers in the page on profiles."""
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     record = (ROOT / "data" / "queries.fasta").read_text().split(">")[2]
-    (workplace / "obg.fasta").write_text(f">{record}")
+    (indexed_workplace / "obg.fasta").write_text(f">{record}")
     assert main(["query", "obg.fasta", "proteins.db", "--evalue", "0.001", "--store", "none"]) == 0
     assert "Hits:     45 of 1,500 subjects have an E-value of at most 0.001" in capfd.readouterr().out
 
 
-def test_the_page_on_alignments_shows_what_is_printed(workplace, capfd):
+def test_the_page_on_alignments_shows_what_is_printed(indexed_workplace, capfd):
     """Source: the line about a query, and the numbers after it."""
     page = (ROOT / "docs" / "reference" / "alignments.md").read_text()
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     record = (ROOT / "data" / "queries.fasta").read_text().split(">")[2]
-    (workplace / "obg.fasta").write_text(f">{record}")
+    (indexed_workplace / "obg.fasta").write_text(f">{record}")
     capfd.readouterr()
     assert main(["msa", "obg.fasta", "proteins.db", "--out", "alignments/"]) == 0
     (shown,) = re.findall(r"^    (swsearch: .*)$", page, re.MULTILINE)
@@ -174,22 +217,12 @@ def test_the_page_on_alignments_shows_what_is_printed(workplace, capfd):
     assert main(["msa", "obg.fasta", "proteins.db", "--out", "alignments/", "--iterations", "1"]) == 0
     rows, neff = re.search(r"`--iterations 1`, the same query has (\d+) rows and Neff ([\d.]+\d)", page).groups()
     assert re.search(rf": {rows} rows .* Neff {neff}, ", capfd.readouterr().err)
-    assert [path.name for path in (workplace / "alignments").iterdir()] == ["sp_B4RQP4_OBG_NEIG2.a3m"]
+    assert [path.name for path in (indexed_workplace / "alignments").iterdir()] == ["sp_B4RQP4_OBG_NEIG2.a3m"]
 
 
-def test_the_commands_of_translated_search_run(workplace, capfd):
-    """Source: docs/design/translation.md."""
-    # The genome is compared with 200 of the proteins: with all, its 97,000 residues take most of the test's time.
-    (workplace / "data").unlink()
-    (workplace / "data").mkdir()
-    for path in (ROOT / "data").iterdir():
-        (workplace / "data" / path.name).symlink_to(path)
-    (workplace / "data" / "proteins.fasta.gz").unlink()
-    with (
-        gzip.open(ROOT / "data" / "proteins.fasta.gz", "rt") as file,
-        gzip.open(workplace / "data" / "proteins.fasta.gz", "wt") as few,
-    ):
-        few.write(">".join(file.read().split(">")[:201]))
+def test_the_commands_of_translated_search_run(small_workplace, capfd):
+    """Source: docs/design/translation.md. With all proteins, the genome's 97,000 residues take most of the time."""
+    shutil.rmtree("proteins.db")
     page = (ROOT / "docs" / "design" / "translation.md").read_text()
     commands = re.findall(r"^    \$ (swsearch .*)$", page, re.MULTILINE)
     assert len(commands) == 5
@@ -208,19 +241,18 @@ def test_the_readmes_python_example_runs(workplace, capfd):
 
 
 @pytest.mark.slow
-def test_the_commands_and_examples_on_low_complexity_run(workplace, monkeypatch, capfd):
+def test_the_commands_and_examples_on_low_complexity_run(small_workplace, monkeypatch, capfd):
     """Source: the page; the effect of each option is tested with its module."""
     if shutil.which("segmasker") is None:
         pytest.skip("needs NCBI's segmasker (Debian: ncbi-blast+)")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(workplace / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(small_workplace / "cache"))
     monkeypatch.setattr(simulation, "N_SEQUENCES", 96)  # a seventh of the pairs: no output on the page depends on them
     page = (ROOT / "docs" / "reference" / "low-complexity.md").read_text()
-    assert main(["index", "data/proteins.fasta.gz", "-o", "proteins.db", "--quiet"]) == 0
     commands = re.findall(r"^    \$ swsearch (.*)", page, re.MULTILINE)
     assert len(commands) == 6
     for command in commands:
         assert main(shlex.split(command)) == 0, command
-    assert (workplace / "scores.png").stat().st_size > 1000
+    assert (small_workplace / "scores.png").stat().st_size > 1000
     capfd.readouterr()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "low-complexity.md", "exec"), {})

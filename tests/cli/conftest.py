@@ -112,15 +112,25 @@ def protein_db(tmp_path_factory) -> Path:
     return path
 
 
+def first_proteins_db(folder: Path, n: int, name: str) -> Path:
+    """Index the first ``n`` of the proteins as ``name``.db, and write them to ``name``.fasta."""
+    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
+        records = file.read().split(">")[1 : n + 1]
+    (folder / f"{name}.fasta").write_text("".join(f">{record}" for record in records))
+    assert main(["index", str(folder / f"{name}.fasta"), "-o", str(folder / f"{name}.db"), "--quiet"]) == 0
+    return folder / f"{name}.db"
+
+
 @pytest.fixture(scope="session")
 def few_proteins_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of 60 of the proteins, for commands whose time is not the point."""
-    folder = tmp_path_factory.mktemp("db")
-    with gzip.open(DATA / "proteins.fasta.gz", "rt") as file:
-        records = file.read().split(">")[1:61]
-    (folder / "few.fasta").write_text("".join(f">{record}" for record in records))
-    assert main(["index", str(folder / "few.fasta"), "-o", str(folder / "few.db"), "--quiet"]) == 0
-    return folder / "few.db"
+    return first_proteins_db(tmp_path_factory.mktemp("db"), 60, "few")
+
+
+@pytest.fixture(scope="session")
+def some_proteins_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of 300 of the proteins, which has several partitions and long lists of hits."""
+    return first_proteins_db(tmp_path_factory.mktemp("db"), 300, "some")
 
 
 @pytest.fixture(scope="session")

@@ -16,24 +16,24 @@ from tests.cli.conftest import DATA
 QUERIES = DATA / "queries.fasta"
 
 
-def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, user_store, protein_db):
+def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, user_store, some_proteins_db):
     """Source: the output of the first run, in every format."""
-    first = swsearch("query", QUERIES, protein_db, "--top", "5")
+    first = swsearch("query", QUERIES, some_proteins_db, "--top", "5")
     assert first.code == 0, first.err
     assert "GTPase Obg" in first.out
     assert f"stored as run 1 in {user_store}" in first.err
     for name in ("table", "blast6", "blast7", "tsv", "csv", "json", "jsonl", "pairwise"):
-        again = swsearch("query", QUERIES, protein_db, "--top", "5", "--format", name, "--store", "none")
+        again = swsearch("query", QUERIES, some_proteins_db, "--top", "5", "--format", name, "--store", "none")
         stored = swsearch("report", "latest", "--format", name)
         assert again.code == 0, again.err
         assert stored.out == again.out, name
 
 
 @pytest.fixture(scope="module")
-def default_report(protein_db, tmp_path_factory) -> str:
+def default_report(some_proteins_db, tmp_path_factory) -> str:
     """The report of a search with default options."""
     out = tmp_path_factory.mktemp("default") / "report.json"
-    command = ["query", str(QUERIES), str(protein_db), "--format", "json", "--store", "none", "--out", str(out)]
+    command = ["query", str(QUERIES), str(some_proteins_db), "--format", "json", "--store", "none", "--out", str(out)]
     assert main([*command, "--quiet"]) == 0
     return out.read_text()
 
@@ -49,9 +49,9 @@ def default_report(protein_db, tmp_path_factory) -> str:
         ["--engine", "cpu"],
     ],
 )
-def test_threads_and_partitions_do_not_change_a_byte(swsearch, protein_db, default_report, variant):
+def test_threads_and_partitions_do_not_change_a_byte(swsearch, some_proteins_db, default_report, variant):
     """Source: the same search with default options."""
-    arguments = ["query", QUERIES, protein_db, "--format", "json", "--store", "none"]
+    arguments = ["query", QUERIES, some_proteins_db, "--format", "json", "--store", "none"]
     assert swsearch(*arguments, *variant).out == default_report
 
 
@@ -88,17 +88,17 @@ def test_dna_is_searched_on_both_strands(swsearch, lambda_db):
     assert len(found["both"]) >= 18  # two of the twenty are mostly N
 
 
-def test_top_changes_nothing_but_the_length_of_the_list(swsearch, protein_db):
+def test_top_changes_nothing_but_the_length_of_the_list(swsearch, some_proteins_db):
     """Source: the beginning of the longer list."""
-    arguments = ["query", QUERIES, protein_db, "--format", "jsonl", "--store", "none", "--top"]
+    arguments = ["query", QUERIES, some_proteins_db, "--format", "jsonl", "--store", "none", "--top"]
     long = [json.loads(line) for line in swsearch(*arguments, "30").out.splitlines()]
     short = [json.loads(line) for line in swsearch(*arguments, "3").out.splitlines()]
     assert any("rank" in row for row in short)
     assert [row for row in long if row.get("rank", 0) <= 3] == short
 
 
-def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monkeypatch):
-    assert swsearch("query", QUERIES, protein_db, "--out", "hits.txt", "--store", "none").code == 0
+def test_an_out_file_is_whole_or_not_there(swsearch, some_proteins_db, tmp_path, monkeypatch):
+    assert swsearch("query", QUERIES, some_proteins_db, "--out", "hits.txt", "--store", "none").code == 0
     before = (tmp_path / "hits.txt").read_text()
     from swsearch.search.searcher import Searcher
 
@@ -111,7 +111,7 @@ def test_an_out_file_is_whole_or_not_there(swsearch, protein_db, tmp_path, monke
             yield result
 
     monkeypatch.setattr(Searcher, "search", broken)
-    outcome = swsearch("query", QUERIES, protein_db, "--out", "hits.txt", "--top", "1")
+    outcome = swsearch("query", QUERIES, some_proteins_db, "--out", "hits.txt", "--top", "1")
     assert outcome.code == 1
     assert "broken on purpose" in outcome.error
     assert (tmp_path / "hits.txt").read_text() == before
