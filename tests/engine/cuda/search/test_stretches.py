@@ -86,22 +86,23 @@ def test_a_genome_in_stretches_has_the_scores_of_its_subjects(emulated: MakeDevi
 
 @pytest.mark.usefixtures("kernels")
 def test_an_alignment_of_the_widest_span_is_found_wherever_it_lies(emulated: MakeDevice) -> None:
-    """The two halves of a query with the largest gap between them that still pays lie across each border in turn."""
+    """The two halves of a query with the largest gap between them that still pays lie across each border in turn.
+
+    Each subject has them at another place.
+    """
     (query,) = dna_queries(4, 40)
-    (profile,) = profiles_of([query])
+    profiles = profiles_of([query])
     gap = (40 - 5 - 1) // 2  # the second half scores 40, the gap costs 5 + 2 a base
-    partition = genome(5)
-    longest = partition.codes(len(CONTIGS) - 1)
-    best = []
-    with CudaEngine(emulated(), thresholds=SMALL) as engine:
-        for place in range(1_000, 2_400, 23):
-            before = longest.copy()
-            longest[place : place + 20] = query[:20]
-            longest[place + 20 + gap : place + 40 + gap] = query[20:]
-            block = engine.score([profile], Partition.pack([partition.codes(row) for row in range(len(CONTIGS))]))[0]
-            best.append(int(block.score[-1]))
-            longest[:] = before
-    assert min(best) >= 80 - 5 - 2 * gap
+    subjects = []
+    for place in range(1_000, 2_400, 23):
+        subjects.append(random_codes(np.random.default_rng(5), 3_200, 4))
+        subjects[-1][place : place + 20] = query[:20]
+        subjects[-1][place + 20 + gap : place + 40 + gap] = query[20:]
+    partition = Partition.pack(subjects)
+    with CudaEngine(emulated(multiprocessors=7), thresholds=SMALL) as engine:
+        assert is_cut(engine, score_requests(profiles, None), partition)
+        (block,) = engine.score(profiles, partition)
+    assert min(block.score) >= 80 - 5 - 2 * gap
 
 
 @pytest.mark.usefixtures("kernels")
