@@ -13,9 +13,9 @@ from swsearch.cli.app import main
 from tests.patience import wait_until
 from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, local_report
-from tests.store.conftest import postgres, postgres_url
+from tests.store.conftest import postgres, postgres_url, shared_postgres_database
 
-__all__ = ["postgres", "postgres_url"]  # fixtures
+__all__ = ["postgres", "postgres_url", "shared_postgres_database"]  # fixtures
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Pages of hits that the database sorts and filters. Source: Python's sort and filter of the same records."""
 
+import os
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.store.result_views import SORTS, HitFilter, HitView, ResultViews
-from tests.store.conftest import RUN, make_hit, make_query
+from tests.store.conftest import RUN, make_hit, make_query, postgres_database
 
 N_HITS = 60
 
@@ -70,9 +72,16 @@ FILTERS = {
 }
 
 
-@pytest.fixture
-def views(target):
-    with ResultViews(target, create=True) as store:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def views(request, tmp_path_factory):
+    """A store with a run of three queries, for each kind of database; the tests only read it."""
+    with ExitStack() as stack:
+        if request.param == "sqlite":
+            target = str(tmp_path_factory.mktemp("views") / "hits.sqlite")
+        else:
+            server = request.getfixturevalue("postgres")
+            target = stack.enter_context(postgres_database(server, f"views_{os.getpid()}"))
+        store = stack.enter_context(ResultViews(target, create=True))
         run = store.start_run(RUN)
         for query in (make_query(0), QUERY, make_query(7, 0)):
             store.add_query(run, query)
