@@ -22,7 +22,8 @@ def sliced_databases(folder: Path) -> Path:
     """Databases of three slices, each with copies of the same sequences, whose hits are equal but for their order.
 
     The slices of ``proteins.db`` and ``bases.db`` are segments that were added; those of ``dealt_*.db`` are slices of
-    one segment, some of whose subjects have been removed.
+    one segment, some of whose subjects have been removed. ``reads.fasta`` are queries for bases, ``queries.fasta`` the
+    first residues of seven proteins.
     """
     records = list(islice(records_of(DATA / "proteins.fasta.gz"), 450))
     segmented(folder, "proteins", records, [250, 100, 100])
@@ -39,6 +40,8 @@ def sliced_databases(folder: Path) -> Path:
             remove_from_database(dealt, [database.record(index).identifier for index in (5, 30, 31)])
     reads = ["".join(phage[start : start + 240]) for start in range(500, 40_000, 6_000)]
     (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
+    queries = [(header, letters[:200]) for header, letters in records_of(DATA / "queries.fasta")]
+    (folder / "queries.fasta").write_text("".join(f">{header}\n{letters}\n" for header, letters in queries))
     return folder
 
 

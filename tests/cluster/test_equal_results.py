@@ -95,11 +95,11 @@ def test_several_databases_are_searched_as_one(
     cluster.wait_for_workers()
     databases, options = [folder / "proteins.db", folder / "dealt_proteins.db"], SearchOptions(**chosen)
     with open_searcher(databases, options, engine="cpu", threads=1) as searcher:
-        expected = reported(searcher, DATA / "queries.fasta", tmp_path / "plain")
+        expected = reported(searcher, folder / "queries.fasta", tmp_path / "plain")
     for slices in ("no", "yes"):
         with open_cluster_searcher(databases, options, cluster.place, engine="cpu", slices=slices) as searcher:
             assert len(searcher.slices) == (6 if slices == "yes" else 1)
-            assert reported(searcher, DATA / "queries.fasta", tmp_path / "cluster") == expected, slices
+            assert reported(searcher, folder / "queries.fasta", tmp_path / "cluster") == expected, slices
 
 
 def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> None:
@@ -134,7 +134,7 @@ def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_p
         swsearch.database.changes.add_to_database(database, [addition])
     options = SearchOptions(evalue=1000)
     with open_searcher(database, options, engine="cpu", threads=1) as searcher:
-        expected = reported(searcher, DATA / "queries.fasta", tmp_path / "plain")
+        expected = reported(searcher, folder / "queries.fasta", tmp_path / "plain")
     with open_cluster_searcher(database, options, cluster.place, engine="cpu", slices="yes") as searcher:
         assert [one.segments for one in searcher.slices] == [(0,), (1, 2)]
-        assert reported(searcher, DATA / "queries.fasta", tmp_path / "cluster") == expected
+        assert reported(searcher, folder / "queries.fasta", tmp_path / "cluster") == expected

@@ -164,7 +164,7 @@ def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path,
             plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
             sliced = SlicedSearch(path, engine, options, opened)
             assert len(sliced.searchers) >= n_slices
-            file = QueryFiles.of([DATA / "queries.fasta"], "auto")
+            file = QueryFiles.of([folder / "queries.fasta"], "auto")
             queries = [one for one in file.records(plain.scheme, plain.needs) if isinstance(one, SequenceRecord)]
             assert essence(sliced.search(queries)) == essence(plain.search(queries))
             assert sliced.run_info("") == plain.run_info("")
