@@ -215,18 +215,23 @@ def test_bands_that_do_not_exist_are_refused() -> None:
         kernel_bounds(wide, Partition.pack([np.zeros(4, np.uint8)]), 4, "scalar")
 
 
-def test_subjects_that_the_bound_decides_are_counted(instruction_set: str) -> None:
-    """Expected values: the subjects whose bound, in NumPy, is below the floor."""
+@cache
+def _decided_subjects() -> tuple[list[QueryProfile], list[Codes], list[int], list[int]]:
+    """Return profiles, subjects, a floor of each profile, and the number of subjects whose bound is below it."""
     rng = np.random.default_rng(43)
     subjects = [random_protein(rng, int(length)) for length in rng.integers(20, 60, 90)]
     profiles = [sequence_profile(random_protein(rng, length), default_scheme(PROTEIN)) for length in (50, 70)]
     floors = [24, 40]
     decided = [
-        int(defined_bounds(profile, [subject], 4)[0] < floor)
+        sum(int(defined_bounds(profile, [subject], 4)[0] < floor) for subject in subjects)
         for profile, floor in zip(profiles, floors, strict=True)
-        for subject in subjects
     ]
-    wanted = [sum(decided[:90]), sum(decided[90:])]
+    return profiles, subjects, floors, decided
+
+
+def test_subjects_that_the_bound_decides_are_counted(instruction_set: str) -> None:
+    """Expected values: the subjects whose bound, in NumPy, is below the floor."""
+    profiles, subjects, floors, wanted = _decided_subjects()
     assert 0 < wanted[0] < wanted[1]
     partition = Partition.pack(subjects)
     with CpuEngine(1, instruction_set, band_rows=4) as engine:

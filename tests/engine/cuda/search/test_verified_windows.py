@@ -21,6 +21,7 @@ from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
@@ -49,7 +50,8 @@ def windowed(
     return CudaEngine(device, thresholds=thresholds, **options)
 
 
-def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> None:
+def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Partition) -> ScoreBlock:
+    """Compare a search with that of the reference engine, and return its scores."""
     (block,) = engine.score([profile], partition)
     (wanted,) = ReferenceEngine().score([profile], partition)
     np.testing.assert_array_equal(block.subject_index, wanted.subject_index)
@@ -62,6 +64,7 @@ def assert_as_reference(engine: CudaEngine, profile: QueryProfile, partition: Pa
             in_range = codes[begin : begin + n_columns]
             assert len(in_range) == n_columns
             assert begin + first_end(profile, in_range, score) == first_end(profile, codes, score)
+    return block
 
 
 def first_end(profile: QueryProfile, codes: Codes, score: int) -> int:
@@ -303,8 +306,7 @@ def test_scores_leave_the_types_one_after_another(emulated: MakeDevice) -> None:
     short[:40] = query[:40]
     partition = Partition.pack([short, *subjects, with_inserted(random_codes(rng, 1_500, 4), 300, query[:150])])
     with windowed(emulated(multiprocessors=SLOTS), min_length=100) as engine:
-        assert_as_reference(engine, profile, partition)
-        (block,) = engine.score([profile], partition)
+        block = assert_as_reference(engine, profile, partition)
     assert block.n_rescored == int((block.score > 2047).sum()) > 1
     assert block.score.max() > 32_767
 
