@@ -146,6 +146,27 @@ def test_every_public_name_and_every_class_that_a_function_returns_has_a_page(bu
     assert "Largest E-value reported" in (folder / "python" / "SearchOptions.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("page", "marked"),
+    [
+        ("index", []),
+        ("install", ["Installing swsearch"]),
+        ("commands/index", ["Commands"]),
+        ("commands/swsearch-query", ["Commands", "swsearch query"]),
+    ],
+)
+def test_the_navigation_marks_the_page_and_what_is_above_it(built, page, marked):
+    """By hand; a list below an entry is shown if its box is checked."""
+    folder, _ = built
+    text = (folder / f"{page}.html").read_text()
+    assert re.findall(r'<li class="toctree-l\d current[^>]*><a [^>]*>([^<]*)</a>', text) == marked
+    here = re.findall(r' current-page"><a class="current reference internal" href="#">([^<]*)</a>', text)
+    assert here == marked[-1:]
+    boxes = re.findall(r'<input aria-label="Toggle navigation of (\w+)" ([^>]*)>', text)
+    assert {"Commands", "Python"} <= {name for name, _ in boxes}
+    assert {name for name, attributes in boxes if "checked" in attributes} == {"Commands"} & set(marked)
+
+
 def test_a_page_in_no_section_is_an_error_that_names_it(tools):
     sources = tools("sources")
     sections = [sources.Section("One", ("a", "b/*")), sources.Section("Two", ("c",))]

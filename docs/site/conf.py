@@ -13,6 +13,7 @@ from sphinx.environment import BuildEnvironment
 sys.path.insert(0, str(Path(__file__).parent))
 
 from python_api import PATHS, home_of
+from sidebar import Sidebar
 
 import swsearch
 
@@ -71,3 +72,4 @@ def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, text: TextE
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("missing-reference", _resolve)
+    Sidebar(app)
