@@ -29,16 +29,16 @@ def sliced_databases(folder: Path) -> Path:
     segmented(folder, "proteins", records, [250, 100, 100])
     rng = np.random.default_rng(5)
     phage = next(records_of(DATA / "lambda_phage.fasta"))[1]
-    bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 48_000, 600)]
-    bases += [(f"random{number}", "".join("ACGT"[base] for base in random_dna(rng, 300))) for number in range(40)]
-    segmented(folder, "bases", bases, [60, 40, 20])
+    bases = [(f"part{start}", phage[start : start + 700]) for start in range(0, 24_000, 600)]
+    bases += [(f"random{number}", "".join("ACGT"[base] for base in random_dna(rng, 300))) for number in range(20)]
+    segmented(folder, "bases", bases, [30, 20, 10])
     for name in ("proteins", "bases"):
         dealt = folder / f"dealt_{name}.db"
         shutil.copytree(folder / f"{name}.db", dealt)
         compact_database(dealt, slices=3)
         with PackedDatabase.open(dealt) as database:
             remove_from_database(dealt, [database.record(index).identifier for index in (5, 30, 31)])
-    reads = ["".join(phage[start : start + 240]) for start in range(500, 40_000, 6_000)]
+    reads = ["".join(phage[start : start + 240]) for start in range(500, 22_000, 3_400)]
     (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))
     queries = [(header, letters[:200]) for header, letters in records_of(DATA / "queries.fasta")]
     (folder / "queries.fasta").write_text("".join(f">{header}\n{letters}\n" for header, letters in queries))
