@@ -1,4 +1,4 @@
-"""Alembic's door: runs the revisions on the connection that :func:`swsearch.store.session.upgrade` hands in.
+"""Alembic's door: runs the revisions on the connection that :func:`swsearch.store.schema.upgrade` hands in.
 
 It sees the tables of :mod:`swsearch.store.models` alone. The version table has a name of its own, so that a store can
 share a PostgreSQL database with another program's tables.

@@ -53,7 +53,7 @@ _MIN_VARIANCE: Final = 1 / 12
 _TOO_SHORT: Final = "E-values need a query, subjects and a search space of at least 1 residue"
 _SOME_LENGTHS: Final = 4
 _GRID: Final = 16
-"""Number of scores tested at a time. With 16 scores and 4 lengths a query takes half the time of 64 and 8."""
+"""Number of scores tested at a time. With 16 scores and 4 lengths a query takes 0.55 to 0.7 of the time of 64 and 8."""
 _STEPS: Final = np.arange(_GRID, dtype=np.int64)[:, None]
 _POWERS: Final = 2 ** (_STEPS * _MAX_POWER // (_GRID - 1))
 

@@ -40,10 +40,10 @@ from swsearch.store.records import (
     stored_run,
     utc_now,
 )
+from swsearch.store.schema import create_or_check
 from swsearch.store.session import (
     BUSY_SECONDS,
     StorePlace,
-    create_or_check,
     display_name,
     insert_rows,
     insert_with_ids,

@@ -42,7 +42,8 @@ from swsearch.file_systems import check_staging, is_shared
 from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.repository import HitStore
-from swsearch.store.session import BUSY_SECONDS, check_file, display_name, store_url, translated, upgrade
+from swsearch.store.schema import check_file, upgrade
+from swsearch.store.session import BUSY_SECONDS, display_name, store_url, translated
 from swsearch.store.workers import Worker
 
 PUBLISH_SECONDS: Final = 30.0
@@ -84,7 +85,7 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
 
 
 def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto") -> None:
-    """Bring a store up to date (:func:`swsearch.store.session.upgrade`), staged as :func:`open_store` would stage it.
+    """Bring a store up to date (:func:`swsearch.store.schema.upgrade`), staged as :func:`open_store` would stage it.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 from swsearch.cli.app import main
 from swsearch.report.numbers import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
-from swsearch.store import session
+from swsearch.store import schema, session
 from swsearch.store.models import HITS, QUERIES, RUNS
 from swsearch.store.records import claim_values, hit_values, query_values, run_values, utc_now
 from swsearch.store.repository import HitStore
@@ -143,7 +143,7 @@ def test_an_upgrade_finds_the_identifiers_that_a_search_stores(target):
     url = session.store_url(target)
     engine = session.make_engine(url)
     with session.writing(engine) as connection:
-        config = session._alembic_config()
+        config = schema.alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "0.1.0_g")
         row = {**run_values(RUN), **claim_values(), "started_at": utc_now()}
@@ -160,7 +160,7 @@ def test_an_upgrade_finds_the_identifiers_that_a_search_stores(target):
                 del row["subject_identifier"]
                 connection.execute(insert(HITS), row)
     engine.dispose()
-    assert session.upgrade(target)[0] == "0.1.0_g"
+    assert schema.upgrade(target)[0] == "0.1.0_g"
     expected = [identifier(header) for header in HEADERS]
     assert identifiers(target) == (expected, expected)
     with HitStore(target) as store:

@@ -14,7 +14,7 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
-from swsearch.store.session import upgrade
+from swsearch.store.schema import upgrade
 from tests.store.conftest import RUN, bound_by_modes, make_query
 
 REPOSITORY = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from sqlalchemy import MetaData, inspect
 
 from swsearch import resources
 from swsearch.errors import SchemaOutdated
-from swsearch.store import models, session
+from swsearch.store import models, schema, session
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_query
 
@@ -60,8 +60,8 @@ def test_migrations_build_what_the_models_describe(target):
     engine = session.make_engine(url)
     try:
         with session.writing(engine) as connection:
-            session.migrate(connection)
-            assert session.revision_of(connection) == models.SCHEMA
+            schema.migrate(connection)
+            assert schema.revision_of(connection) == models.SCHEMA
         migrated = described(engine)
         with session.writing(engine) as connection:
             connection.exec_driver_sql("DROP VIEW blast6")
@@ -83,14 +83,14 @@ def test_migrations_build_what_the_models_describe(target):
 def test_the_models_name_the_newest_revision():
     from alembic.script import ScriptDirectory
 
-    script = ScriptDirectory.from_config(session._alembic_config())
+    script = ScriptDirectory.from_config(schema.alembic_config())
     assert script.get_current_head() == models.SCHEMA
     for revision in script.walk_revisions():
         assert revision.doc, f"{revision.revision} does not say why"
 
 
 def test_every_revision_has_an_asset():
-    assert {path.stem for path in ASSETS} == session._known_revisions()
+    assert {path.stem for path in ASSETS} == schema.known_revisions()
 
 
 @pytest.mark.parametrize("asset", ASSETS, ids=lambda path: path.stem)
@@ -98,7 +98,7 @@ def test_old_stores_are_upgraded_and_used(tmp_path, asset):
     """Source: the records that the older program stored."""
     path = tmp_path / "hits.sqlite"
     shutil.copy(asset, path)
-    assert session.upgrade(path) == (asset.stem, models.SCHEMA)
+    assert schema.upgrade(path) == (asset.stem, models.SCHEMA)
     with HitStore(path) as store:
         stored = store.run("latest")
         assert stored.info == RUN
@@ -107,7 +107,7 @@ def test_old_stores_are_upgraded_and_used(tmp_path, asset):
             assert (stored.asked, stored.n_failed, stored.n_missing, stored.remark) == (None, 0, None, None)
         assert list(store.queries(stored.id)) == [make_query(0), make_query(1, n_hits=0)]
         store.add_query(store.start_run(RUN), make_query(0))
-    assert session.upgrade(path) == (models.SCHEMA, models.SCHEMA)
+    assert schema.upgrade(path) == (models.SCHEMA, models.SCHEMA)
 
 
 def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path, monkeypatch):
@@ -118,20 +118,20 @@ def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path
     folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
     (folder / "versions" / "9.9.9_a_note.py").write_text(NEXT_REVISION.format(head=models.SCHEMA))
     with monkeypatch.context() as later:
-        later.setattr(session, "resource_folder", lambda name: folder)
-        later.setattr(session, "SCHEMA", "9.9.9_a")
+        later.setattr(schema, "resource_folder", lambda name: folder)
+        later.setattr(schema, "SCHEMA", "9.9.9_a")
         with pytest.raises(SchemaOutdated, match=r"`swsearch runs upgrade --store .*` brings it up to date") as caught:
             HitStore(target)
         assert "\n" not in str(caught.value)
         assert (caught.value.found, caught.value.needed) == (models.SCHEMA, "9.9.9_a")
-        assert session.upgrade(target) == (models.SCHEMA, "9.9.9_a")
+        assert schema.upgrade(target) == (models.SCHEMA, "9.9.9_a")
         with HitStore(target) as store:
             assert list(store.queries(run_id)) == [make_query(0)]
     # For the current program, that store is a newer one.
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it; install that version or a later one"):
         HitStore(target)
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it"):
-        session.upgrade(target)
+        schema.upgrade(target)
 
 
 def test_a_failed_upgrade_changes_nothing(target, tmp_path, monkeypatch):
@@ -140,10 +140,10 @@ def test_a_failed_upgrade_changes_nothing(target, tmp_path, monkeypatch):
     broken = NEXT_REVISION.format(head=models.SCHEMA) + "    raise RuntimeError('stop')\n"
     (folder / "versions" / "9.9.9_a_note.py").write_text(broken)
     with monkeypatch.context() as later:
-        later.setattr(session, "resource_folder", lambda name: folder)
-        later.setattr(session, "SCHEMA", "9.9.9_a")
+        later.setattr(schema, "resource_folder", lambda name: folder)
+        later.setattr(schema, "SCHEMA", "9.9.9_a")
         with pytest.raises(RuntimeError, match="stop"):
-            session.upgrade(target)
+            schema.upgrade(target)
     with HitStore(target) as store:
         store.start_run(RUN)
 

@@ -13,7 +13,7 @@ from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard, all_of
 from swsearch.merge import Source, choose_runs, copy_run, plan_merge
 from swsearch.store.repository import HitStore
-from swsearch.store.session import upgrade
+from swsearch.store.schema import upgrade
 from tests.store.conftest import RUN, make_query
 
 DIGEST = "5e" * 32
