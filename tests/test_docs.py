@@ -32,7 +32,7 @@ def workplace(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def few_data(tmp_path_factory):
-    """The files of data/, with an eighth of its proteins; and the database ``proteins.db`` of these beside it."""
+    """The files of data/, with a fifth of its proteins; and the database ``proteins.db`` of these beside it."""
     folder = tmp_path_factory.mktemp("few")
     (folder / "data").mkdir()
     for path in (ROOT / "data").iterdir():

@@ -56,19 +56,19 @@ def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "12000"]])
+@pytest.mark.parametrize("options", [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "30000"]])
 def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_path, protein_db, options):
     """Source: an index of the exported FASTA. Copies under other names, added and removed, make ties at all ranks."""
     records = fasta_records(swsearch("db", "export", protein_db).out)
     source = random.Random(7)
     source.shuffle(records)
-    copies = [record.replace("|", "-copy|", 1) for record in records[100:200]]
-    parts = [records[:200], [*copies, *records[200:300]], [*records[300:500], *copies[:15]]]
+    copies = [record.replace("|", "-copy|", 1) for record in records[300:600]]
+    parts = [records[:600], [*copies, *records[600:900]], [*records[900:], *copies[:40]]]
     for n, part in enumerate(parts):
         (tmp_path / f"{n}.fasta").write_text("".join(part))
         command = ["index", f"{n}.fasta", "-o", "changed.db"] if n == 0 else ["db", "add", "changed.db", f"{n}.fasta"]
         assert swsearch(*command).code == 0
-        gone = sorted({record.split()[0][1:] for record in source.sample(part, 30)})
+        gone = sorted({record.split()[0][1:] for record in source.sample(part, 90)})
         assert swsearch("db", "remove", "changed.db", *gone).code == 0
     assert_searched_as_fresh(swsearch, tmp_path, QUERIES, *options)
 
