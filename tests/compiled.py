@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -124,3 +125,10 @@ def remove_oldest(folder: Path, most_bytes: int) -> None:
         if not path.name.startswith("lock-"):
             path.unlink(missing_ok=True)
             n_bytes -= size
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar archive into a folder, with Python's filter of members where there is one (from 3.11.4 on)."""
+    with tarfile.open(archive) as opened:
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        opened.extractall(folder)

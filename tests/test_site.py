@@ -21,7 +21,7 @@ import pytest
 
 import swsearch
 from swsearch.cli.app import commands, main
-from tests.compiled import compiled
+from tests.compiled import compiled, unpack
 from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed (extra docs)")
@@ -93,8 +93,7 @@ def pack_site(path):
 def built(tools, tmp_path_factory):
     """The folder of the built site, and what was printed; built once for the same inputs (:mod:`tests.compiled`)."""
     folder = tmp_path_factory.mktemp("site")
-    with tarfile.open(compiled("site.tar.gz", inputs(tools), pack_site)) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(compiled("site.tar.gz", inputs(tools), pack_site), folder)
     return folder / "html", (folder / "printed").read_text()
 
 

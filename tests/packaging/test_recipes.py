@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import xml.etree.ElementTree as ET
 import zipfile
 from pathlib import Path
@@ -22,6 +21,7 @@ import yaml
 
 from swsearch.cli.app import commands
 from swsearch.report.registry import COLUMNS, TAXA, formats
+from tests.compiled import unpack
 from tests.packaging.tools import PROJECT, ROOT, build_sdist, needed_interpreter, run, tool, with_ccache
 
 DATA = ROOT / "data"
@@ -154,8 +154,7 @@ def test_the_recipe_for_bioconda_builds_and_its_tests_pass(recipe, tmp_path):
     meta = rendered(folder / "meta.yaml")
     of_python = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"], "cmake", "ninja"]
     run(python, "-m", "pip", "install", "--quiet", *of_python)
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(sdist, tmp_path)
     sources = tmp_path / sdist.name.removesuffix(".tar.gz")
     variables = {**with_ccache(), "PYTHON": str(python), "PATH": f"{python.parent}:{os.environ['PATH']}"}
     run("bash", folder / "build.sh", cwd=sources, env=variables)

@@ -27,7 +27,7 @@ from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernel
 from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.resources import resource_folder
-from tests.compiled import ROOT, compiled, digest_of
+from tests.compiled import ROOT, compiled, digest_of, unpack
 from tests.patience import LIMIT_SECONDS, wait_until
 
 GENERIC = generic_list_kernel(Arithmetic.FAST, "intra_task")
@@ -268,8 +268,7 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
                 kept.add(Path(folder) / "printed", "printed")
 
     parts = [digest_of(resource_folder("cuda")), nvcc.name, nvcc.version, *texts]
-    with tarfile.open(compiled("cubins-sm90.tar", parts, write)) as kept:
-        kept.extractall(out, filter="data")
+    unpack(compiled("cubins-sm90.tar", parts, write), out)
     return (out / "printed").read_text()
 
 
