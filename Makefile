@@ -27,18 +27,24 @@ $(VENV)/.created: scripts/create_venv.sh
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
+	@echo 'Installing the requirements and compiling the C++ of the CPU engine, which takes a minute or two …'
 	$(PIP_INSTALL) --editable .
 	@touch $@
 
-$(VENV)/.installed-test: $(VENV)/.created $(NATIVE_SOURCES) scripts/install_clients.sh
-	$(PIP_INSTALL) --editable '.[docs,test]'
+# What an extra needs beside the program: without the program itself, whose C++ would be compiled again.
+INSTALL_EXTRAS = $(BIN)/python scripts/requirements.py $(1) > $(VENV)/extras.txt && $(PIP_INSTALL) --requirement $(VENV)/extras.txt
+
+$(VENV)/.installed-test: $(VENV)/.installed scripts/install_clients.sh
+	@echo 'Installing what the tests need …'
+	$(call INSTALL_EXTRAS,docs test)
 	sh scripts/install_clients.sh $(BIN)/pip
-	@touch $(VENV)/.installed $@
+	@touch $@
 
 install: $(VENV)/.installed
 
 # Index real sequences, search them, print the hits, and print them again from the store. Protein first, then DNA.
 demo: $(VENV)/.installed
+	@echo 'Indexing real proteins and a real genome, and searching them …'
 	rm -rf $(DEMO) && mkdir $(DEMO)
 	$(BIN)/swsearch engines
 	$(BIN)/swsearch index data/proteins.fasta.gz -o $(DEMO)/proteins.db
@@ -47,9 +53,14 @@ demo: $(VENV)/.installed
 	$(BIN)/swsearch query data/lambda_reads.fastq $(DEMO)/lambda.db --format blast6 --store $(DEMO)/hits.sqlite
 	$(BIN)/swsearch runs list --store $(DEMO)/hits.sqlite
 	$(BIN)/swsearch report 1 --store $(DEMO)/hits.sqlite --format tsv | head -n 4
+	@echo
+	@echo 'Done. Try next:'
+	@echo '  $(BIN)/swsearch query data/queries.fasta $(DEMO)/proteins.db --format pairwise'
+	@echo '  $(BIN)/swsearch query YOUR_QUERIES.fasta YOUR_PROTEINS.fasta.gz'
+	@echo '  make serve    (the same in a browser)'
 
 $(VENV)/.installed-service: $(VENV)/.installed
-	$(PIP_INSTALL) --editable '.[service]'
+	$(call INSTALL_EXTRAS,service)
 	@touch $@
 
 $(DEMO)/%.db: | $(VENV)/.installed
@@ -113,15 +124,15 @@ campaign: $(VENV)/.peers $(VENV)/.installed-test
 
 # On a machine with an NVIDIA GPU.
 test-gpu: $(VENV)/.installed-test
-	$(PIP_INSTALL) --editable '.[cuda,test]'
+	$(call INSTALL_EXTRAS,cuda)
 	$(BIN)/pytest -m gpu tests
 
 bench: $(VENV)/.installed-test
-	$(PIP_INSTALL) --editable '.[bench]'
+	$(call INSTALL_EXTRAS,bench)
 	$(BIN)/python benchmarks/benchmark_cpu.py
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(PIP_INSTALL) --editable '.[docs]'
+	$(call INSTALL_EXTRAS,docs)
 	@touch $@
 
 # The documentation site, in build/site/html. A warning or a link without a target is an error.
