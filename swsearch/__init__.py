@@ -1,6 +1,6 @@
 """Exhaustive Smith-Waterman search of protein and DNA databases.
 
-The public names are those in ``__all__``; :mod:`swsearch.api` has an example of each. A table in ``README.md``
+The public names are those in ``__all__``; :mod:`swsearch.api` has an example of each. A table in ``CONTRIBUTING.md``
 describes the flow of data through the folders of the package.
 """
 
