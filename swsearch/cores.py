@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
 from typing import Final
 
+from swsearch.arguments import whole_number
 from swsearch.errors import InputError
+from swsearch.words import option
 
 MAX_THREADS: Final = 1024
 """Largest number of threads."""
@@ -25,13 +26,11 @@ def check_threads(threads: int) -> None:
     InputError
         It is no whole number, below 1, or above 1,024.
     """
-    if not isinstance(threads, Integral):
-        raise InputError(f"--threads {threads!r}: a whole number is needed")
-    if threads < 1:
-        raise InputError(f"--threads {threads}: at least 1 thread is needed")
+    if whole_number("threads", threads) < 1:
+        raise InputError(f"{option('threads', threads)}: at least 1 thread is needed")
     if threads > MAX_THREADS:
         raise InputError(
-            f"--threads {threads}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
+            f"{option('threads', threads)}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
         )
 
 

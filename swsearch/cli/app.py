@@ -161,12 +161,15 @@ def main(arguments: list[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.begin_completion()
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         code = _code(arguments)
     except BaseException as error:
         end_log(began, error)
         raise
+    finally:
+        # Of the program that called this function, such as a test; None is one that is not Python's.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
     end_log(began, code)
     return code
 
@@ -195,9 +198,9 @@ def _code(arguments: list[str]) -> int:
         say("interrupted")
         return EXIT_INTERRUPTED
     except UsageError as error:
-        return _fail(error, str(error), debug, EXIT_WRONG_USAGE)
+        return _fail(error, error.marked, debug, EXIT_WRONG_USAGE)
     except SwSearchError as error:
-        return _fail(error, str(error), debug)
+        return _fail(error, error.marked, debug)
     except OSError as error:
         return _fail(error, _describe(error), debug, is_logged=True)
     except MemoryError as error:

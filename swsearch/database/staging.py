@@ -29,8 +29,10 @@ from swsearch.database.catalogue_json import catalogue_text, read_catalogue, wri
 from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.lock import writer_lock
 from swsearch.errors import DatabaseError
+from swsearch.words import option
 
 _MARK = ".building-"
+_FORCE = option("overwrite", True, flag="--force")
 _GRACE_SECONDS = 60.0
 """The builder of a folder younger than this may not have locked it yet."""
 
@@ -88,12 +90,12 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give --force to replace it")
+        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give {_FORCE} to replace it")
     try:
         read_catalogue(catalogue_text(target))
     except (OSError, ValueError) as error:
         raise DatabaseError(
-            f"{target} exists and is no packed database, so --force does not replace it; choose another name"
+            f"{target} exists and is no packed database, so {_FORCE} does not replace it; choose another name"
         ) from error
 
 
