@@ -152,6 +152,11 @@ class Databases:
                 raise
         return self._current(name)
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a database now."""
+        self._look(LOOK_SECONDS)
+        return name in self.paths
+
     def _current(self, name: str) -> OfferedDatabase:
         paths = self.paths
         if name not in paths:

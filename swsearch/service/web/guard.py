@@ -32,6 +32,9 @@ from swsearch.service.web.state import Service
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_CHARSET: Final = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^\s"';]*)""")
+_CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"})
+"""Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
 _OPEN_BYTES: Final = 10_000
 """Largest body of a request that needs no owner: the form of the sign-in page."""
 _HEADERS: Final = {
@@ -120,13 +123,16 @@ class Guard:
         if not self._service.settings.tokens_required and _host_name(host) not in _LOOPBACK:
             raise Refusal(403, "wrong_host", "this server answers requests to localhost alone")
         origin = headers.get("origin")
-        is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        is_foreign = origin is not None and site_of(origin) != host.lower()
         if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
             raise Refusal(403, "cross_site", "this request was sent by the page of another site")
 
     async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
         """Read the body, decompress it, and return a channel that gives it to the application."""
         too_large = Refusal(413, "too_large", f"the request has more than {most:,} bytes")
+        charset = _CHARSET.search(headers.get("content-type", ""))
+        if charset is not None and charset[1].lower() not in _CHARSETS:
+            raise Refusal(415, "bad_encoding", "send texts in UTF-8")
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
             raise too_large
@@ -182,6 +188,18 @@ def _unzipped(body: bytes, most: int) -> bytes:
     if not unzip.eof:
         raise Refusal(400, "bad_encoding", "the gzip of the body is cut short")
     return plain
+
+
+def site_of(address: str) -> str | None:
+    """Host and port of an address, in small letters; None if it cannot be read.
+
+    >>> site_of("https://Example.org:8765/page"), site_of("http://[")
+    ('example.org:8765', None)
+    """
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _host_name(host: str) -> str:
