@@ -16,7 +16,7 @@ HIT_SECONDS: Final = 35e-6
 MEMORY_SECONDS: Final = 20.0
 """Time of measured work after which an earlier measurement has lost about two thirds of its weight."""
 _CONFIDENCE: Final = 0.05
-"""Weight of the first values, in measured batches of a second."""
+"""Weight of the imaginary batches, in measured ones of a second."""
 _FASTEST: Final = 100.0
 """Largest speed, in units of the first: batches with few cells say little about it."""
 
@@ -26,7 +26,7 @@ class Pace:
 
     The times q of a query and b of a cell minimize the sum of (n q + c b - t)² / t over the batches. A batch has n
     queries and c cells, and took the time t besides that for its alignments. Two imaginary batches, one of queries
-    alone and one of cells alone, add the first values.
+    alone and one of cells alone, took what was predicted before; so what recent batches do not tell stays as it was.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Pace:
     def _fit(self) -> None:
         """The solution of the normal equations, or the nearest one with times that are possible."""
         a, b, c = self._query_query + _CONFIDENCE, self._query_cell, self._cell_cell + _CONFIDENCE
-        u, v = self._query_time + _CONFIDENCE, self._cell_time + _CONFIDENCE
+        u, v = self._query_time + _CONFIDENCE * self._queries, self._cell_time + _CONFIDENCE * self._cells
         determinant = a * c - b * b  # positive, because of the imaginary batches
         self._queries, self._cells = (u * c - v * b) / determinant, (a * v - b * u) / determinant
         if self._cells < 1 / _FASTEST:
