@@ -105,6 +105,13 @@ def test_texts_that_cannot_be_stored_are_refused(shared, queries, character):
     assert isinstance(shared.of("eve").searches(), list)
 
 
+def test_an_address_with_nul_is_refused(shared):
+    """PostgreSQL refuses a NUL in what is looked for."""
+    eve = {"Authorization": f"Bearer {shared.tokens['eve']}"}
+    for path in ("/api/v1/searches/a%00", "/api/v1/searches/a/queries/0/hits?text=%00"):
+        assert shared.error(path, **eve)[:2] == (400, "bad_input")
+
+
 def test_every_text_option_is_tested():
     kinds = {field.name: str(field.type) for field in fields(SearchOptions)}
     assert sorted(TEXTS) == sorted(name for name in OPTIONS if "str" in kinds[name])
@@ -133,17 +140,6 @@ def test_forms_and_other_protocols_refuse_such_texts_too(shared, queries):
     assert json.loads(ticket[2])["status"] == "ERROR"
     assert isinstance(shared.of("eve").searches(), list)
     shared.answers_ann(queries)
-
-
-def test_a_batch_of_tiny_queries_is_as_short_as_others(shared, queries):
-    """Eve's queries have few cells, so a prediction by cells alone would take all of them at once."""
-    eve = shared.of("eve")
-    key = eve.submit("".join(f">q{number}\n{TINY[number % 12 :]}\n" for number in range(2500)), "few.db", {"top": 1})[
-        "id"
-    ]
-    shared.answers_ann(queries)
-    assert eve.search(key)["state"] in ("queued", "running")
-    eve.cancel(key)
 
 
 def test_an_owner_has_a_limit_of_stored_hits(shared, queries):

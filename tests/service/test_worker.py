@@ -153,6 +153,11 @@ def submit(searches, offered, n_queries, **options):
     return searches.submit(new_search(given, "ann", offered.current("few.db"), Limits()))[0].key
 
 
+def submit_to(searches, offered, name, owner="ann", top=5):
+    given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
+    return searches.submit(new_search(given, owner, offered.current(name), Limits()))[0].key
+
+
 def stored_hits(searches, key):
     """Query, subject and score of all hits of a search."""
     found = searches.search(key)
@@ -317,6 +322,27 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(searches, offered):
     assert sizes[1] == pytest.approx(seconds / (QUERY_SECONDS + 60_000 * HIT_SECONDS), abs=1)
 
 
+def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(searches, offered):
+    """Ann's search comes when the engine has eve's first batch."""
+    text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
+    eve = searches.submit(
+        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), Limits())
+    )[0].key
+    ann = []
+    n_done = []
+
+    def is_over():
+        if not ann or searches.search(ann[0]).state != "done":
+            return False
+        n_done.append(searches.search(eve).n_done)
+        return True
+
+    with running(searches, offered) as (engine, worker):
+        engine.on_begin = lambda: ann or ann.append(submit_to(searches, offered, "few.db"))
+        run_until(worker, is_over)
+    assert n_done[0] < 1000
+
+
 @pytest.mark.parametrize("query_seconds", [0.0005, 0.02])
 @pytest.mark.parametrize("speed", [1e9, 2e10])
 def test_a_pace_tells_queries_from_cells(query_seconds, speed):
@@ -348,11 +374,6 @@ def many(tmp_path):
         (tmp_path / "one.fasta").write_text(f">protein{number}\n{LETTERS[number:]}\n")
         build_database(tmp_path / "one.fasta", tmp_path / f"db{number}")
     return Databases({f"db{number}": tmp_path / f"db{number}" for number in range(8)})
-
-
-def submit_to(searches, offered, name, owner="ann", top=5):
-    given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
-    return searches.submit(new_search(given, owner, offered.current(name), Limits()))[0].key
 
 
 def test_databases_are_closed_before_descriptors_run_out(searches, many, monkeypatch):

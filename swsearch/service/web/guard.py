@@ -5,7 +5,9 @@ A middleware of ASGI, so that answers are streamed through it. In this order, a 
 - the server has no tokens and the request's ``Host`` is no loopback name: another site's page had its name resolved to
   this machine (DNS rebinding);
 - it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
+- its address has the character NUL, which no store can look for;
 - nobody is known to have sent it (:mod:`swsearch.service.web.identity`), or its sender has sent too many;
+- its address has the character NUL;
 - it changes something for the owner of a cookie, and does not say that a page of this server sent it;
 - its body is too large, as it was sent or decompressed.
 """
@@ -89,6 +91,8 @@ class Guard:
         try:
             try:
                 self._check_site(scope["method"], headers)
+                if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                    raise Refusal(400, "bad_input", "the address has the character NUL, which no store can look for")
                 sender = await self._identity.sender(scope, headers)
                 state["owner"] = sender.owner
                 SENDER.set(sender)
