@@ -25,8 +25,6 @@ _FEW_CORES: Final = 4
 _MOST: Final = 4
 _BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
-
-
 PORT_SECONDS: Final = 2.0
 """Time for which a port that is taken is tried again."""
 

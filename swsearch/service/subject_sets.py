@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -67,6 +68,7 @@ class SubjectSets:
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._folder = folder
         self._limits = limits
+        self._turn = threading.Lock()
 
     def add(
         self, text: str, owner: str = LOCAL_OWNER, searched: Callable[[], Mapping[str, bool]] = dict[str, bool]
@@ -127,12 +129,14 @@ class SubjectSets:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """A context in which no other thread or process adds or deletes a set."""
-        lock = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
+        with self._turn:
+            lock = os.open(self._folder, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                with suppress(OSError):  # NFS locks no folders; then only the threads of this process take turns
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+            finally:
+                os.close(lock)
 
     def _make_room(self, new: str, owner_file: str, searched: Callable[[], Mapping[str, bool]]) -> None:
         """Let sets of an owner go, if there is no room for another one."""

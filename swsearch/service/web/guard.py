@@ -7,7 +7,6 @@ A middleware of ASGI, so that answers are streamed through it. In this order, a 
 - it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
 - its address has the character NUL, which no store can look for;
 - nobody is known to have sent it (:mod:`swsearch.service.web.identity`), or its sender has sent too many;
-- its address has the character NUL;
 - it changes something for the owner of a cookie, and does not say that a page of this server sent it;
 - its body is too large, as it was sent or decompressed.
 """

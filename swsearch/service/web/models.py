@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
@@ -21,7 +21,7 @@ from swsearch.store.result_views import HitPage as StoredPage
 from swsearch.store.service_models import STATES
 
 Option = str | int | float | bool | None
-_WORDS = {**CHOICES, "matrix": matrix_names()}
+_WORDS: Final = {**CHOICES, "matrix": matrix_names()}
 """The words that are values of some options."""
 
 
