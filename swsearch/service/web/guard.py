@@ -28,6 +28,7 @@ from swsearch.service.logs import log
 from swsearch.service.web.answers import Refusal
 from swsearch.service.web.identity import OPEN_PATHS, SAFE, SENDER, Identity, Sender
 from swsearch.service.web.metrics import Metrics
+from swsearch.service.web.root_path import site_of
 from swsearch.service.web.state import Service
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -191,18 +192,6 @@ def _unzipped(body: bytes, most: int) -> bytes:
     if not unzip.eof:
         raise Refusal(400, "bad_encoding", "the gzip of the body is cut short")
     return plain
-
-
-def site_of(address: str) -> str | None:
-    """Host and port of an address, in small letters; None if it cannot be read.
-
-    >>> site_of("https://Example.org:8765/page"), site_of("http://[")
-    ('example.org:8765', None)
-    """
-    try:
-        return urlsplit(address).netloc.lower()
-    except ValueError:
-        return None
 
 
 def _host_name(host: str) -> str:

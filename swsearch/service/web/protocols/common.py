@@ -22,8 +22,8 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission, plain_text
 from swsearch.service.web.answers import described, log_error
 from swsearch.service.web.api import owner_of, service_of
-from swsearch.service.web.guard import site_of
 from swsearch.service.web.hub import Hub
+from swsearch.service.web.root_path import site_of
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.words import shortened
 
