@@ -140,12 +140,33 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
                 passed = [test(header) for test in tests]
                 chosen[index] &= all(passed)
     if not chosen.any():
-        advice = "loosen or correct them"
-        if filters.taxid is not None and filters.taxid_map is None and database.taxonomy is None:
-            advice = f"taxonomy ids are those that headers state as OX= or TaxID=; {option('taxid_map')} gives others"
-        raise InputError(f"no subject of {database.name} passes {filters}; {advice}")
+        raise InputError(_nothing_passes(database, filters))
     of_lists = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
     return SubjectSelection(chosen, (*(() if organisms is None else organisms.notes), *of_lists))
+
+
+def refused_taxids(database: PackedDatabase, filters: SubjectFilters) -> str | None:
+    """The message of :func:`select_subjects` if no subject has the ids of ``taxid``; None if one may have.
+
+    Only the stored taxonomy is asked. To read all headers, as the search does where it has to, may take minutes.
+
+    Raises
+    ------
+    InputError
+        ``taxid`` is not a list of ids, or the taxonomic tree lacks one.
+    """
+    from swsearch.filters.taxonomy import TaxonFilter
+
+    assert filters.taxid is not None
+    organisms = TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy, database)
+    return None if organisms.may_pass(database) else _nothing_passes(database, filters)
+
+
+def _nothing_passes(database: PackedDatabase, filters: SubjectFilters) -> str:
+    advice = "loosen or correct them"
+    if filters.taxid is not None and filters.taxid_map is None and database.taxonomy is None:
+        advice = f"taxonomy ids are those that headers state as OX= or TaxID=; {option('taxid_map')} gives others"
+    return f"no subject of {database.name} passes {filters}; {advice}"
 
 
 def _header_tests(filters: SubjectFilters, lists: dict[str, IdentifierList]) -> list[Callable[[str], bool]]:

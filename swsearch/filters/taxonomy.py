@@ -82,6 +82,16 @@ class TaxonFilter:
                     chosen[index] = self._holds(header)
         return chosen
 
+    def may_pass(self, database: PackedDatabase) -> bool:
+        """Whether a subject may belong to one of the organisms, as far as the stored taxonomy tells."""
+        taxonomy = database.taxonomy
+        if self.members is not None or taxonomy is None:
+            return True
+        ids = (taxonomy.taxids_of_set(number) for number in range(1, taxonomy.n_sets + 1))
+        if any(not self.taxids.isdisjoint(of_set) for of_set in ids):
+            return True
+        return bool((taxonomy.set_of(database.subject_index) < 0).any())  # the headers of these subjects decide
+
     def _holds(self, header: str) -> bool:
         if self.members is None:
             return not self.taxids.isdisjoint(header_taxids(header))

@@ -38,6 +38,14 @@ from swsearch.words import option
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
 TRANSLATE: Final = ("query", "subject", "both")
+CHOICES: Final = {
+    "ties": TIES,
+    "strand": STRANDS,
+    "translate": TRANSLATE,
+    "mask_mode": MODES,
+    "composition": COMPOSITIONS,
+}
+"""All values of the options that have few."""
 _LARGEST: Final = defaults.EVERY_SUBJECT
 """Largest accepted score, length and number of subjects."""
 _MOST_ITERATIONS: Final = 100
@@ -239,6 +247,10 @@ class SearchOptions:
             raise InputError(f"{self._given('min_bits')}: choose a number, 0 to {_LARGEST:,}")
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise InputError(f"{self._given('min_length')} is above {self._given('max_length')}; no subject fits")
+        if self.taxid is not None:
+            from swsearch.filters.taxonomy import parse_taxids  # its import takes a few milliseconds
+
+            parse_taxids(self.taxid)
         if self.id_pattern is not None:
             if not self.id_pattern:
                 raise InputError(f"{option('id_pattern')} is empty, and so found in every identifier; leave it out")

@@ -19,7 +19,7 @@ from typing import Final
 from swsearch.database.format import CATALOGUE
 from swsearch.database.reader import load_catalogue
 from swsearch.errors import DatabaseError, InputError, Refused
-from swsearch.service.logs import log
+from swsearch.service.logs import log_seldom
 from swsearch.service.subject_sets import is_subject_set
 from swsearch.store.search_records import SearchedDatabase
 
@@ -152,6 +152,11 @@ class Databases:
                 raise
         return self._current(name)
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a database now."""
+        self._look(LOOK_SECONDS)
+        return name in self.paths
+
     def _current(self, name: str) -> OfferedDatabase:
         paths = self.paths
         if name not in paths:
@@ -220,7 +225,7 @@ class Databases:
         try:
             entries = sorted(entry.name for entry in os.scandir(self.folder))
         except OSError as error:
-            log("folder of databases cannot be read", "error", message=str(error.strerror))
+            log_seldom("folder of databases cannot be read", "error", message=str(error.strerror))
             return True
         self._inside = {
             name: self.folder / name

@@ -26,7 +26,7 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.fingerprints import content, fingerprint
-from swsearch.service.sent_text import bytes_of
+from swsearch.service.sent_text import bytes_of, check_words
 from swsearch.service.settings import Limits
 from swsearch.store.search_records import NewQuery, NewSearch
 from swsearch.words import counted, shortened
@@ -63,6 +63,26 @@ class Submission:
     alphabet: str | None = None
     idempotency_key: str | None = None
     subjects: str | None = None
+
+
+def check_texts(submission: Submission) -> None:
+    """Refuse a submission with a text that could not be stored or sent back, whichever field or option has it.
+
+    The sequences are not checked here: their readers name the record and the line of a problem.
+
+    Raises
+    ------
+    InputError
+        A text has a control character, or half of a surrogate pair.
+    """
+    for field in fields(submission):
+        value = getattr(submission, field.name)
+        if isinstance(value, str) and field.name not in ("queries", "subjects"):
+            check_words(value, field.name)
+    for name, value in submission.options.items():
+        check_words(name, "the name of an option")
+        if isinstance(value, str):
+            check_words(value, f"--{name.replace('_', '-')}")
 
 
 def new_search(submission: Submission, owner: str, database: OfferedDatabase, limits: Limits) -> NewSearch:
@@ -151,6 +171,18 @@ def options_of(parameters: Mapping[str, Any]) -> SearchOptions:
     values = dict(parameters)
     values["evalue"] = float(values["evalue"])
     return SearchOptions(**values)
+
+
+def most_hits(parameters: Mapping[str, Any], n_subjects: int) -> int:
+    """Largest number of alignments of one query of a stored search; with all ties, every subject may be listed.
+
+    >>> most_hits({"top": 25, "ties": "cut", "max_hsps": 2}, 60)
+    50
+    >>> most_hits({"top": 1, "ties": "all", "max_hsps": 1}, 60)
+    60
+    """
+    listed = n_subjects if parameters["ties"] == "all" else min(parameters["top"], n_subjects)
+    return int(listed * parameters["max_hsps"])
 
 
 def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits) -> list[SequenceRecord]:

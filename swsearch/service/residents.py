@@ -2,14 +2,18 @@
 
 A :class:`~swsearch.search.searcher.Searcher` is kept per fingerprint, since its filters, translation and statistics may
 take longer than a search. All of them share one engine, which recognizes the memory of a database that it has uploaded.
+
+A database is opened when it is searched first. An open one has some descriptors, of which the operating system gives a
+process a limited number, so those that were not searched for longest are closed again.
 """
 
 from __future__ import annotations
 
+import errno
+import resource
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Final, Self
 from weakref import WeakKeyDictionary
 
@@ -31,6 +35,10 @@ from swsearch.store.search_records import Batch, SearchedDatabase
 
 MAX_SEARCHERS: Final = 16
 """Number of searchers that are kept, the most recently used ones."""
+_OTHER_DESCRIPTORS: Final = 200
+"""Descriptors for everything but databases: the store, libraries, a GPU."""
+_IN_USE: Final = 2
+"""Number of databases that stay open in any case: a worker has two batches at a time."""
 FIRST_CELLS_PER_SECOND: Final = 2e9
 """Speed of one core that is assumed until it is measured; it is low, so the first batch is short."""
 _WARM_UP_LETTERS: Final = "MKVLAAGIVGLLLAQWERTY" * 15
@@ -65,7 +73,9 @@ class Residents(Closeable):
         self._stack = ExitStack()
         self.engine, self.engine_choice = open_engine(engine, threads, devices)
         self._stack.enter_context(self.engine)
-        self._open: dict[str, PackedDatabase] = {}
+        self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
+        """The open databases, the one that was searched last at the end."""
+        self._n_subjects: dict[str, int] = {}
         self._searchers: OrderedDict[str, Searcher] = OrderedDict()
         self._run_infos: WeakKeyDictionary[Searcher, RunInfo] = WeakKeyDictionary()
 
@@ -81,27 +91,50 @@ class Residents(Closeable):
         return self
 
     def current(self) -> list[SearchedDatabase]:
-        """The generations that can be searched now; a new generation is opened, and what is gone is closed."""
-        offered = [database.searched for database in self.databases.all()]
-        paths = self.databases.paths
-        for name in self._open.keys() - paths.keys():
-            log("database gone", database=name)
-            self._close(name)
-        return [one for one in offered if one.name in paths and self._opened(one, paths[one.name])]
+        """The generations that there are now; open databases that are gone, or have another one, are closed."""
+        offered = self.databases.all()
+        self._n_subjects = {one.name: one.n_subjects for one in offered}
+        generations = {one.name: (one.searched.digest, one.searched.generation) for one in offered}
+        for name, database in list(self._open.items()):
+            if name not in self.databases.paths:
+                log("database gone", database=name)
+                self._close(name)
+            elif name in generations and generations[name] != (database.digest, database.catalogue.generation):
+                self._close(name)
+        return [one.searched for one in offered]
 
-    def _opened(self, searched: SearchedDatabase, path: Path) -> bool:
-        known = self._open.get(searched.name)
-        if known is not None and (known.digest, known.catalogue.generation) == (searched.digest, searched.generation):
-            return True
-        try:
-            database = PackedDatabase.open_content(path, searched.digest)
-        except DatabaseError:  # it is being changed; the next look succeeds
-            return False
-        if known is not None:
-            self._close(searched.name)
-        log("database opened", database=searched.name, generation=searched.generation)
-        self._open[searched.name] = database
-        return True
+    def n_subjects(self, name: str) -> int:
+        """Number of subjects of a database that :meth:`current` named."""
+        return self._n_subjects[name]
+
+    def open(self, searched: SearchedDatabase) -> None:
+        """Open a database for its next search, unless it is open.
+
+        Raises
+        ------
+        DatabaseError
+            It is being changed, is gone, or cannot be read.
+        """
+        if searched.name not in self._open:
+            self._open[searched.name] = self._opened(searched)
+            log("database opened", database=searched.name, generation=searched.generation)
+        self._open.move_to_end(searched.name)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHER_DESCRIPTORS
+        while len(self._open) > _IN_USE and sum(map(_n_descriptors, self._open.values())) > limit:
+            self._close(next(iter(self._open)))
+
+    def _opened(self, searched: SearchedDatabase) -> PackedDatabase:
+        path = self.databases.paths.get(searched.name)
+        if path is None:
+            raise DatabaseError(f"the database {searched.name} is gone")
+        while True:
+            try:
+                return PackedDatabase.open_content(path, searched.digest)
+            except DatabaseError as error:
+                lacks_descriptors = getattr(error.__cause__, "errno", None) in (errno.EMFILE, errno.ENFILE)
+                if not lacks_descriptors or len(self._open) < _IN_USE:
+                    raise
+                self._close(next(iter(self._open)))
 
     def _close(self, name: str) -> None:
         """Close a database and let go of its searchers."""
@@ -111,7 +144,7 @@ class Residents(Closeable):
         closed.close()
 
     def searcher(self, batch: Batch) -> Searcher:
-        """The searcher for a batch of one of the :meth:`current` generations.
+        """The searcher for a batch of a database that is open.
 
         Raises
         ------
@@ -141,8 +174,13 @@ class Residents(Closeable):
         """On a GPU, upload the databases and compile the kernels of the default schemes before the first search."""
         if not isinstance(self.engine, BackgroundEngine):
             return
-        for searched in self.current():
-            options = SearchOptions()
+        self.current()
+        for offered in self.databases.offered():
+            searched, options = offered.searched, SearchOptions()
+            try:
+                self.open(searched)
+            except DatabaseError:  # it is being changed; the first search opens it
+                continue
             searcher = self._new_searcher(searched.name, options)
             self._searchers[fingerprint(searched, options.as_parameters())] = searcher
             alphabet = searcher.query_alphabet
@@ -159,3 +197,8 @@ class Residents(Closeable):
             if predicted is not None and predicted.seconds > 0:
                 return n_cells / predicted.seconds
         return FIRST_CELLS_PER_SECOND * self.threads
+
+
+def _n_descriptors(database: PackedDatabase) -> int:
+    """Number of descriptors of an open database: each of its files is mapped and has one."""
+    return len(database.catalogue.files)

@@ -1,20 +1,56 @@
-"""The bytes of a text that was sent to the service: those of the file that it came from."""
+"""Texts that were sent to the service: which of them can be stored and sent back, and the bytes of sequences."""
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from swsearch.errors import InputError
 
+_NO_TEXT: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters and halves of surrogate pairs. JSON can express them; neither a database nor UTF-8 takes all."""
 
-def bytes_of(text: str, what: str) -> bytes:
-    """UTF-8, with the bytes that surrogate escapes stand for; ``what`` names the text in an error.
+
+def check_words(text: str, what: str) -> None:
+    """Refuse a text of words, such as the value of an option, that could not be stored, logged or sent back.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        Its name in the message.
 
     Raises
     ------
     InputError
-        The text has half of a surrogate pair, which JSON can express and no file can contain.
+        The text has a control character, or half of a surrogate pair.
+    """
+    found = _NO_TEXT.search(text)
+    if found is not None:
+        raise _unusable(what, text, found.start())
+
+
+def bytes_of(text: str, what: str) -> bytes:
+    """The bytes of the file that sequences came from: UTF-8, with the bytes that surrogate escapes stand for.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        Its name in the message.
+
+    Raises
+    ------
+    InputError
+        The text has half of a surrogate pair that is no escape, which no file can contain.
     """
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        code = ord(text[error.start])
-        raise InputError(f"{what}: \\u{code:04x} at character {error.start + 1} is no character; remove it") from error
+        raise _unusable(what, text, error.start) from error
+
+
+def _unusable(what: str, text: str, place: int) -> InputError:
+    code = ord(text[place])
+    kind = "no character" if code > 0xFF else "a control character"
+    return InputError(f"{what}: \\u{code:04x} at character {place + 1} is {kind}; remove it")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import ipaddress
 import socket
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -24,6 +25,8 @@ _FEW_CORES: Final = 4
 _MOST: Final = 4
 _BACKLOG: Final = 2048
 """Connections that may wait to be accepted."""
+PORT_SECONDS: Final = 2.0
+"""Time for which a port that is taken is tried again."""
 
 
 def usual_web_processes(n_cores: int) -> int:
@@ -49,6 +52,19 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; a port whose server is ending, since its supervisor was killed, is waited for."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ends = time.monotonic() + PORT_SECONDS
+    while True:
+        try:
+            return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > ends:
+                raise
+        time.sleep(0.05)
+
+
 def bound_socket(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 is any free one.
 
@@ -57,9 +73,8 @@ def bound_socket(host: str, port: int) -> socket.socket:
     InputError
         The port is taken, or the address is not one of this machine.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listening = _listening(host, port)
     except (OSError, OverflowError) as error:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise InputError(f"port {port} of {host} is taken; choose another one with --port") from error

@@ -32,7 +32,9 @@ class Limits:
     subject_residues : int
         Largest number of residues of the subjects that are sent with a search.
     subject_sets : int
-        Number of sets of such subjects that are kept at a time.
+        Number of sets of such subjects that are kept for an owner at a time.
+    stored_hits : int
+        Largest number of alignments that an owner's searches may have, stored and predicted ones.
     top : int
         Largest ``top`` of a search, which bounds the bytes of a result.
     downloads : int
@@ -51,6 +53,7 @@ class Limits:
     daily_cells: int = 10**17
     subject_residues: int = 50_000_000
     subject_sets: int = 100
+    stored_hits: int = 10_000_000
     top: int = 100_000
     downloads: int = 8
     requests_per_minute: int = 6000

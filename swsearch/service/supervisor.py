@@ -26,6 +26,8 @@ from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.start import GRACE_SECONDS, METRICS_VARIABLE, Start
 
 _COMMAND: Final = (sys.executable, "-m", "swsearch.service.web.process")
+_MOST_DEATHS: Final = 3
+"""Number of web processes that may die before all of them have answered."""
 _END_SECONDS: Final = GRACE_SECONDS + 10.0
 """Time that a web process has to end its answers and itself."""
 
@@ -36,7 +38,7 @@ def supervise(settings: Settings, listening: socket.socket, announce: Callable[[
     Raises
     ------
     SwSearchError
-        A web process ended before all of them answered.
+        Several web processes ended before all of them answered.
     """
     with tempfile.TemporaryDirectory(prefix="swsearch-metrics-", ignore_cleanup_errors=True) as folder:
         os.environ[METRICS_VARIABLE] = folder
@@ -55,6 +57,7 @@ class _Supervisor:
         self._is_announced = False
         self._stopping = asyncio.Event()
         self._failed = False
+        self._n_early_deaths = 0
         self._memory = SharedMemory()
         from swsearch.service.web.metrics import restart_counters  # it loads what reads METRICS_VARIABLE
 
@@ -131,5 +134,7 @@ class _Supervisor:
     def _web_died(self) -> None:
         self._web_restarts()
         if not self._is_announced:
-            self._failed = True
-            self._stopping.set()
+            self._n_early_deaths += 1
+            if self._n_early_deaths == _MOST_DEATHS:
+                self._failed = True
+                self._stopping.set()

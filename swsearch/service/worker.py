@@ -1,9 +1,10 @@
 """A worker of a service: takes queries from the store, searches them with a resident engine, and commits the results.
 
 :class:`Worker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
-predicted time, so that whoever comes next waits for seconds at most. An engine that works in the background has two
-batches, the second of which it begins while the results of the first are ranked, aligned and stored. A second thread
-tells the store that the worker lives, which extends its leases, and hears in return which of them were taken away.
+predicted time (:mod:`swsearch.service.pace`), so that whoever comes next waits for seconds at most. An engine that
+works in the background has two batches, the second of which it begins while the results of the first are ranked,
+aligned and stored. A second thread tells the store that the worker lives, which extends its leases, and hears in return
+which of them were taken away.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
 outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
@@ -25,17 +26,19 @@ from datetime import timedelta
 from typing import Final
 
 from swsearch.engine.protocol import BackgroundEngine
-from swsearch.errors import EngineError, InputError, StoreError, SwSearchError
+from swsearch.errors import DatabaseError, EngineError, InputError, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.commits import Commits
 from swsearch.service.fingerprints import content, fingerprint
-from swsearch.service.logs import log
+from swsearch.service.logs import log, log_seldom
+from swsearch.service.pace import Pace
+from swsearch.service.requests import most_hits
 from swsearch.service.residents import Residents
 from swsearch.store.claims import Query
 from swsearch.store.leases import MAX_LOSSES, WorkStore
-from swsearch.store.search_records import Batch, ClaimedQuery, SearchedDatabase, StoredSearch
+from swsearch.store.search_records import Batch, ClaimedQuery, Parameters, SearchedDatabase, StoredSearch
 from swsearch.threads import SWITCH_SECONDS
 
 BATCH_SECONDS: Final = 2.0
@@ -49,8 +52,11 @@ LOOK_SECONDS: Final = 0.25
 RECOVER_SECONDS: Final = 5.0
 NOTICE_SECONDS: Final = 2.0
 """Longest time for which a worker under load uses a database without looking for a new generation."""
-MEMORY_SECONDS: Final = 20.0
-"""Time of measured work after which an earlier measurement has lost about two thirds of its weight."""
+OPEN_AGAIN_SECONDS: Final = 5.0
+"""Time after which a database that could not be opened is tried again."""
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 5.0
+"""Seconds between a failure of the store and the next attempt, doubled with each failure."""
 COMMAND: Final = "swsearch serve"
 """The command that the runs of a service store."""
 
@@ -118,25 +124,6 @@ class _Flight:
             self.results.close()
 
 
-class _Speed:
-    """Cells per second of recent batches of one database, weighted by their time."""
-
-    def __init__(self) -> None:
-        self._cells = 0.0
-        self._seconds = 0.0
-
-    def add(self, cells: int, seconds: float) -> None:
-        """Count a batch."""
-        fading = 1 / (1 + seconds / MEMORY_SECONDS)
-        self._cells = self._cells * fading + cells
-        self._seconds = self._seconds * fading + seconds
-
-    @property
-    def cells_per_second(self) -> float | None:
-        """The speed; None if nothing was measured."""
-        return self._cells / self._seconds if self._seconds > 0 else None
-
-
 class Worker:
     """One worker process; :meth:`run` returns when it was told to stop.
 
@@ -171,8 +158,12 @@ class Worker:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ended = threading.Event()
-        self._speeds: dict[str, _Speed] = {}
-        self._speed = _Speed()
+        self._paces: dict[str, Pace] = {}
+        self._pace: Pace | None = None
+        """The predictions for each database, and for all together."""
+        self._pause = _FIRST_PAUSE
+        self._closed_until: dict[SearchedDatabase, float] = {}
+        """The generations that could not be opened, and when each is tried again."""
         self._known: list[SearchedDatabase] = []
         self._recovered = self._noticed = self._looked = -RECOVER_SECONDS
         self._saw_work = False
@@ -226,14 +217,14 @@ class Worker:
         """A context in which a store that does not answer is waited for; what this worker held is given back."""
         try:
             yield
+            self._pause = _FIRST_PAUSE
         except StoreError as error:
-            log("store failed", "error", worker=self.name, message=str(error))
-            seconds = 0.1
-            while not self._stopping.wait(seconds):
+            log_seldom("store failed", "error", worker=self.name, message=str(error))
+            while not self._stopping.wait(self._pause):
+                self._pause = min(_LONGEST_PAUSE, self._pause * 2)
                 with suppress(StoreError):
                     self._store.give_back(self.name)
                     return
-                seconds = min(5.0, seconds * 2)
 
     def _work(self) -> bool:
         """Take and search batches while there are any; returns whether there was one."""
@@ -265,8 +256,9 @@ class Worker:
         self._saw_work = self._store.has_work()
         if not self._saw_work:
             return False
-        budget = {database.name: self._budget(database.name) for database in self._known}
-        batch = self._store.claim(self.name, self._known, budget, LEASE, with_lost=not self._flights)
+        batch = self._claim()
+        while batch is not None and not self._opens(batch):
+            batch = self._claim()
         if batch is None:
             return False
         flight = self._prepared(batch)
@@ -293,11 +285,41 @@ class Worker:
         if not self._stopping.is_set() and now - self._noticed <= NOTICE_SECONDS:
             self._take()
 
-    def _budget(self, name: str) -> int:
-        """Number of cells of a batch."""
-        speed = self._speeds[name].cells_per_second if name in self._speeds else None
+    def _claim(self) -> Batch | None:
+        """Lease a batch whose database is not known to be closed, if there is one."""
+        now = time.monotonic()
+        known = [database for database in self._known if self._closed_until.get(database, now) <= now]
         seconds = BATCH_SECONDS / 2 if self._is_background else BATCH_SECONDS  # it has two batches
-        return round((speed or self._residents.first_speed) * seconds)
+        budget = {one.name: round(self._pace_of(one.name).cells_per_second * seconds) for one in known}
+        return self._store.claim(self.name, known, budget, LEASE, overhead=self._overhead, with_lost=not self._flights)
+
+    def _opens(self, batch: Batch) -> bool:
+        """Open the database of a batch; if that fails, the batch goes back, and others come first for a while."""
+        database = batch.database
+        try:
+            self._residents.open(database)
+        except DatabaseError as error:
+            self._closed_until[database] = time.monotonic() + OPEN_AGAIN_SECONDS
+            cause = error.__cause__
+            problem = f": {cause.strerror}" if isinstance(cause, OSError) else ""
+            reason = f"the database {database.name} cannot be opened at the moment{problem}; it is tried again"
+            self._store.put_off(self.name, {query.search_id for query in batch.queries}, reason)
+            log_seldom("database cannot be opened", "error", worker=self.name, message=str(error))
+            self._say_changed(batch.keys.values())
+            return False
+        self._closed_until.pop(database, None)
+        return True
+
+    def _pace_of(self, name: str) -> Pace:
+        """The prediction for a database."""
+        if name not in self._paces:
+            self._paces[name] = Pace(self._residents.first_speed)
+        return self._paces[name]
+
+    def _overhead(self, database: SearchedDatabase, options: Parameters) -> int:
+        """Cells that take as long as what a query costs besides its own: its handling, and its alignments."""
+        n_hits = most_hits(options, self._residents.n_subjects(database.name))
+        return self._pace_of(database.name).overhead(n_hits)
 
     def _notice_generations(self) -> None:
         """Begin the unfinished searches of a database anew if it has a new generation."""
@@ -361,7 +383,7 @@ class Worker:
         """Let the results of a flight be stored as they come, and take the batch that follows."""
         began = time.monotonic()
         database = flight.batch.database.name
-        speed = self._speeds.setdefault(database, _Speed())
+        n_hits = 0
         cells = sum(query.cells for query in flight.queries)
         try:
             flight.start()
@@ -369,6 +391,7 @@ class Worker:
             self._take_next(flight)
             for place, (query, result) in enumerate(zip(flight.queries, flight.results, strict=True), 1):
                 flight.check_abandoned()
+                n_hits += len(result.hits)
                 self._to_store[query.search_id, query.number] = flight
                 numbered = replace(result, number=query.number)
                 more_soon = place < len(flight.queries)
@@ -380,8 +403,10 @@ class Worker:
                 self._store.give_back(self.name)
             return
         seconds = time.monotonic() - began
-        speed.add(cells, seconds)
-        self._speed.add(cells, seconds)
+        if self._pace is None:
+            self._pace = Pace(self._residents.first_speed)
+        for pace in (self._pace_of(database), self._pace):
+            pace.add(len(flight.queries), cells, n_hits, seconds)
         log(
             "batch",
             worker=self.name,
@@ -408,7 +433,8 @@ class Worker:
         while not self._ended.wait(HEARTBEAT_SECONDS):
             flights = [(flight, set(flight.in_hand)) for flight in list(self._flights)]
             try:
-                held = self._store.heartbeat(self.name, self._speed.cells_per_second or 0.0, LEASE)
+                speed = 0.0 if self._pace is None else self._pace.cells_per_second
+                held = self._store.heartbeat(self.name, speed, LEASE)
             except StoreError:
                 continue  # the loop reports it when it needs the store itself
             for flight, in_hand in flights:

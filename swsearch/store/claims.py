@@ -108,6 +108,7 @@ def choose(
     together: Sequence[Candidate],
     counters: Mapping[str, int],
     budget: int,
+    overhead: int = 0,
     *,
     with_lost: bool,
 ) -> list[Query]:
@@ -122,6 +123,8 @@ def choose(
     counters : mapping of str to int
     budget : int
         Number of cells of the batch.
+    overhead : int
+        Number of cells that take as long as what a query costs besides its own cells.
     with_lost : bool
         Whether a query that was lost before may be chosen.
 
@@ -138,7 +141,7 @@ def choose(
         number = connection.execute(_LOST, {"of": lead.id}).scalar()
         return [] if number is None else [(lead.id, number)]
     chosen = [(lead.id, first[0])]
-    n_cells = first[1]
+    n_cells = first[1] + overhead
     by_owner: dict[str, list[Candidate]] = {}
     for search in together:
         if search is lead:
@@ -159,9 +162,9 @@ def choose(
                 heapq.heappop(owners)
             continue
         number, cells = found
-        if n_cells + cells > budget:
+        if n_cells + cells + overhead > budget:
             break
-        n_cells += cells
+        n_cells += cells + overhead
         chosen.append((searches[0].id, number))
         searches[0].served += megacells(cells)
         heapq.heapreplace(searches, searches[0])

@@ -8,7 +8,7 @@ transaction that requires the lease, so its result is stored exactly once, whoev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -28,6 +28,7 @@ from swsearch.store.search_ends import count_all_done, count_done, end_failed, f
 from swsearch.store.search_records import (
     Batch,
     ClaimedQuery,
+    Parameters,
     SearchedDatabase,
     StoredSearch,
     parameters_of,
@@ -75,7 +76,7 @@ _CLAIM_RUNS: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
 _BEGIN_SEARCHES: Final = (
     update(SEARCHES)
     .where(SEARCHES.c.id == bindparam("of"))
-    .values(run_id=bindparam("run"), state=RUNNING, started_at=bindparam("now"))
+    .values(run_id=bindparam("run"), state=RUNNING, reason=None, started_at=bindparam("now"))
 )
 
 
@@ -109,6 +110,7 @@ class WorkStore(HitStore):
         budget: Mapping[str, int],
         lease: timedelta,
         *,
+        overhead: Callable[[SearchedDatabase, Parameters], int] = lambda database, options: 0,
         with_lost: bool = True,
     ) -> Batch | None:
         """Take queries for one engine call: those whose turn it is, at once, without waiting for more.
@@ -127,6 +129,8 @@ class WorkStore(HitStore):
         budget : mapping of str to int
             Number of cells for one batch, by database name.
         lease : timedelta
+        overhead : callable
+            Number of cells that take as long as what a query with these options costs besides its own cells.
         with_lost : bool
             Whether the batch may be a query that was lost before. A worker that has another batch in hand leaves it: if
             the worker dies, the query would be one that was lost once more, whichever of the two is the reason.
@@ -149,14 +153,16 @@ class WorkStore(HitStore):
             served = counters(connection)
             lead = min(found, key=lambda search: (served.get(search.owner, 0), search.owner, search))
             together = [search for search in found if search.fingerprint == lead.fingerprint]
-            chosen = choose(connection, lead, together, served, budget[lead.database_name], with_lost=with_lost)
+            options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
+            database = generations[lead.database_name]
+            cells = (budget[database.name], overhead(database, options))
+            chosen = choose(connection, lead, together, served, *cells, with_lost=with_lost)
             queries = lease_queries(connection, worker, chosen, store_time(connection) + lease)
             if not queries:
                 return None
             charge(connection, queries, {search.id: search.owner for search in together}, 1)
-            options = parameters_of(connection.execute(_OPTIONS, {"of": lead.id}).scalar_one())
             keys = {search.id: search.key for search in together}
-            return Batch(lead.fingerprint, generations[lead.database_name], options, tuple(queries), keys)
+            return Batch(lead.fingerprint, database, options, tuple(queries), keys)
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
@@ -265,11 +271,15 @@ class WorkStore(HitStore):
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
         with self._writing() as connection:
-            queries = _held(connection, SEARCH_QUERIES.c.lease_owner == worker)
-            owners = _owners(connection, queries)
-            charge(connection, queries, owners, -1)
-            _requeue(connection, queries)
-            return len(queries)
+            return _returned(connection, SEARCH_QUERIES.c.lease_owner == worker)
+
+    def put_off(self, worker: str, searches: Collection[int], reason: str) -> None:
+        """Return what a worker holds of some searches to the queue, and say why those that are queued wait."""
+        with self._writing() as connection:
+            ids = sorted(searches)
+            _returned(connection, and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.search_id.in_(ids)))
+            waiting = and_(SEARCHES.c.id.in_(ids), SEARCHES.c.state == QUEUED)
+            connection.execute(update(SEARCHES).where(waiting).values(reason=reason))
 
     # --- workers ---
 
@@ -412,6 +422,14 @@ def _held(connection: Connection, which: Any) -> list[ClaimedQuery]:
         locked(connection, search_id)
     found = select(SEARCH_QUERIES).where(leased).order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
     return [claimed(row) for row in connection.execute(found)]
+
+
+def _returned(connection: Connection, which: Any) -> int:
+    """Return leased queries of a condition to the queue, as if nobody had taken them; returns their number."""
+    queries = _held(connection, which)
+    charge(connection, queries, _owners(connection, queries), -1)
+    _requeue(connection, queries)
+    return len(queries)
 
 
 def _requeue(connection: Connection, queries: Sequence[ClaimedQuery], *, lost: bool = False) -> None:

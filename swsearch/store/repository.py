@@ -117,6 +117,10 @@ class HitStore(Closeable):
             self._engine.dispose()
             raise
 
+    def check_place(self) -> None:
+        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened."""
+        self._place.check()
+
     def close(self) -> None:
         """Close the connections."""
         self._engine.dispose()

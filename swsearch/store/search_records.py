@@ -94,7 +94,7 @@ class StoredSearch:
     state : str
         ``queued``; ``running``: a worker has begun; ``done``; ``failed``: no query could be searched; ``cancelled``.
     reason : str or None
-        The reason why a search failed.
+        The reason why a search failed, or why it waits although it is its turn.
     created, started, finished, expires : datetime
         Times in UTC; None if not reached.
     run_id : int or None

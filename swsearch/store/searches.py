@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import Refused, SearchNotFound, StoreError
@@ -36,7 +36,7 @@ from swsearch.store.service_models import (
     WORKERS,
 )
 from swsearch.store.session import reading
-from swsearch.store.submitted_groups import SubmittedGroup
+from swsearch.store.submitted_groups import HitLimit, SubmittedGroup
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
@@ -61,6 +61,7 @@ class SearchStore(HitStore):
         queued_cells: int | None = None,
         daily_cells: int | None = None,
         keep: timedelta | None = None,
+        hits: HitLimit | None = None,
     ) -> tuple[StoredSearch, bool]:
         """Store a search; returns it, and whether it is new.
 
@@ -74,13 +75,15 @@ class SearchStore(HitStore):
             Largest number of cells of the owner's unfinished searches, and of those submitted on one day.
         keep : timedelta, optional
             Time from the end of a search to its deletion.
+        hits : HitLimit, optional
+            A limit on the alignments of an owner.
 
         Raises
         ------
         Refused
             A limit is exceeded, or the idempotency key belongs to another search of the owner.
         """
-        (found,) = self.submit_all([new], queued_cells=queued_cells, daily_cells=daily_cells, keep=keep)
+        (found,) = self.submit_all([new], queued_cells=queued_cells, daily_cells=daily_cells, keep=keep, hits=hits)
         if isinstance(found, Refused):
             raise found
         return found
@@ -92,25 +95,30 @@ class SearchStore(HitStore):
         queued_cells: int | None = None,
         daily_cells: int | None = None,
         keep: timedelta | None = None,
+        hits: HitLimit | None = None,
     ) -> list[tuple[StoredSearch, bool] | Refused]:
         """Store several searches in one transaction, each as :meth:`submit` does; a refused one changes nothing."""
         limits = (queued_cells, daily_cells)
         try:
-            return self._submit_together(submitted, limits, keep)
+            return self._submit_together(submitted, limits, keep, hits)
         except StoreError as error:
             # On PostgreSQL, the same submission may have been stored since this one looked for it.
             if not isinstance(error.__cause__, IntegrityError) or all(new.idempotency_key is None for new in submitted):
                 raise
-            return [found for new in submitted for found in self._submit_together([new], limits, keep)]
+            return [found for new in submitted for found in self._submit_together([new], limits, keep, hits)]
 
     def _submit_together(
-        self, submitted: Sequence[NewSearch], limits: tuple[int | None, int | None], keep: timedelta | None
+        self,
+        submitted: Sequence[NewSearch],
+        limits: tuple[int | None, int | None],
+        keep: timedelta | None,
+        hits: HitLimit | None,
     ) -> list[tuple[StoredSearch, bool] | Refused]:
         added: list[StoredSearch | int | Refused] = []
         with self._writing() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
-            group = SubmittedGroup(connection, submitted, *limits, keep)
+            group = SubmittedGroup(connection, submitted, *limits, keep, hits)
             for new in submitted:
                 try:
                     added.append(group.add(new))
@@ -208,6 +216,14 @@ class SearchStore(HitStore):
         """The names of the databases of all searches."""
         with reading(self._engine) as connection:
             return set(connection.execute(select(SEARCHES.c.database_name).distinct()).scalars())
+
+    def databases_of(self, owner: str) -> dict[str, bool]:
+        """The names of the databases of an owner's searches, and whether a search of each is unfinished."""
+        is_unfinished = func.max(case((SEARCHES.c.state.in_(UNFINISHED), 1), else_=0))
+        found = select(SEARCHES.c.database_name, is_unfinished).where(SEARCHES.c.owner == owner)
+        with reading(self._engine) as connection:
+            rows = connection.execute(found.group_by(SEARCHES.c.database_name))
+            return {str(name): bool(unfinished) for name, unfinished in rows}
 
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the runs that belong to no other search; returns how many."""

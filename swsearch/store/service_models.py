@@ -18,6 +18,7 @@ RUNNING: Final = "running"
 DONE: Final = "done"
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
+STATES: Final = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
 UNFINISHED: Final = (QUEUED, RUNNING)
 LEASED: Final = "leased"
 

@@ -85,7 +85,7 @@ def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool
     """
     if url.drivername != "sqlite":
         try:
-            return create_engine(url)
+            return create_engine(url, pool_pre_ping=True)  # its connections end when the server is started again
         except (ModuleNotFoundError, NoSuchModuleError) as error:
             advice = "`pip install 'swsearch[postgresql]'` adds it"
             raise StoreError(f"{display_name(url)} needs psycopg, which is not installed; {advice}") from error

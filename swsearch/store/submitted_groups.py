@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from typing import Any, Final
@@ -17,11 +17,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, tuple_, update
 
 from swsearch.errors import Refused
-from swsearch.store.models import storable
+from swsearch.store.models import QUERIES, storable
 from swsearch.store.records import utc_now
 from swsearch.store.search_records import (
     NewQuery,
     NewSearch,
+    Parameters,
     SearchedDatabase,
     StoredSearch,
     parameters_of,
@@ -45,7 +46,48 @@ _OF_OWNERS: Final = (
     .group_by(SEARCHES.c.owner)
 )
 _CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
+_QUERIES_LEFT: Final = (
+    select(
+        SEARCHES.c.database_name,
+        SEARCHES.c.options,
+        func.sum(SEARCHES.c.n_queries - SEARCHES.c.n_done - SEARCHES.c.n_failed),
+    )
+    .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.state.in_(UNFINISHED))
+    .group_by(SEARCHES.c.database_name, SEARCHES.c.options)
+)
+_RUNS_OF_OWNER: Final = (
+    select(SEARCHES.c.run_id, SEARCHES.c.state)
+    .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.run_id.is_not(None))
+    .distinct()
+)
+_HITS_OF_RUNS: Final = (
+    select(QUERIES.c.run_id, func.sum(QUERIES.c.n_hits))
+    .where(QUERIES.c.run_id.in_(bindparam("runs", expanding=True)))
+    .group_by(QUERIES.c.run_id)
+)
+_PAGE: Final = 256
+"""Number of runs whose alignments one statement counts."""
+_MOST_COUNTED: Final = 100_000
+"""Number of runs whose alignments are remembered."""
 _COUNTER: Final = select(OWNERS.c.served).where(OWNERS.c.owner == bindparam("of"))
+
+
+@dataclass(frozen=True)
+class HitLimit:
+    """How many alignments an owner may have: those in the store, and those that unfinished searches may add.
+
+    Attributes
+    ----------
+    most : int
+    of_query : callable
+        The largest number of alignments that a query adds, from the name of its database and the options.
+    counted : dict of int to int
+        Alignments of finished runs, which are counted once.
+    """
+
+    most: int
+    of_query: Callable[[str, Parameters], int]
+    counted: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -68,6 +110,8 @@ class SubmittedGroup:
         Limits on an owner, as in :meth:`swsearch.store.searches.SearchStore.submit`.
     keep : timedelta or None
         Time from the end of a search to its deletion.
+    hits : HitLimit or None
+        A limit on an owner, too.
     """
 
     def __init__(
@@ -77,8 +121,12 @@ class SubmittedGroup:
         queued_cells: int | None,
         daily_cells: int | None,
         keep: timedelta | None,
+        hits: HitLimit | None = None,
     ) -> None:
         self._connection = connection
+        self._hits = hits
+        self._hits_of: dict[str, int] = {}
+        """The alignments of owners, those that searches of this group may add included."""
         self._queued_cells = queued_cells
         self._daily_cells = daily_cells
         self._keep = keep
@@ -152,6 +200,8 @@ class SubmittedGroup:
             self._enter_queue(new.owner, owners)
             mine = owners[new.owner] = _Unfinished(0, 0)
         mine.cells += new.cells
+        if self._hits is not None:
+            self._hits_of[new.owner] += self._new_hits(new, self._hits)
         self._n_searches[new.owner] += 1
         self._n_queries[new.owner] += len(new.queries)
         self._cells[new.owner] += new.cells
@@ -220,6 +270,41 @@ class SubmittedGroup:
                     f"you have submitted {used:,} cells today, and with this search's {new.cells:,} more than the "
                     f"{self._daily_cells:,} of a day; the day ends at midnight UTC",
                 )
+
+        if self._hits is not None:
+            known, added = self._known_hits(new.owner, self._hits), self._new_hits(new, self._hits)
+            if known + added > self._hits.most:
+                raise Refused(
+                    "too_many_hits",
+                    f"your searches have or may get {known:,} alignments, and this one {added:,}, together more than "
+                    f"the {self._hits.most:,} that an owner may have; lower top or max_hsps, send fewer queries, or "
+                    "wait until earlier searches have ended or expired",
+                )
+
+    @staticmethod
+    def _new_hits(new: NewSearch, limit: HitLimit) -> int:
+        return len(new.queries) * limit.of_query(new.database.name, new.options)
+
+    def _known_hits(self, owner: str, limit: HitLimit) -> int:
+        """Alignments of an owner: those of the store, and those that unfinished searches and this group may add."""
+        if owner not in self._hits_of:
+            left = self._connection.execute(_QUERIES_LEFT, {"owner": owner})
+            predicted = sum(int(n) * limit.of_query(name, parameters_of(options)) for name, options, n in left)
+            self._hits_of[owner] = predicted + self._stored_hits(owner, limit.counted)
+        return self._hits_of[owner]
+
+    def _stored_hits(self, owner: str, counted: dict[int, int]) -> int:
+        runs = self._connection.execute(_RUNS_OF_OWNER, {"owner": owner}).all()
+        fresh = [row.run_id for row in runs if row.run_id not in counted]
+        hits = dict.fromkeys(fresh, 0)
+        for first in range(0, len(fresh), _PAGE):
+            page = self._connection.execute(_HITS_OF_RUNS, {"runs": fresh[first : first + _PAGE]})
+            hits |= {run_id: int(n) for run_id, n in page}
+        total = sum(hits.values()) + sum(counted.get(row.run_id, 0) for row in runs)
+        if len(counted) > _MOST_COUNTED:
+            counted.clear()
+        counted.update((row.run_id, hits[row.run_id]) for row in runs if row.run_id in hits and row.state == DONE)
+        return total
 
     def _cells_today(self, owner: str) -> int:
         """Cells that an owner has submitted today, those of this group included."""

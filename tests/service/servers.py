@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import signal
@@ -9,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from fastapi import FastAPI
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
@@ -112,6 +115,32 @@ class RunningServer:
                 if stream is not None:
                     stream.close()
         return code
+
+
+def answer_of(
+    app: FastAPI, path: str, body: bytes = b"", method: str = "GET", **headers: str
+) -> tuple[int, dict[str, Any], BaseException | None]:
+    """Status and JSON of an application's answer in this process, and what it raised for its server."""
+    scope = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1", "scheme": "http",
+        "method": method, "path": path, "raw_path": path.encode(), "root_path": "", "query_string": b"",
+        "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        "headers": [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()],
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(dict(message))
+
+    raised = None
+    try:
+        asyncio.run(app(scope, receive, send))
+    except Exception as error:
+        raised = error
+    return sent[0]["status"], json.loads(b"".join(message.get("body", b"") for message in sent[1:])), raised
 
 
 def worker_pids(server: RunningServer) -> list[int]:

@@ -82,7 +82,9 @@ def test_a_database_comes_and_leaves(served, databases, queries, tmp_path):
             400, "the database of this search has changed or is not offered any more",
         )  # fmt: skip
     wait_until(lambda: server.events("database gone"), "the worker keeps the database")
-    assert client.search(waiting)["state"] == "queued"
+    found = client.search(waiting)
+    reason = "the database new.db is not there at the moment; the search waits for it"
+    assert (found["state"], found["reason"]) == ("queued", reason)
     (tmp_path / "more.fasta").write_text(">added\nMKVLAAGIVGLLLAQWERTYMKVLAAGIVGLLLAQWERTY\n")
     assert main(["db", "add", str(folder / ".new.db"), str(tmp_path / "more.fasta"), "--quiet"]) == 0
     os.rename(folder / ".new.db", folder / "new.db")

@@ -108,3 +108,31 @@ def test_limits_and_problems_leave_nothing_behind(tmp_path):
     with pytest.raises(Refused, match="keeps 1 sets"):
         sets.add(">P2\nMKVLAAGIVGLLLAQWERTY\n")
     assert sets.add(">P1\nMKVLAAGIVGLLLAQWERTY\n") == first
+
+
+def test_an_owner_has_a_quota_and_unused_sets_go_first(tmp_path):
+    """Of two sets, one is needed by nothing, and one by a finished search; then all are needed by unfinished ones."""
+    sets = SubjectSets(tmp_path, Limits(subject_sets=2))
+
+    def add(name, owner="eve", **searched):
+        return sets.add(TWO.replace("P1", name), owner, lambda: {names[key]: value for key, value in searched.items()})
+
+    def grown_old(name):
+        for path in (tmp_path / name).glob("owner-*"):
+            os.utime(path, (time.time() - 100,) * 2)
+
+    names = {}
+    for name in ("finished", "unused"):
+        names[name] = add(name, finished=False)
+        grown_old(names[name])
+    names["third"] = add("third", finished=False)
+    assert sorted(os.listdir(tmp_path)) == sorted([names["finished"], names["third"]])
+    # Another owner has a quota of its own, also of the same set, which then stays until both let it go.
+    assert add("finished", "bob") == names["finished"]
+    names["fourth"] = add("fourth", finished=False, third=True)
+    names["fifth"] = add("fifth", third=True, fourth=False)
+    assert sorted(os.listdir(tmp_path)) == sorted(names[name] for name in ("finished", "third", "fifth"))
+    with pytest.raises(Refused, match=r"keeps 2 sets of subjects for an owner, and searches of yours need all of them"):
+        add("sixth", third=True, fifth=True)
+    names["seventh"] = add("seventh", "bob", finished=True)
+    assert sorted(os.listdir(tmp_path)) == sorted(names[name] for name in ("finished", "third", "fifth", "seventh"))

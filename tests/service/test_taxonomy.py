@@ -55,6 +55,13 @@ def test_organisms_are_those_of_the_database(served, queries, capfd):
             query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", *arguments, "--store", "none"]
             assert main([*query, "--format", name, *asked, "--quiet"]) == 0
             assert client.report(found["id"], name, fields).decode() == capfd.readouterr().out
+    for wrong in ("7711,cats", "999999999"):  # refused when it is sent, in the words of a query
+        query = ["query", str(DATA / "queries.fasta"), str(database), "--taxid", wrong, "--store", "none"]
+        assert main(query) == 1
+        said = capfd.readouterr().err.splitlines()[-1].removeprefix("swsearch: error: ")
+        with pytest.raises(SwSearchError) as refused:
+            client.submit(queries, "proteins.db", {"taxid": wrong})
+        assert str(refused.value) == said.replace(str(database), "proteins.db")
     assert b"Nematoda" in client.report(plain["id"], "blast6", FIELDS)  # of the run before
     query = ["query", str(DATA / "queries.fasta"), str(database), "--top", "5", "--store", "none", "--quiet"]
     assert main([*query, "--format", "lca", "--lca-top", "70"]) == 0

@@ -5,6 +5,8 @@ calls the test at the moments that matter, so that nothing depends on time. Expe
 docs/design/service.md, and the hits of a search without a service.
 """
 
+import errno
+import json
 import os
 import sys
 import threading
@@ -15,15 +17,19 @@ from datetime import timedelta
 
 import pytest
 
+from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine
+from swsearch.errors import DatabaseError, StoreError
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
+from swsearch.service import residents as residents_module
 from swsearch.service import worker as worker_module
 from swsearch.service.databases import Databases
+from swsearch.service.pace import HIT_SECONDS, QUERY_SECONDS, Pace
 from swsearch.service.requests import Submission, new_search
 from swsearch.service.residents import Residents
 from swsearch.service.settings import Limits
@@ -152,6 +158,11 @@ def submit(searches, offered, n_queries, **options):
     text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
     given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
     return searches.submit(new_search(given, "ann", offered.current("few.db"), Limits()))[0].key
+
+
+def submit_to(searches, offered, name, owner="ann", top=5):
+    given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
+    return searches.submit(new_search(given, owner, offered.current(name), Limits()))[0].key
 
 
 def stored_hits(searches, key):
@@ -296,3 +307,151 @@ def test_a_query_that_was_lost_is_searched_alone(searches, offered):
     assert in_flight, at_begin
     assert all(states.count("running") == 1 for states in in_flight), "it has the engine for itself"
     assert searches.search(lost).state == "done"
+
+
+# --- how long a batch is predicted to take ---
+
+
+def test_a_batch_of_tiny_queries_is_bounded_by_their_number(searches, offered):
+    """In cells, all of them are a thousandth of a batch; so are queries whose lists of hits are long."""
+    text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
+    for options in ({"top": 1}, {"top": 60, "max_hsps": 1000}):
+        given = Submission(text, "few.db", options)
+        searches.submit(new_search(given, "eve", offered.current("few.db"), Limits()))
+    sizes = []
+    with running(searches, offered) as (_engine, worker):
+        worker._notice_generations()
+        for _ in range(2):
+            assert worker._take()
+            sizes.append(len(worker._flights.pop().queries))
+    seconds = worker_module.BATCH_SECONDS / 2  # an engine that works in the background has two batches
+    assert sizes[0] == pytest.approx(seconds / QUERY_SECONDS, rel=0.1)
+    assert sizes[1] == pytest.approx(seconds / (QUERY_SECONDS + 60_000 * HIT_SECONDS), abs=1)
+
+
+def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(searches, offered):
+    """Ann's search comes when the engine has eve's first batch."""
+    text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
+    eve = searches.submit(
+        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), Limits())
+    )[0].key
+    ann = []
+    n_done = []
+
+    def is_over():
+        if not ann or searches.search(ann[0]).state != "done":
+            return False
+        n_done.append(searches.search(eve).n_done)
+        return True
+
+    with running(searches, offered) as (engine, worker):
+        engine.on_begin = lambda: ann or ann.append(submit_to(searches, offered, "few.db"))
+        run_until(worker, is_over)
+    assert n_done[0] < 1000
+
+
+@pytest.mark.parametrize("query_seconds", [0.0005, 0.02])
+@pytest.mark.parametrize("speed", [1e9, 2e10])
+def test_a_pace_tells_queries_from_cells(query_seconds, speed):
+    """Source: the times of which the batches are made. Only tiny queries come for a minute, then others."""
+
+    def measured(n_queries, n_cells, n_hits):
+        return n_queries * query_seconds + n_cells / speed + n_hits * HIT_SECONDS
+
+    pace = Pace(5e9)
+    for _ in range(10):
+        pace.add(8, 3 * 10**10, 200, measured(8, 3 * 10**10, 200))
+    before = pace.cells_per_second
+    assert before == pytest.approx(speed, rel=0.2)
+    for _ in range(40):
+        pace.add(400, 10**8, 0, measured(400, 10**8, 0))
+    assert pace.cells_per_second == pytest.approx(before, rel=0.5)
+    assert pace.query_seconds == pytest.approx(query_seconds, rel=0.2)
+    cells = pace.overhead(1000)
+    assert cells / pace.cells_per_second == pytest.approx(pace.query_seconds + 1000 * HIT_SECONDS)
+
+
+# --- databases that cannot be opened, a store that fails ---
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Eight databases of one protein each."""
+    for number in range(8):
+        (tmp_path / "one.fasta").write_text(f">protein{number}\n{LETTERS[number:]}\n")
+        build_database(tmp_path / "one.fasta", tmp_path / f"db{number}")
+    return Databases({f"db{number}": tmp_path / f"db{number}" for number in range(8)})
+
+
+def test_databases_are_closed_before_descriptors_run_out(searches, many, monkeypatch):
+    """There are descriptors for three databases of seven files, and searches of eight, twice."""
+    n_of_process = residents_module._OTHER_DESCRIPTORS + 3 * 7
+    monkeypatch.setattr(residents_module.resource, "getrlimit", lambda kind: (n_of_process, n_of_process))
+    n_open = []
+    rounds = [[submit_to(searches, many, name) for name in many.paths]]
+
+    def is_over():
+        if not all(searches.search(key).is_finished for key in rounds[-1]):
+            return False
+        if len(rounds) == 1:
+            rounds.append([submit_to(searches, many, name, top=6) for name in many.paths])
+        return all(searches.search(key).is_finished for key in rounds[1])
+
+    with running(searches, many) as (engine, worker):
+        engine.on_begin = lambda: n_open.append(len(worker._residents._open))
+        run_until(worker, is_over)
+    assert {searches.search(key).state for keys in rounds for key in keys} == {"done"}
+    assert max(n_open) == 3
+
+
+def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(searches, many, monkeypatch, capfd):
+    opened = PackedDatabase.open_content
+    is_full = [True]
+
+    def open_content(path, digest):
+        if path.name == "db0" and is_full[0]:
+            raise DatabaseError(f"{path} cannot be read") from OSError(errno.EMFILE, "Too many open files")
+        return opened(path, digest)
+
+    monkeypatch.setattr(residents_module.PackedDatabase, "open_content", open_content)
+    waiting = submit_to(searches, many, "db0", "eve")
+    others = [submit_to(searches, many, name) for name in ("db1", "db2", "db3")]
+    seen = []
+
+    def is_done():
+        if all(searches.search(key).state == "done" for key in others) and searches.search(waiting).reason:
+            seen.append(searches.search(waiting))
+            is_full[0] = False
+        return searches.search(waiting).is_finished
+
+    monkeypatch.setattr(worker_module, "OPEN_AGAIN_SECONDS", 0.01)
+    with running(searches, many) as (_engine, worker):
+        run_until(worker, is_done)
+    reason = "the database db0 cannot be opened at the moment: Too many open files; it is tried again"
+    assert (seen[0].state, seen[0].reason) == ("queued", reason)
+    assert (searches.search(waiting).state, searches.search(waiting).reason) == ("done", None)
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    assert [line["event"] for line in lines].count("database cannot be opened") == 1
+
+
+def test_a_store_that_fails_again_and_again_is_said_once(searches, offered, monkeypatch, capfd):
+    """The disk is full; then there is room, and the search is done."""
+    key = submit_to(searches, offered, "few.db")
+    attempts = []
+    with running(searches, offered) as (_engine, worker):
+        complete_all = worker._store.complete_all
+
+        def fail(*arguments):
+            attempts.append(arguments)
+            if len(attempts) < 5:
+                raise StoreError("hits.sqlite: the disk is full; this test says so")
+            return complete_all(*arguments)
+
+        monkeypatch.setattr(worker._store, "complete_all", fail)
+        monkeypatch.setattr(worker_module, "_FIRST_PAUSE", 0.001)
+        worker._pause = 0.001
+        run_until(worker, lambda: searches.search(key).is_finished)
+    assert searches.search(key).state == "done"
+    assert len(attempts) == 5
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
+    assert [line["event"] for line in lines].count("store failed") == 1

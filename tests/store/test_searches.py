@@ -18,6 +18,7 @@ from swsearch.store.leases import Completed, WorkStore
 from swsearch.store.repository import HitStore
 from swsearch.store.search_records import MEGACELL, NewQuery, NewSearch, SearchedDatabase
 from swsearch.store.searches import SearchStore
+from swsearch.store.submitted_groups import HitLimit
 from tests.store.conftest import RUN, make_query
 
 DATABASE = SearchedDatabase("proteins.db", "0af3", 2)
@@ -461,3 +462,91 @@ def test_what_no_program_wrote_is_named(searches, work):
     with pytest.raises(StoreError, match="table searches, column options"):
         searches.search(stored.key)
     assert dataclasses.replace(stored, state="done").is_finished
+
+
+# --- how much an owner may have, and how much a batch ---
+
+
+def test_stored_and_predicted_alignments_of_an_owner_are_limited(searches, work):
+    """Each query of these searches may have ten alignments, and has three in the end."""
+    limit = HitLimit(100, lambda database, options: 10 if (database, options["top"]) == ("proteins.db", 25) else 10**9)
+
+    def submit(n_queries, owner="eve", **changes):
+        return searches.submit(new_search(owner, n_queries, **changes), hits=limit)[0]
+
+    with pytest.raises(
+        Refused, match="have or may get 0 alignments, and this one 110, together more than the 100"
+    ) as refusal:
+        submit(11)
+    assert refusal.value.code == "too_many_hits"
+    first = submit(6)
+    with pytest.raises(Refused, match="may get 60 alignments, and this one 50"):
+        submit(5)
+    submit(5, "ann")
+    together = [new_search("eve", n_queries) for n_queries in (3, 2)]
+    assert [isinstance(found, Refused) for found in searches.submit_all(together, hits=limit)] == [False, True]
+    while (batch := claim(work)) is not None:
+        search_all(work, batch)
+    assert searches.search(first.key).state == "done"
+    with pytest.raises(Refused, match="may get 27 alignments, and this one 80"):  # nine queries have three each
+        submit(8)
+    assert len(limit.counted) == 2
+    searches.delete_run(searches.search(first.key).run_id)
+    submit(8)  # nine are left
+
+
+def test_what_a_query_costs_besides_its_cells_bounds_a_batch(searches, work):
+    searches.submit(new_search(n_queries=20, cells=5))
+    asked = []
+
+    def overhead(database, options):
+        asked.append((database, options["top"]))
+        return 95
+
+    batch = work.claim("w1", [DATABASE], {DATABASE.name: 1000}, HOUR, overhead=overhead)
+    assert len(batch.queries) == 10
+    assert asked == [(DATABASE, 25)]
+    assert len(work.claim("w1", [DATABASE], {DATABASE.name: 30}, HOUR).queries) == 6
+
+
+def test_a_search_that_waits_although_it_is_its_turn_has_a_reason(searches, work):
+    waiting, _ = searches.submit(new_search(n_queries=2))
+    running, _ = searches.submit(new_search(n_queries=1, content="other", fingerprint="e" * 64))
+    (first, second) = (claim(work), claim(work))
+    batch = first if first.queries[0].search_id == waiting.id else second
+    work.put_off("w1", {waiting.id}, "the disk does not answer")
+    assert (searches.search(waiting.key).state, searches.search(waiting.key).reason) == (
+        "queued",
+        "the disk does not answer",
+    )
+    assert searches.search(running.key).reason is None
+    again = claim(work, "w2")
+    assert [query.number for query in again.queries] == [query.number for query in batch.queries] == [0, 1]
+    assert [query.losses for query in again.queries] == [0, 0]
+    work.begin([waiting.id], RUN)
+    assert searches.search(waiting.key).reason is None
+
+
+def test_the_databases_of_an_owner(searches, work):
+    searches.submit(new_search("eve"))
+    search_all(work, claim(work))
+    assert searches.databases_of("eve") == {DATABASE.name: False}
+    searches.submit(new_search("eve", 2))
+    searches.submit(new_search("eve", 3, database=dataclasses.replace(DATABASE, name="other.db")))
+    assert searches.databases_of("eve") == {DATABASE.name: True, "other.db": True}
+    assert searches.databases_of("ann") == {}
+
+
+def test_a_store_is_used_again_after_its_server_was_restarted(postgres_url):
+    """A restart ends all connections; here an administrator ends them."""
+    import psycopg
+
+    with SearchStore(postgres_url, create=True) as store:
+        store.submit(new_search())
+        with psycopg.connect(postgres_url, autocommit=True) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        assert len(store.waiting()) == 1
+        assert store.submit(new_search(n_queries=2))[1]

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
 from swsearch.errors import DatabaseError, InputError, Refused, SearchNotFound, StoreError, SwSearchError
-from swsearch.service.logs import log
+from swsearch.service.logs import log_exception, log_seldom
 from swsearch.service.web.state import Service
 from swsearch.words import one_line
 
@@ -23,7 +23,9 @@ _STATUS: Final = {
     "query_too_long": 413,
     "queue_full": 429,
     "daily_limit": 429,
+    "too_many_hits": 429,
     "too_many_downloads": 429,
+    "too_many_subject_sets": 429,
     "idempotency_conflict": 409,
     "no_results": 409,
     "not_finished": 409,
@@ -32,12 +34,19 @@ _STATUS: Final = {
 }
 """HTTP status codes of refusals; the others are 400."""
 _CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_RETRY_SECONDS: Final = {"queue_full": 30, "daily_limit": 3600, "too_many_downloads": 5}
+_RETRY_SECONDS: Final = {
+    "queue_full": 30,
+    "daily_limit": 3600,
+    "too_many_hits": 3600,
+    "too_many_downloads": 5,
+    "too_many_subject_sets": 30,
+}
 
 
 def error_answer(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """The answer for an error."""
-    return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
+    """The answer for an error; halves of surrogate pairs, which a message may quote, are escaped."""
+    written = message.encode("utf-8", "backslashreplace").decode()
+    return JSONResponse({"error": {"code": code, "message": written}}, status, headers)
 
 
 class Refusal(Exception):
@@ -63,6 +72,18 @@ def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
     return 500, "internal", "the server cannot do this at the moment"
 
 
+def log_error(request: Request, error: Exception) -> None:
+    """Write an error of the server to the log: a state of store or database seldom, any other with its traceback."""
+    if isinstance(error, (StoreError, DatabaseError)):
+        log_seldom("error", "error", request_id=_request_id(request), message=str(error))
+    else:
+        log_exception("error", error, request_id=_request_id(request))
+
+
+def _request_id(request: Request) -> str | None:
+    return getattr(request.state, "request_id", None)
+
+
 def _methods(request: Request, routes: Sequence[BaseRoute]) -> set[str]:
     """The methods that the path of a request has among some routes."""
     fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
@@ -76,7 +97,7 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         assert isinstance(error, SwSearchError)
         status, code, message = described(error, request.app.state.service)
         if status >= 500:
-            log("error", "error", request_id=request.state.request_id, message=str(error))
+            log_error(request, error)
         seconds = _RETRY_SECONDS.get(code)
         return error_answer(status, code, message, None if seconds is None else {"Retry-After": str(seconds)})
 
@@ -95,9 +116,9 @@ def add_error_answers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         return error_answer(error.status_code, code, str(error.detail), headers)
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
-        request_id = request.state.request_id
-        log("error", "error", request_id=request_id, message=f"{type(error).__name__}: {error}")
-        return error_answer(500, "internal", f"the server has made an error; its log has it under {request_id}")
+        log_error(request, error)
+        problem = f"the server has made an error; its log has it under {_request_id(request)}"
+        return error_answer(500, "internal", problem)
 
     app.add_exception_handler(SwSearchError, expected)
     app.add_exception_handler(RequestValidationError, invalid)

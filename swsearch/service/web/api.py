@@ -10,7 +10,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -273,8 +273,8 @@ def hits(
     number: Number,
     offset: Offset = 0,
     limit: Limit = 100,
-    sort: Annotated[str, Query(description=f"One of {', '.join(SORTS)}.")] = "rank",
-    order: Annotated[str, Query(pattern="^(asc|desc)$")] = "asc",
+    sort: Annotated[str, Query(json_schema_extra=models.one_of(SORTS))] = "rank",
+    order: Literal["asc", "desc"] = "asc",
     text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
     max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
     min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
@@ -314,10 +314,10 @@ def row_filter(
     "/searches/{key}/report", response_class=Response,
     responses={200: {"description": "The report.", "content": {kind: {} for kind in set(MEDIA_TYPES.values())}}},
 )  # fmt: skip
-def report(
+async def report(
     request: Request,
     key: Key,
-    format: Annotated[str, Query(description=f"One of {', '.join(MEDIA_TYPES)}.")] = "json",
+    format: Annotated[str, Query(json_schema_extra=models.one_of(MEDIA_TYPES))] = "json",
     fields: Annotated[
         str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
     ] = None,
@@ -335,11 +335,16 @@ def report(
     rows: Annotated[RowFilter, Depends(row_filter)],
 ) -> Response:
     """The report of a finished search: the bytes that `swsearch query` prints."""
-    service = service_of(request)
-    search, run_id = service.finished_run(key, owner_of(request))
-    chosen = None if fields is None else fields.replace(",", " ").split()
-    part = SubjectPart(aligned, flank) if aligned or flank else None
-    download = Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
+    service, owner = service_of(request), owner_of(request)
+
+    def made() -> tuple[StoredSearch, Download]:
+        search, run_id = service.finished_run(key, owner)
+        chosen = None if fields is None else fields.replace(",", " ").split()
+        part = SubjectPart(aligned, flank) if aligned or flank else None
+        return search, Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
+
+    search, download = await run_in_threadpool(made)
+    await download.begin()
     name = f"search-{search.key[:8]}{ending(format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])

@@ -141,6 +141,7 @@ def create_app(
         """The store can be read, and a worker is alive."""
         try:
             is_ready = others.is_worker_ready if settings.worker_command else service.is_ready()
+            service.store.check_place()
             service.store.waiting()
         except SwSearchError:
             return error_answer(503, "store_unavailable", "the store cannot be read")

@@ -5,6 +5,7 @@ A middleware of ASGI, so that answers are streamed through it. In this order, a 
 - the server has no tokens and the request's ``Host`` is no loopback name: another site's page had its name resolved to
   this machine (DNS rebinding);
 - it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
+- its address has the character NUL, which no store can look for;
 - nobody is known to have sent it (:mod:`swsearch.service.web.identity`), or its sender has sent too many;
 - it changes something for the owner of a cookie, and does not say that a page of this server sent it;
 - its body is too large, as it was sent or decompressed.
@@ -27,11 +28,15 @@ from swsearch.service.logs import log
 from swsearch.service.web.answers import Refusal
 from swsearch.service.web.identity import OPEN_PATHS, SAFE, SENDER, Identity, Sender
 from swsearch.service.web.metrics import Metrics
+from swsearch.service.web.root_path import site_of
 from swsearch.service.web.state import Service
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_CHARSET: Final = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^\s"';]*)""")
+_CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"})
+"""Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
 _OPEN_BYTES: Final = 10_000
 """Largest body of a request that needs no owner: the form of the sign-in page."""
 _HEADERS: Final = {
@@ -86,6 +91,8 @@ class Guard:
         try:
             try:
                 self._check_site(scope["method"], headers)
+                if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                    raise Refusal(400, "bad_input", "the address has the character NUL, which no store can look for")
                 sender = await self._identity.sender(scope, headers)
                 state["owner"] = sender.owner
                 SENDER.set(sender)
@@ -120,13 +127,16 @@ class Guard:
         if not self._service.settings.tokens_required and _host_name(host) not in _LOOPBACK:
             raise Refusal(403, "wrong_host", "this server answers requests to localhost alone")
         origin = headers.get("origin")
-        is_foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        is_foreign = origin is not None and site_of(origin) != host.lower()
         if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
             raise Refusal(403, "cross_site", "this request was sent by the page of another site")
 
     async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
         """Read the body, decompress it, and return a channel that gives it to the application."""
         too_large = Refusal(413, "too_large", f"the request has more than {most:,} bytes")
+        charset = _CHARSET.search(headers.get("content-type", ""))
+        if charset is not None and charset[1].lower() not in _CHARSETS:
+            raise Refusal(415, "bad_encoding", "send texts in UTF-8")
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
             raise too_large

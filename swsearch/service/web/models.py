@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.report.jsons import describe_hit, describe_query
+from swsearch.scoring.matrix import matrix_names
+from swsearch.search.options import CHOICES
+from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.web.state import SearchStatus
 from swsearch.store.result_views import HitPage as StoredPage
+from swsearch.store.service_models import STATES
 
 Option = str | int | float | bool | None
+_WORDS: Final = {**CHOICES, "matrix": matrix_names()}
+"""The words that are values of some options."""
+
+
+def one_of(words: Iterable[str | None]) -> dict[str, JsonValue]:
+    """What the description of a value says that must be one of some words; the service checks it."""
+    return {"enum": list(words)}
 
 
 class ErrorBody(BaseModel):
@@ -45,9 +57,12 @@ class SearchRequest(BaseModel):
         default_factory=dict,
         description="Options of `swsearch query` that determine the hits, with _ in place of -.",
         examples=[{"top": 100, "evalue": 0.001}],
+        json_schema_extra={"properties": {name: one_of([*words, None]) for name, words in _WORDS.items()}},
     )
     alphabet: str | None = Field(
-        default=None, description="protein or dna: what the queries are, if it must not be detected."
+        default=None,
+        description="What the queries are, if it must not be detected.",
+        json_schema_extra=one_of([*ALPHABETS, None]),
     )
 
 
@@ -79,8 +94,8 @@ class Search(BaseModel):
     """A search and how far it is."""
 
     id: str
-    state: str = Field(description="queued, running, done, failed or cancelled.")
-    reason: str | None = Field(description="Why it failed.")
+    state: str = Field(json_schema_extra=one_of(STATES))
+    reason: str | None = Field(description="Why it failed, or why it waits although it is its turn.")
     database: DatabaseName
     options: dict[str, Option]
     queries: QueryCounts

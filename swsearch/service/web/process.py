@@ -21,7 +21,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from swsearch.command_log import LOG_VARIABLE, open_log
-from swsearch.service.logs import LogLines
+from swsearch.errors import SwSearchError
+from swsearch.service.logs import LogLines, log
 from swsearch.service.web.app import create_app
 from swsearch.service.web.exchange import ToSupervisor, lines_of
 from swsearch.service.web.shared import SharedMemory
@@ -126,7 +127,11 @@ def main() -> None:
 
     exchange = ToSupervisor(lines, end)
     memory = SharedMemory(start.memory)
-    app = create_app(start.settings, exchange, memory, start.metrics, deletes_expired=start.number == 0)
+    try:
+        app = create_app(start.settings, exchange, memory, start.metrics, deletes_expired=start.number == 0)
+    except SwSearchError as error:
+        log("web process cannot start", "error", message=str(error))
+        raise SystemExit(1) from None
     server = _server(app, exchange.ready, accept=1)
     _run(server, _SharedSocket(fileno=start.listening))
     if os.getppid() != start.supervisor:  # it was killed, and cannot delete its folder

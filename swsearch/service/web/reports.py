@@ -21,7 +21,6 @@ from swsearch.hits.result import QueryResult, RunInfo, with_subjects, with_taxon
 from swsearch.organisms import cannot_do_without, known_taxonomy, reads_database
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import check_fits, needs_subjects, taxonomy_use
-from swsearch.service.logs import log
 from swsearch.service.web.state import Service
 
 GONE: Final = "the database of this search has changed or is not offered any more; download aligned parts"
@@ -166,6 +165,7 @@ class Download:
         self._blocks = _Blocks()
         self._waiter = CapacityLimiter(1)
         self._problem: BaseException | None = None
+        self._first: bytes | None = None
 
     def _open_subjects(self) -> PackedDatabase | None:
         """The database of the run, if the format reads it."""
@@ -193,18 +193,32 @@ class Download:
             with suppress(OutputClosed):
                 self._blocks.put(None)
 
+    async def begin(self) -> None:
+        """Begin to write, and wait for the first bytes; what fails until then is raised here, before the answer."""
+        threading.Thread(target=self._write, daemon=True).start()
+        try:
+            self._first = await self._next()
+        except BaseException:
+            self._blocks.is_deaf.set()
+            raise
+        if self._first is None and self._problem is not None:
+            raise self._problem
+
+    async def _next(self) -> bytes | None:
+        # A thread of its own, since it waits for a report that may take long.
+        return await to_thread.run_sync(self._blocks.blocks.get, limiter=self._waiter)
+
     async def blocks(self) -> AsyncIterator[bytes]:
         """The bytes of the report.
 
         A report that cannot be completed ends the connection, so that no client takes a part of it for the whole.
         """
-        threading.Thread(target=self._write, daemon=True).start()
+        block = self._first
         try:
-            # A thread of its own, since it waits for a report that may take long.
-            while (block := await to_thread.run_sync(self._blocks.blocks.get, limiter=self._waiter)) is not None:
+            while block is not None:
                 yield block
+                block = await self._next()
         finally:
             self._blocks.is_deaf.set()
         if self._problem is not None:
-            log("download failed", "error", message=str(self._problem))
-            raise RuntimeError("a report could not be completed")
+            raise self._problem

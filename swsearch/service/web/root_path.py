@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from contextvars import ContextVar
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -108,3 +109,15 @@ def check_root_path(given: str) -> str:
     if first in OWN_PATHS:
         raise InputError(f"--root-path {given}: the server has pages below /{first}; choose another path")
     return root_path
+
+
+def site_of(address: str) -> str | None:
+    """Host and port of an address, in small letters; None if it cannot be read.
+
+    >>> site_of("https://Example.org:8765/page"), site_of("http://[")
+    ('example.org:8765', None)
+    """
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return None

@@ -15,24 +15,29 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from swsearch.closeable import Closeable
 from swsearch.database.joined import open_searched
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
+from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo, RunInfo
+from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.service.databases import Databases, OfferedDatabase
 from swsearch.service.forecasts import SearchForecast, forecasts
-from swsearch.service.requests import Submission, new_search
+from swsearch.service.requests import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.service.settings import Settings
 from swsearch.service.subject_sets import SubjectSets
 from swsearch.service.web.shared import Slots
 from swsearch.service.web.submissions import Submissions
 from swsearch.store.links import LinkStore, StoredLink, is_link_key
 from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
-from swsearch.store.search_records import NewSearch, StoredSearch, UsageOfDay, Waiting
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, UsageOfDay, Waiting
 from swsearch.store.searches import SearchStore
+from swsearch.store.service_models import QUEUED
+from swsearch.store.submitted_groups import HitLimit
 from swsearch.store.tokens import TokenStore, token_digest
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
@@ -92,6 +97,7 @@ class Service(Closeable):
         self.download_slots = download_slots
         self.on_submit: Callable[[], None] = lambda: None
         self.on_valid: Callable[[str], None] = lambda digest: None
+        self._hit_limit = HitLimit(settings.limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
@@ -156,10 +162,22 @@ class Service(Closeable):
 
     def begin_to_submit(self, submission: Submission, owner: str) -> Future[tuple[StoredSearch, bool]]:
         """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
-        database = self.databases.current(self._database_name(submission))
-        return self._submissions.store(new_search(submission, owner, database, self.settings.limits))
+        check_texts(submission)
+        database = self.databases.current(self._database_name(submission, owner))
+        new = new_search(submission, owner, database, self.settings.limits)
+        self._check_organisms(new)
+        return self._submissions.store(new)
 
-    def _database_name(self, submission: Submission) -> str:
+    def _check_organisms(self, new: NewSearch) -> None:
+        """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
+        filters = options_of(new.options).subject_filters
+        if filters.taxid is None:
+            return
+        with PackedDatabase.open_content(self.databases.paths[new.database.name], new.database.digest) as database:
+            if (problem := refused_taxids(database, filters)) is not None:
+                raise Refused("no_such_organism", self.databases.without_paths(problem))
+
+    def _database_name(self, submission: Submission, owner: str) -> str:
         """The database of a submission, which is made of its subjects if it has some."""
         if submission.subjects is None:
             return submission.database
@@ -167,16 +185,28 @@ class Service(Closeable):
             raise InputError("a search has a database or subjects of its own, not both; leave one of them out")
         if self._subject_sets is None:
             raise Refused("no_subjects", "this server takes no subjects with a search; choose one of its databases")
-        return self._subject_sets.add(submission.subjects)
+        return self._subject_sets.add(submission.subjects, owner, partial(self.store.databases_of, owner))
 
     def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
         limits = self.settings.limits
         found = self.store.submit_all(
-            searches, queued_cells=limits.queued_cells, daily_cells=limits.daily_cells, keep=self.keep
+            searches,
+            queued_cells=limits.queued_cells,
+            daily_cells=limits.daily_cells,
+            keep=self.keep,
+            hits=self._hit_limit,
         )
         if any(not isinstance(each, Refused) and not each[0].is_finished for each in found):
             self.on_submit()
         return found
+
+    def _most_hits(self, database: str, options: Parameters) -> int:
+        """Largest number of alignments of a query; those of a database that is gone count as its options say."""
+        try:
+            n_subjects = self.databases.current(database).n_subjects
+        except (Refused, DatabaseError):
+            n_subjects = EVERY_SUBJECT
+        return most_hits(options, n_subjects)
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """A search of the owner, or the one that the link with this key shows; see :meth:`search`."""
@@ -218,6 +248,9 @@ class Service(Closeable):
         """A search with its forecast."""
         if search.is_finished:
             return SearchStatus(search, None)
+        if search.state == QUEUED and search.reason is None and not self.databases.has(search.database.name):
+            reason = f"the database {search.database.name} is not there at the moment; the search waits for it"
+            search = replace(search, reason=reason)
         forecast = self.forecasts().get(search.key)
         if forecast is None:  # the search was submitted after those forecasts were made
             with self._lock:

@@ -395,7 +395,9 @@ def test_a_waiting_search_has_a_place_and_can_be_cancelled(idle):
 
 
 def test_a_search_that_cannot_be_made_says_why(served):
-    address = served.search(PROTEIN, taxid="human")
+    answer = served.post("/searches", {"sequences": PROTEIN, "databases": "proteins.db", "taxid": "human"})
+    assert (answer.status, "Give NCBI taxonomy ids" in answer.text) == (422, True)
+    address = served.search(PROTEIN, taxid="999999999")  # an id, and no subject has it
     text = HtmlPage(served.get(address).text).text
     assert "Failed" in text
     assert "“Organisms”" in text or "--taxid" in text

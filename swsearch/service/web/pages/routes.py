@@ -31,6 +31,7 @@ from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.hit_sequences import reads_database
 from swsearch.report.registry import formats, get_format
+from swsearch.service.web.answers import log_error
 from swsearch.service.web.pages import downloads
 from swsearch.service.web.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.web.pages.commands import curl_lines, python_lines, query_line, request_body
@@ -79,6 +80,8 @@ class PageRoute(APIRoute):
             except SwSearchError as error:
                 # Messages of the store name files of the server, which are nobody else's business.
                 internal = isinstance(error, StoreError)
+                if internal:
+                    log_error(request, error)
                 text = "The store of results cannot be read now; try again." if internal else str(error)
                 return problem_page(503 if internal else 400, "This cannot be shown", text)
 

@@ -44,7 +44,7 @@ _RUN: Final = re.compile(r"run-([0-9]{1,18})")
 _MAX_AGAIN: Final = 1000
 """Largest number of queries of a run of the command line with which a form is filled."""
 _FIELDS: Final = {
-    "unknown_database": "databases", "top_too_large": "top",
+    "unknown_database": "databases", "top_too_large": "top", "no_such_organism": "taxid",
     **dict.fromkeys(("no_subjects", "too_many_subjects", "too_many_subject_sets"), "subjects"),
 }  # fmt: skip
 """The fields that refusals are about; the others are about the sequences."""

@@ -177,6 +177,7 @@ async def _report(request: Request, status: SearchStatus, kind: str, n_subjects:
         return Download(service, run_id, report_of(kind, rid, cut))
 
     download = await run_in_threadpool(prepared)
+    await download.begin()
     media_type = MEDIA_TYPES[kind]
     headers = {"Content-Disposition": f'attachment; filename="{rid}.zip"'} if media_type.endswith("zip") else {}
     return StreamingResponse(download.blocks(), headers=headers, media_type=media_type)

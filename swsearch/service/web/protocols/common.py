@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
@@ -20,11 +19,11 @@ from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFoun
 from swsearch.search.needs import QueryNeeds
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.logs import log
 from swsearch.service.requests import Submission, plain_text
-from swsearch.service.web.answers import described
+from swsearch.service.web.answers import described, log_error
 from swsearch.service.web.api import owner_of, service_of
 from swsearch.service.web.hub import Hub
+from swsearch.service.web.root_path import site_of
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.words import shortened
 
@@ -78,7 +77,7 @@ def refuse_other_sites(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", "none")
     referer = request.headers.get("referer")
     host = request.headers.get("host", "").lower()
-    is_foreign = referer is not None and urlsplit(referer).netloc.lower() != host
+    is_foreign = referer is not None and site_of(referer) != host
     if site in ("cross-site", "same-site") or is_foreign:
         raise Refused("cross_site", "this request was sent by the page of another site")
 
@@ -87,7 +86,7 @@ def problem(request: Request, error: SwSearchError) -> tuple[int, str]:
     """Status and message of an expected error; the log has those of the server."""
     status, _, message = described(error, service_of(request))
     if status >= 500:
-        log("error", "error", request_id=request.state.request_id, message=str(error))
+        log_error(request, error)
     return status, message
 
 

@@ -1,0 +1,167 @@
+"""What one owner sends leaves the searches of others answered, and the server as it was.
+
+Each test has an attack of eve, and a search of ann that is answered beside it. One server with small limits serves
+all tests. Expected values: docs/service.md.
+"""
+
+import contextlib
+import json
+import os
+import signal
+from dataclasses import fields
+
+import pytest
+
+from swsearch.search.options import CHOICES, SearchOptions
+from swsearch.service.client import ServerError
+from swsearch.service.requests import OPTIONS
+from swsearch.store.tokens import TokenStore
+from tests.service.servers import RunningServer, worker_pids
+
+TINY = "MKVLAAGIVGLCAKAYLEWTNQ"
+TEXTS = ["matrix", "mask", "id_pattern", "taxid", *CHOICES]
+"""The options that are texts."""
+
+
+class Shared(RunningServer):
+    """A server of ann and eve."""
+
+    tokens: dict[str, str]
+
+    def of(self, owner):
+        """The client of an owner."""
+        return self.client(self.tokens[owner])
+
+    def refusal(self, owner, **body):
+        """Status, code and message of a refused submission of an owner."""
+        return self.error("/api/v1/searches", body, Authorization=f"Bearer {self.tokens[owner]}")
+
+    def answers_ann(self, queries):
+        """Let a new search of ann be answered."""
+        self.n_answers = getattr(self, "n_answers", 0) + 1
+        client = self.of("ann")
+        key = client.submit(queries, "few.db", {"top": self.n_answers, "evalue": 1e3})["id"]
+        assert client.wait(key)["state"] == "done"
+        assert client.hits(key, 0)["total"] > 0
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, databases, fork_servers):
+    folder = tmp_path_factory.mktemp("shared")
+    with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
+        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "eve")}
+    limits = [f"--limit={name}" for name in ("subject_sets=2", "stored_hits=10000")]
+    running = Shared(
+        folder, [databases / "few.db", databases / "proteins.db"], *limits, "--protocol=blast", "--protocol=tickets",
+        forks=fork_servers(),
+    )  # fmt: skip
+    running.tokens = tokens
+    yield running
+    assert running.stop() == 0
+    assert running.events("text") == [], "something else than JSON was logged"
+    assert running.events("error") == []
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """A process that does nothing during the body."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_sets_of_subjects_of_one_owner_leave_others_theirs(shared, queries):
+    """Eve may have two sets, and sends more: while they are searched, and afterwards."""
+    eve, ann = shared.of("eve"), shared.of("ann")
+    subjects = [f">subject{number}\n{TINY}{'A' * number}\n" for number in range(1, 6)]
+    with stopped(*worker_pids(shared)):
+        keys = [eve.submit(queries, subjects=text)["id"] for text in subjects[:2]]
+        refused = shared.refusal("eve", queries=queries, subjects=subjects[2])
+        assert refused[:2] == (429, "too_many_subject_sets")
+        own = ann.submit(queries, subjects=subjects[3], options={"evalue": 1e6})["id"]
+        assert eve.submit(queries, subjects=subjects[0], options={"top": 1})["state"] == "queued"  # the same set
+    assert ann.wait(own)["state"] == "done"
+    assert [eve.wait(key)["state"] for key in keys] == ["done", "done"]
+    done = [eve.wait(eve.submit(queries, subjects=text)["id"])["state"] for text in subjects[2:5]]
+    assert done == ["done"] * 3
+    (folder,) = shared.folder.glob("hits.sqlite.subjects")
+    assert len(os.listdir(folder)) <= 3
+
+
+@pytest.mark.parametrize("character", ["\ud800", "\0", "\x1b", "\x85"])
+def test_texts_that_cannot_be_stored_are_refused(shared, queries, character):
+    def refused(**options):
+        return shared.refusal("eve", queries=queries, database="few.db", options=options)
+
+    for name in TEXTS:
+        assert refused(**{name: f"9606{character}"})[:2] == (400, "bad_input")
+    status, _, message = refused(id_pattern=f"a{character}")
+    assert (status, message.split(" is ")[0]) == (400, f"--id-pattern: \\u{ord(character):04x} at character 2")
+    assert shared.refusal("eve", queries=queries, database=f"few.db{character}")[0] == 400
+    assert refused(**{character: 1})[0] == 400
+    assert shared.refusal("eve", queries=queries, database="few.db", alphabet=f"protein{character}")[0] == 400
+    assert isinstance(shared.of("eve").searches(), list)
+
+
+def test_an_address_with_nul_is_refused(shared):
+    """PostgreSQL refuses a NUL in what is looked for."""
+    eve = {"Authorization": f"Bearer {shared.tokens['eve']}"}
+    for path in ("/api/v1/searches/a%00", "/api/v1/searches/a/queries/0/hits?text=%00"):
+        assert shared.error(path, **eve)[:2] == (400, "bad_input")
+
+
+def test_every_text_option_is_tested():
+    kinds = {field.name: str(field.type) for field in fields(SearchOptions)}
+    assert sorted(TEXTS) == sorted(name for name in OPTIONS if "str" in kinds[name])
+
+
+def test_forms_and_other_protocols_refuse_such_texts_too(shared, queries):
+    origin = {"Authorization": f"Bearer {shared.tokens['eve']}", "Origin": shared.url}
+    form = {"Content-Type": "multipart/form-data; boundary=x"}
+
+    def parts(**fields):
+        lines = (
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields.items()
+        )
+        return ("".join(lines) + "--x--\r\n").encode()
+
+    sent = parts(sequences=queries, databases="few.db", id_pattern="a\0")
+    status, _, page = shared.request("/searches", sent, **origin, **form)
+    assert (status, b"u0000 at character 2 is a control character" in page) == (422, True)
+    sent = parts(sequences=queries, databases="few.db", id_pattern="a\\ud800")
+    strange = {"Content-Type": "multipart/form-data; boundary=x; charset=unicode_escape"}
+    assert shared.request("/searches", sent, **origin, **strange)[0] == 415
+    field = parts(CMD="Put", PROGRAM="blastp", DATABASE="few.db\0", QUERY=queries)
+    status, _, page = shared.request("/blast/Blast.cgi", field, **origin, **form)
+    assert b'class="error"' in page
+    ticket = shared.request("/ticket", parts(q=queries, mode="all", **{"database[]": "few.db\0"}), **origin, **form)
+    assert json.loads(ticket[2])["status"] == "ERROR"
+    assert isinstance(shared.of("eve").searches(), list)
+    shared.answers_ann(queries)
+
+
+def test_an_owner_has_a_limit_of_stored_hits(shared, queries):
+    """Of 60 subjects, 200 queries have at most 12,000 alignments, more than the 10,000 of an owner."""
+    eve = shared.of("eve")
+    many = "".join(f">q{number}\n{TINY}{'W' * (number % 7)}\n" for number in range(200))
+    status, code, message = shared.refusal(
+        "eve", queries=many, database="few.db", options={"top": 100_000, "evalue": "inf"}
+    )
+    assert (status, code) == (429, "too_many_hits")
+    assert "and this one 12,000, together more than the 10,000 that an owner may have" in message
+    status, code, _ = shared.refusal("eve", queries=many, database="few.db", options={"top": 1, "ties": "all"})
+    assert (status, code) == (429, "too_many_hits")
+    shared.answers_ann(queries)
+    with pytest.raises(ServerError, match="an owner may have"):
+        eve.submit(many, "proteins.db", {"top": 100})
+
+
+def test_an_origin_that_is_no_address_is_another_site(shared, queries):
+    eve = {"Authorization": f"Bearer {shared.tokens['eve']}"}
+    body = {"queries": queries, "database": "few.db"}
+    assert shared.error("/api/v1/searches", body, Origin="http://[", **eve)[:2] == (403, "cross_site")
+    asked = "/blast/Blast.cgi?CMD=Put&PROGRAM=blastp&DATABASE=few.db&QUERY=MKV"
+    assert b"another site" in shared.request(asked, Referer="http://[", **eve)[2]
+    shared.answers_ann(queries)
