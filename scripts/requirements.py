@@ -1,6 +1,8 @@
-"""Prints the requirements of extras of the package, one a line, for ``pip install``: python scripts/requirements.py EXTRA…
+"""Prints the requirements of extras of the package, one a line, for ``pip install``.
 
-``pip install '.[EXTRA]'`` would build the package again, which compiles its C++ for more than a minute.
+    python scripts/requirements.py EXTRA…
+
+``pip install .[EXTRA]`` would build the package again, which compiles its C++ for more than a minute.
 """
 
 import sys
