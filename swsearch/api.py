@@ -4,8 +4,8 @@ r"""The functions that a Python script calls: open a database, search it, align 
 function             takes                                                   returns
 ===================  ======================================================  ==================================
 ``open_database``    the path of a database or of a sequence file            :class:`PackedDatabase`
-``search_database``  a query file or sequences, the path of a database       :class:`SearchResults`, an iterator
-                     or of several, search options, optionally a store       of :class:`QueryResult`
+``search_database``  a query file or sequences, the path of a database       :class:`SearchResults`, which keeps
+                     or of several, search options, optionally a store       each :class:`QueryResult`
 ``all_pairs``        the path of a database, search options              the same, with each pair of sequences once
 ``align_families``   the same queries, the paths of several databases        :class:`SearchResults`, of all databases
 ``align``            two sequences, mode and scoring                         :class:`PairAlignment`
@@ -177,17 +177,15 @@ def search_database(
         chosen: Queries
         if path is not None:
             files = QueryFiles.of([path], "auto")
-            survey(files, searcher, skip_refused=False)
+            n_queries = survey(files, searcher, skip_refused=False).asked.n_queries or 0
             chosen = files
         else:
             records = [query.record(searcher.needs) for query in given]
             for record in records:
                 searcher.check(record)
-            chosen = QueryRecords(records)
+            chosen, n_queries = QueryRecords(records), len(records)
         run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
-        results = stack.enter_context(closing(run.results()))
-        next(results)  # checks the arguments and starts the first queries
-        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all(), searcher.database)
+        return _started(run, searcher.database, n_queries, stack)
 
 
 def all_pairs(
@@ -235,9 +233,7 @@ def all_pairs(
         )
         queries = SubjectQueries.of(searcher)
         run = Run(queries, searcher, store=store, skip_refused=False, search_repeated=True, progress=progress)
-        results = stack.enter_context(closing(run.results()))
-        next(results)
-        return SearchResults(run.info, run.outcome.run_id, results, stack.pop_all(), searcher.database)
+        return _started(run, searcher.database, len(queries.order[0]), stack)
 
 
 def align_families(
@@ -305,7 +301,14 @@ def align_families(
         alphabet = first.options.aligned_alphabet(first.database.alphabet)
         alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
         results = (with_kept_rows(distinct(found.query), rows, alphabet) for found in alignments)
-        return SearchResults(first.run_info("python"), None, results, stack.pop_all())
+        return SearchResults(first.run_info("python"), None, results, stack.pop_all(), len(records))
+
+
+def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitStack) -> SearchResults:
+    """The results of a run, which has checked its arguments and begun with the first queries; they close ``opened``."""
+    results = opened.enter_context(closing(run.results()))
+    next(results)
+    return SearchResults(run.info, run.outcome.run_id, results, opened.pop_all(), n_queries, database)
 
 
 def _alone(queries: Any) -> Any:

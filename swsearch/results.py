@@ -1,33 +1,127 @@
-"""The results of a search as the functions of :mod:`swsearch.api` return them: an iterator of records, or a table."""
+"""The results of a search as the functions of :mod:`swsearch.api` return them: records that are kept, or a table."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self
+from copy import copy
+from itertools import tee
+from typing import TYPE_CHECKING, Any, cast
 
 from swsearch.closeable import Closeable
+from swsearch.database.joined import open_searched
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
-from swsearch.hits.subjects import SubjectReader
 from swsearch.organisms import with_organisms
 from swsearch.report.fields import select_fields
 from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.separated import default_fields
 from swsearch.report.taxa import greatest_use
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 
-class SearchResults(Closeable):
-    """The results of a search, one per query, in the order of the queries: an iterator that can be read once.
+class _Search(Iterator[QueryResult]):
+    """The search behind the results: it computes each result once, for all who read them.
 
-    Each result is yielded as soon as it is computed. Closing the object ends the search; a run in a store is then
-    marked as interrupted.
+    After its end, each further result is the error that ended it, so that nobody takes a part of the results for all.
+    """
+
+    def __init__(self, results: Iterator[QueryResult | None], opened: ExitStack, n_queries: int) -> None:
+        self.lock = threading.RLock()
+        """Held while a result is computed or read."""
+        self.n_queries = n_queries
+        self._results = results
+        self._opened = opened
+        self._n_read = 0
+        self._is_computing = False
+        self._must_close = False
+        self._end: Exception | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no further result is computed."""
+        return self._end is not None
+
+    def refuse_callback(self) -> None:
+        """Refuse a callback of the search that reads its results; the lock is held."""
+        if self._is_computing:
+            raise InputError("results cannot be read in a callback of the search, such as progress; read them after it")
+
+    def __next__(self) -> QueryResult:
+        if self._end is not None:
+            raise self._end.with_traceback(None)
+        self._is_computing = True
+        try:
+            result = next(self._results)
+        except Exception as error:
+            self._finish(error)
+            raise
+        except BaseException:
+            self._finish(InputError(f"the search was interrupted {self._progress()}; search again"))
+            raise
+        finally:
+            self._is_computing = False
+        assert result is not None
+        self._n_read += 1
+        if self._must_close:
+            self.close()
+        return result
+
+    def close(self) -> None:
+        """End the search; if it is computing a result, after this result."""
+        if not self.lock.acquire(blocking=False):
+            self._must_close = True
+            return
+        try:
+            if self._is_computing:
+                self._must_close = True
+            else:
+                self._finish(InputError(f"the results were closed {self._progress()}; search again"))
+        finally:
+            self.lock.release()
+
+    def _finish(self, end: Exception) -> None:
+        if self._end is None:
+            self._end = StopIteration() if self._n_read == self.n_queries else end
+        self._opened.close()
+
+    def _progress(self) -> str:
+        return f"after {self._n_read:,} of {counted(self.n_queries, 'query', 'queries')}"
+
+
+class _Reading(Iterator[QueryResult]):
+    """One reading of the results. Threads that share it share its results: each one is given to one thread."""
+
+    def __init__(self, search: _Search, results: Iterator[QueryResult]) -> None:
+        self._search = search
+        self._results = results
+
+    def __next__(self) -> QueryResult:
+        with self._search.lock:
+            self._search.refuse_callback()
+            return next(self._results)
+
+
+class SearchResults(Closeable):
+    """The results of a search, one per query, in the order of the queries; they can be read any number of times.
+
+    Each result is computed when it is first read, and kept in memory for further readings: each loop, table or report
+    begins with the first query. The results are kept as long as this object is in use. Nothing is kept by a loop over
+    the call itself, ``for result in swsearch.search_database(...)``, nor by :meth:`stream`, so that the memory does not
+    depend on the number of queries. ``len(results)`` is the number of queries. ``next(results)`` reads from a place
+    that belongs to the object; no other reading depends on it.
+
+    Threads may share the object: each thread that loops over it gets all results.
+
+    Closing the object ends the search, and a run in a store is then marked as interrupted. What was read before
+    remains; reading further raises an error.
 
     Attributes
     ----------
@@ -35,6 +129,13 @@ class SearchResults(Closeable):
         The record of the run: parameters, scoring, database and program.
     run_id : int or None
         Id of the run in the store; None if nothing is stored.
+
+    Raises
+    ------
+    InputError
+        While results are read: they were closed before all were computed, or they were streamed and not kept.
+    DatabaseError
+        While results are read: the database was closed, or it is needed again and has changed.
     """
 
     def __init__(
@@ -43,37 +144,73 @@ class SearchResults(Closeable):
         run_id: int | None,
         results: Iterator[QueryResult | None],
         opened: ExitStack,
-        subjects: SubjectReader | None = None,
+        n_queries: int,
+        subjects: PackedDatabase | None = None,
     ) -> None:
         self.run = run
         self.run_id = run_id
-        self._results = results
-        self._opened = opened
+        self._search = _Search(results, opened, n_queries)
+        (self._kept,) = tee(self._search, 1)  # never advanced, so it holds all results from the first one
+        self._own: _Reading | None = None
+        self._is_streamed = False
         self._subjects = subjects
+        self._opened_again = ExitStack()
 
-    def __iter__(self) -> Self:
-        return self
+    def __len__(self) -> int:
+        return self._search.n_queries
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[QueryResult]:
+        with self._search.lock:
+            if self._is_streamed:
+                raise InputError("the results were streamed, and not kept; search again, or read them from a store")
+            return _Reading(self._search, copy(self._kept))
 
     def __next__(self) -> QueryResult:
-        try:
-            result = next(self._results)
-        except BaseException:
-            self._opened.close()
-            raise
-        assert result is not None
-        return result
+        with self._search.lock:
+            if self._own is None or self._is_streamed:
+                self._own = cast(_Reading, iter(self))
+            return next(self._own)
+
+    def stream(self) -> Iterator[QueryResult]:
+        """All results, once: a result is not kept after it is yielded, and the object cannot be read again.
+
+        Raises
+        ------
+        InputError
+            The results were streamed before.
+        """
+        with self._search.lock:
+            reading = iter(self)
+            self._is_streamed = True
+            (self._kept,), self._own = tee(self._search, 1), None
+            return reading
 
     def with_subjects(self) -> Iterator[QueryResult]:
-        """The results with a reader of whole subjects, which can be used until the results end or are closed.
+        """The results with a reader of whole subjects, which can be used until the results are closed.
+
+        A first reading that ends closes the database; a further one opens it again.
 
         Raises
         ------
         InputError
             The results are those of several databases (:func:`swsearch.align_families`).
+        DatabaseError
+            The database is needed again, and has changed or is not there any more.
         """
-        if self._subjects is None:
+        subjects = self._database()
+        if subjects is None:
             raise InputError("whole subjects are read from one database, and these results are of several")
-        return with_subjects(self, self._subjects)
+        return with_subjects(self, subjects)
+
+    def _database(self) -> PackedDatabase | None:
+        """The database of the search, which is opened again if it was closed; None if there were several searches."""
+        with self._search.lock:
+            if self._subjects is not None and self._subjects.is_closed and self._search.is_finished:
+                self._subjects = self._opened_again.enter_context(open_searched(self.run.database))
+            return self._subjects
 
     def with_taxonomy(self) -> Iterator[QueryResult]:
         """The results with the organisms of the subjects (:attr:`QueryResult.taxonomy`); InputError if unknown."""
@@ -88,7 +225,7 @@ class SearchResults(Closeable):
             Whole subjects are asked for of results of several databases, or a taxonomy is needed and there is none.
         """
         results = self.with_subjects() if needs_letters else iter(self)
-        database = self._subjects if isinstance(self._subjects, PackedDatabase) else None
+        database = None if use is TaxonomyUse.NONE else self._database()
         given = [self.run.parameters.get(name) for name in ("taxonomy", "taxid_map")]
         taxonomy, taxid_map = (None if path is None else str(path) for path in given)
         return with_organisms(results, use, database, taxonomy, taxid_map)
@@ -131,4 +268,5 @@ class SearchResults(Closeable):
 
     def close(self) -> None:
         """End the search, and close the database and the engine that it opened."""
-        self._opened.close()
+        self._search.close()
+        self._opened_again.close()

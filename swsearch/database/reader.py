@@ -79,12 +79,12 @@ class PackedDatabase(Closeable):
         """Of what the folder of the cache was made; None for a database of this machine."""
         self._cached = cached
         self.catalogue = catalogue
-        self.segments = segments
+        self._segments = segments
+        self._is_closed = False
         self.n_subjects = catalogue.n_subjects
         """Number of subjects, without removed ones."""
-        self.parts = parts_of(segments)
-        """The slices together, if there are some, and each further segment by itself: the parts of an export."""
-        self._bases = [part[0].numbering.base for part in self.parts]
+        self._parts = parts_of(segments)
+        self._bases = [part[0].numbering.base for part in self._parts]
         self._entries = [segment.entry for segment in segments]
         self.taxonomy_arrays = taxonomy
         """The arrays of the stored taxonomy, by their names; None if there is none."""
@@ -192,11 +192,44 @@ class PackedDatabase(Closeable):
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
-        self.segments = ()
-        self.parts = []
-        self._bases = []
+        self._is_closed = True
+        self._segments = ()
+        self._parts = []
         if self._cached is not None:
             self._cached.close()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether :meth:`close` was called; nothing can then be read through this object."""
+        return self._is_closed
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments that are open.
+
+        Raises
+        ------
+        DatabaseError
+            The database is closed.
+        """
+        self._check_open()
+        return self._segments
+
+    @property
+    def parts(self) -> list[tuple[Segment, ...]]:
+        """The slices together, if there are some, and each further segment by itself: the parts of an export.
+
+        Raises
+        ------
+        DatabaseError
+            The database is closed.
+        """
+        self._check_open()
+        return self._parts
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise DatabaseError(f"{self.name} is closed; keep it open until all results are read, or open it again")
 
     def __reduce__(self) -> tuple[Any, ...]:
         numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]

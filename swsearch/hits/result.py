@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -126,14 +127,12 @@ class QueryResult:
 
 def with_subjects(results: Iterable[QueryResult], subjects: SubjectReader) -> Iterator[QueryResult]:
     """The results, with a reader of the subjects of the database that was searched."""
-    for result in results:
-        yield replace(result, subjects=subjects)
+    return map(partial(replace, subjects=subjects), results)
 
 
 def with_taxonomy(results: Iterable[QueryResult], taxonomy: TaxonomyOfSubjects) -> Iterator[QueryResult]:
     """The results, with the organisms of the subjects of the database that was searched."""
-    for result in results:
-        yield replace(result, taxonomy=taxonomy)
+    return map(partial(replace, taxonomy=taxonomy), results)
 
 
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")

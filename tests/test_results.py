@@ -1,0 +1,199 @@
+"""Results of a search are kept: they can be read again, by several threads, and never end silently too early."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+import swsearch
+from swsearch.errors import DatabaseError, EngineError, InputError
+from swsearch.results import SearchResults
+from tests.patience import LIMIT_SECONDS
+
+SUBJECTS = ("MKVLAAGIVGLLLAQWERTY", "MKVLAAGWVGLLQWERTY", "WWWWHHHHWWWWCCCC", "PPGPPGPPGPPGDDDD")
+QUERIES = [(f"q{number}", letters) for number, letters in enumerate(SUBJECTS * 3)]
+FIELDS = ["qseqid", "sseqid", "score", "full_sseq"]
+N_THREADS = 4
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    folder.joinpath("s.fa").write_text("".join(f">s{n} x\n{letters}\n" for n, letters in enumerate(SUBJECTS)))
+    swsearch.build_database(folder / "s.fa", folder / "s.db")
+    return folder / "s.db"
+
+
+def search(database: Path, n_times: int = 1) -> SearchResults:
+    return swsearch.search_database(QUERIES * n_times, database)
+
+
+def test_results_are_read_as_often_as_wanted(database):
+    """Source: a second search; what the first reading gave, in its order."""
+    results = search(database)
+    expected = [(result.number, result.header, result.hits) for result in search(database)]
+    assert len(results) == len(QUERIES)
+    next(results)  # the object has a place of its own, from which no reading begins
+    for _ in range(2):
+        assert [(result.number, result.header, result.hits) for result in results] == expected
+    assert next(results).header == "q1"
+
+
+def test_tables_and_reports_are_made_again_with_whole_subjects(database, tmp_path):
+    """The database, which is closed after the last query, is opened again for the letters that hits do not have."""
+    results = search(database)
+    tables = [results.to_arrow(FIELDS).to_pylist() for _ in range(2)]
+    assert tables[0] == tables[1]
+    assert {row["full_sseq"] for row in tables[0]} == set(SUBJECTS)
+    for name in ("1.fasta", "2.fasta"):
+        swsearch.write_report(results, tmp_path / name, "fasta")
+    assert (tmp_path / "1.fasta").read_text() == (tmp_path / "2.fasta").read_text() != ""
+    results.close()
+    assert results.to_arrow(FIELDS[:3]).num_rows == len(tables[0])  # all were read before
+
+
+def test_results_of_several_databases_and_of_all_pairs_are_kept(database):
+    for results in (swsearch.align_families(QUERIES, [database]), swsearch.all_pairs(database)):
+        first, second = list(results), list(results)
+        assert first == second
+        assert len(results) == len(first) > 0
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda results: results, id="its own place"),
+        pytest.param(iter, id="one reading"),
+        pytest.param(SearchResults.with_subjects, id="with subjects"),
+        pytest.param(SearchResults.stream, id="stream"),
+    ],
+)
+def test_threads_that_share_a_reading_share_its_results(database, read: Callable[[SearchResults], Iterator]):
+    reading = read(search(database))
+    found: list[list[int]] = [[] for _ in range(N_THREADS)]
+    in_threads(lambda number: found[number].extend(next_numbers(reading)))
+    assert sorted(chain.from_iterable(found)) == list(range(len(QUERIES)))
+
+
+def next_numbers(reading: Iterator) -> Iterator[int]:
+    while (result := next(reading, None)) is not None:
+        yield result.number
+
+
+def test_each_thread_that_reads_gets_all_results(database):
+    results = search(database)
+    found: list[list[str]] = [[] for _ in range(N_THREADS)]
+    in_threads(lambda number: found[number].extend(result.header for result in results))
+    assert found == [[header for header, _ in QUERIES]] * N_THREADS
+
+
+def in_threads(work: Callable[[int], None]) -> None:
+    begin = threading.Barrier(N_THREADS)
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        begin.wait(LIMIT_SECONDS)
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(N_THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT_SECONDS)
+    assert not errors, errors
+
+
+def test_results_are_not_kept_once_nobody_can_read_them_again(database):
+    """Neither a loop over the call itself nor a stream keeps what it has yielded, apart from some dozens of results."""
+    kept = search(database)
+    kept_reference = weakref.ref(next(kept))
+    for reading in (iter(search(database, 10)), search(database, 10).stream()):
+        passed = weakref.ref(next(reading))
+        for _ in reading:
+            pass
+        gc.collect()
+        assert passed() is None
+    assert kept_reference() is not None
+
+
+def test_results_that_were_streamed_cannot_be_read_again(database):
+    results = search(database)
+    assert sum(1 for _ in results.stream()) == len(QUERIES)
+    for read in (list, next, SearchResults.stream, SearchResults.to_arrow):
+        with pytest.raises(InputError, match="results were streamed, and not kept; search again"):
+            read(results)
+
+
+def test_results_that_were_closed_too_early_do_not_end_silently(database):
+    results = search(database)
+    reading = iter(results)
+    assert [next(reading).header, next(reading).header] == ["q0", "q1"]
+    results.close()
+    again = iter(results)
+    assert [next(again).header, next(again).header] == ["q0", "q1"]
+    for interrupted in (reading, again):
+        with pytest.raises(InputError, match="the results were closed after 2 of 12 queries; search again"):
+            next(interrupted)
+
+
+def test_an_error_of_the_search_is_raised_by_every_reading(database):
+    """The second reading must not end, as if complete, where the first one failed."""
+    results = list(search(database))
+
+    def failing() -> Iterator:
+        yield from results[:2]
+        raise EngineError("the GPU is gone")
+
+    kept = SearchResults(search(database).run, None, failing(), ExitStack(), len(results))
+    for _ in range(2):
+        reading = iter(kept)
+        assert [next(reading), next(reading)] == results[:2]
+        with pytest.raises(EngineError, match="the GPU is gone"):
+            next(reading)
+
+
+def test_a_callback_cannot_read_the_results_for_which_it_is_called(database):
+    problems: list[str] = []
+
+    def progress(_: int) -> None:
+        try:
+            next(results)
+        except (InputError, NameError) as error:
+            problems.append(str(error))
+
+    results = swsearch.search_database(QUERIES[:1], database, progress=progress, engine="reference")
+    list(results)
+    assert all("progress" in problem or "results" in problem for problem in problems)
+    assert problems
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_database_that_is_closed_during_the_search_is_named(database, tmp_path, is_joined):
+    (tmp_path / "t.fa").write_text(">t\nMKVLAAGIVG\n")
+    opened = swsearch.open_database(
+        [database, swsearch.build_database(tmp_path / "t.fa", tmp_path / "t.db").path] if is_joined else database
+    )
+    results = swsearch.search_database(QUERIES * 200, opened)
+    next(results)
+    opened.close()
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match=r"s\.db.* is closed; keep it open until all results are read"):
+            list(results)
+    for use in (lambda: opened.header(0), lambda: opened.record(0), lambda: list(opened.partitions())):
+        with pytest.raises(DatabaseError, match="is closed"):
+            use()
+
+
+def test_many_kept_results_are_freed_without_recursion(database):
+    results = SearchResults(search(database).run, None, iter(range(200_000)), ExitStack(), 200_000)
+    assert sum(1 for _ in results) == 200_000
+    del results
+    gc.collect()
