@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Final
 
 from swsearch.errors import InputError
+from swsearch.words import option
 
 MAX_THREADS: Final = 1024
 """Largest number of threads."""
@@ -26,12 +27,12 @@ def check_threads(threads: int) -> None:
         It is no whole number, below 1, or above 1,024.
     """
     if not isinstance(threads, Integral):
-        raise InputError(f"--threads {threads!r}: a whole number is needed")
+        raise InputError(f"{option('threads', threads)}: a whole number is needed")
     if threads < 1:
-        raise InputError(f"--threads {threads}: at least 1 thread is needed")
+        raise InputError(f"{option('threads', threads)}: at least 1 thread is needed")
     if threads > MAX_THREADS:
         raise InputError(
-            f"--threads {threads}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
+            f"{option('threads', threads)}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
         )
 
 

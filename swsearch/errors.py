@@ -3,6 +3,7 @@
     SwSearchError
     ├── UsageError                     a command line that cannot be understood
     ├── InputError (ValueError)        sequences or parameters from the user that cannot be used
+    │   ├── WrongType (TypeError)      an argument of a function that is of another type
     │   ├── FastaFormatError           a record that cannot be read: file, record, line, column
     │   ├── AlphabetMismatch           protein where DNA is needed, or the reverse
     │   ├── ScoringError               a matrix, gap cost or profile that cannot be used
@@ -20,9 +21,9 @@
 :class:`OutputClosed` is not part of the hierarchy: it ends a command after the reader of its results has closed the
 pipe.
 
-``str(error)`` is one line, which states the problem, its location, and the remedy. The command line
-(:mod:`swsearch.cli`) prints this line and exits with 1, or with 2 after a :class:`UsageError`; a script catches
-:class:`SwSearchError`.
+``str(error)`` is one line, which states the problem, its location, and the remedy. A script catches
+:class:`SwSearchError`. The command line (:mod:`swsearch.cli`) prints the line with its own names of options
+(:meth:`SwSearchError.on_command_line`) and exits with 1, or with 2 after a :class:`UsageError`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from swsearch.words import one_line, shortened
+from swsearch.words import as_arguments, as_options, one_line, shortened
 
 
 @contextmanager
@@ -54,12 +55,18 @@ class SwSearchError(Exception):
     Parameters
     ----------
     message : str
-        One line: the problem, its location, and the remedy. Control characters, which the contents of a file may bring
-        into it, are escaped.
+        One line: the problem, its location, and the remedy. It names options by :func:`swsearch.words.option`. Control
+        characters, which the contents of a file may bring into it, are escaped.
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(one_line(message))
+        self.marked = one_line(message)
+        """The message with marked options, for the message of another error."""
+        super().__init__(as_arguments(self.marked))
+
+    def on_command_line(self) -> str:
+        """The message in the words of the command line: ``--top 0``, where ``str(error)`` says ``top=0``."""
+        return as_options(self.marked)
 
 
 class UsageError(SwSearchError):
@@ -68,6 +75,10 @@ class UsageError(SwSearchError):
 
 class InputError(SwSearchError, ValueError):
     """Sequences or parameters of the user that cannot be used."""
+
+
+class WrongType(InputError, TypeError):
+    """An argument of a function is of a type that it does not take."""
 
 
 class FastaFormatError(InputError):

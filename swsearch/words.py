@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from ast import literal_eval
 from typing import Final
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -13,6 +15,65 @@ _SECRETS: Final = (
     (re.compile(r"\b(sws_|share-)[A-Za-z0-9_-]{20,}"), r"\1..."),
 )  # fmt: skip
 """Passwords in URLs, the users of web addresses, secret parameters of URLs; tokens and keys of links of a service."""
+
+_OPTION: Final = re.compile("\ue000([^\ue001=|]*)\\|([^\ue001=]*)(?:=([^\ue001]*))?\ue001")
+"""An option in a message: its name in Python, its name on the command line, and its value, as Python writes it."""
+_MISSING: Final = object()
+
+
+def option(name: str, value: object = _MISSING, flag: str = "") -> str:
+    """An option, or an argument of a function, in the message of an error, perhaps with its value.
+
+    The message names it in the words of the caller: :func:`as_arguments` for Python, :func:`as_options` for the command
+    line.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    value : object, optional
+        Its value; True for an option that takes none.
+    flag : str
+        The option of the command line, if it is not the name with dashes.
+
+    >>> message = f"{option('top', 0)}: at least 1; or {option('bound', False, '--no-bound')} and {option('mask_mode')}"
+    >>> as_options(message), as_arguments(message)
+    ('--top 0: at least 1; or --no-bound and --mask-mode', 'top=0: at least 1; or bound=False and mask_mode')
+    >>> as_options(option("ties", "all")), as_arguments(option("ties", "all")), as_options(option("mask", "a b"))
+    ('--ties all', "ties='all'", "--mask 'a b'")
+    """
+    flag = flag or "--" + name.replace("_", "-")
+    return f"\ue000{name}|{flag}\ue001" if value is _MISSING else f"\ue000{name}|{flag}={_shown(value)}\ue001"
+
+
+def _shown(value: object) -> str:
+    """A value as Python writes it, abbreviated if it is long."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        return quoted(value, 200)
+    if isinstance(value, float) and float(short := f"{value:g}") == value:
+        return short
+    return shortened(repr(value), 200)
+
+
+def as_arguments(message: str) -> str:
+    """A message in which the options of :func:`option` are arguments of a function."""
+    return _OPTION.sub(lambda found: found[1] if found[3] is None else f"{found[1]}={found[3]}", message)
+
+
+def as_options(message: str) -> str:
+    """A message in which the options of :func:`option` are those of the command line."""
+
+    def spelled(found: re.Match[str]) -> str:
+        flag, value = found[2], found[3]
+        if value in (None, "True", "False"):
+            return flag
+        if value[:1] in "'\"" and not re.search(r"[\s\\]", value):
+            value = literal_eval(value) or value
+        return f"{flag} {value}"
+
+    return _OPTION.sub(spelled, message)
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

@@ -195,9 +195,9 @@ def _code(arguments: list[str]) -> int:
         say("interrupted")
         return EXIT_INTERRUPTED
     except UsageError as error:
-        return _fail(error, str(error), debug, EXIT_WRONG_USAGE)
+        return _fail(error, error.marked, debug, EXIT_WRONG_USAGE)
     except SwSearchError as error:
-        return _fail(error, str(error), debug)
+        return _fail(error, error.marked, debug)
     except OSError as error:
         return _fail(error, _describe(error), debug, is_logged=True)
     except MemoryError as error:

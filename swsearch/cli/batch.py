@@ -52,6 +52,6 @@ def batch(
         print(summary)
         say(summary, quiet=True)
     for refused in outcome.failed:
-        say(f"failed: {refused}")
+        say(f"failed: {refused.line}")
     if outcome.failed:
         raise typer.Exit(1)

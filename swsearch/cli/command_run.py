@@ -258,7 +258,7 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
 
     verb = "is" if n_stored == 1 else "are"
     kept = f"no more than {counted(n_stored, 'query', 'queries')} {verb} stored" if n_stored else "nothing is stored"
-    say(f"warning: {kept}: {error}")
+    say(f"warning: {kept}: {error.marked}")
 
 
 def report_format(search: SearchChoice, run: RunChoice) -> ReportFormat | None:

@@ -137,7 +137,7 @@ def verify(databases: AnyDatabases, threads: options.Threads = None) -> None:
         except (DatabaseError, InputError) as error:
             if len(databases) == 1:
                 raise
-            say(f"error: {error}")
+            say(f"error: {error.marked}")
             n_failed += 1
         else:
             print(f"{database} is whole", flush=True)

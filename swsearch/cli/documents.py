@@ -99,7 +99,7 @@ def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]
     try:
         joined = JoinedDatabase(databases)
     except InputError as error:
-        reason = str(error)
+        reason = error.on_command_line()
     else:
         lengths = joined.distinct_lengths()
         together = {

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
-from swsearch.words import one_line
+from swsearch.words import as_options, one_line
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
@@ -94,9 +94,10 @@ def table_width(format_name: str, out: Path | None, width: int | None) -> int | 
 def say(message: str, *, quiet: bool = False) -> None:
     """Write a message of one line to stderr, unless ``quiet``, and to the log of ``--log``, if there is one.
 
-    Control characters, which names of files and identifiers may bring into it, are escaped.
+    Control characters, which names of files and identifiers may bring into it, are escaped, and marked options named
+    as on the command line (:func:`swsearch.words.option`).
     """
-    message = one_line(message)
+    message = as_options(one_line(message))
     append(message, _LEVELS.get(message.partition(":")[0], logging.INFO))
     if not quiet:
         last_line.clear_bar()

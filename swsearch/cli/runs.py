@@ -331,7 +331,7 @@ def prune(
             try:
                 opened.compact()
             except StoreError as error:
-                say(f"warning: the space is free for later runs, but not returned: {error}")
+                say(f"warning: the space is free for later runs, but not returned: {error.marked}")
         say(_size_of(opened, len(opened.runs())))
 
 

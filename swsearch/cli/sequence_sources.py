@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.errors import InputError, OutputClosed
-from swsearch.words import counted, one_line
+from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
     from swsearch.sequences.alphabet import Alphabet
@@ -80,7 +80,7 @@ class LeftOut:
         self._n += 1
         if self._n <= N_SHOWN:
             self._first.append(record)
-        self._list(record.path, record.record, record.identifier, record.reason)
+        self._list(record.path, record.record, record.identifier, as_options(record.marked))
 
     def _list(self, *values: object) -> None:
         if self._file is None:

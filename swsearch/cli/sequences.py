@@ -78,7 +78,7 @@ def open_run_database(stored: StoredRun, paths: Sequence[str] | None, stack: Exi
         advice = "name the database with --database if it has another path now"
         if several:
             advice = "name each database with --database, in this order, if they have other paths now"
-        raise DatabaseError(f"run {stored.id}: this report needs {which}; {error}; {advice}") from error
+        raise DatabaseError(f"run {stored.id}: this report needs {which}; {error.marked}; {advice}") from error
 
 
 class QueryFastas:

@@ -174,7 +174,7 @@ def failed(error: BaseException) -> Failed:
         kind = next(one.__name__ for one in type(error).__mro__ if one.__module__ == SwSearchError.__module__)
         if isinstance(error, InputError):
             kind = "InputError"
-        return Failed(kind, str(error))
+        return Failed(kind, error.marked)
     if isinstance(error, MemoryError):
         return Failed("EngineError", "the worker has too little memory; give it fewer slices, or a larger machine")
     return Failed("Unexpected", f"{type(error).__name__}: {error}")

@@ -23,6 +23,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
+from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.database.taxonomy import TaxonomySource
@@ -169,7 +170,8 @@ def taxonomy_source(
     """
     if taxonomy is None:
         if taxid_map is not None:
-            raise InputError(f"--taxid-map {os.fspath(taxid_map)}: give the taxdump that has its ids with --taxonomy")
+            given = option("taxid_map", taxid_map)
+            raise InputError(f"{given}: give the taxdump that has its ids with {option('taxonomy')}")
         return None
     from swsearch.database.taxonomy import TaxonomySource
 
@@ -199,7 +201,7 @@ def check_slices(n_slices: int) -> None:
         The number is below 1, or above 128.
     """
     if not 1 <= n_slices <= MAX_SLICES:
-        raise InputError(f"--slices {n_slices}: 1 to {MAX_SLICES} slices are possible")
+        raise InputError(f"{option('slices', n_slices)}: 1 to {MAX_SLICES} slices are possible")
 
 
 def slice_folders(folder: Path, generation: int, n_slices: int) -> list[Path]:

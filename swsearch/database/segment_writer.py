@@ -42,7 +42,7 @@ from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
-from swsearch.words import counted
+from swsearch.words import counted, option
 
 BLOCK_BYTES: Final = 4 << 20
 """Approximate size of the blocks in which residues are gathered; an interrupt waits for at most a few blocks."""
@@ -127,7 +127,10 @@ def sequence_chunks(
             problem = "the last line has no end, so the program that writes the pipe may have failed"
             raise FastaFormatError(f"{problem}; write its output to a file, or end the last line", shown_name(path))
     if is_empty:
-        problem = "no record is a sequence of the alphabet; without --skip-bad, the first problem is reported"
+        problem = (
+            "no record is a sequence of the alphabet; "
+            f"without {option('skip', flag='--skip-bad')}, the first problem is reported"
+        )
         raise FastaFormatError(problem, ", ".join(map(shown_name, several)))
 
 
@@ -180,7 +183,8 @@ def write_segment(
         n_duplicates, first = identifiers.repeats([*known.files, written], n_before)
         if runs.n_subjects < len(slices):
             few = counted(runs.n_subjects, "sequence")
-            raise InputError(f"--slices {len(slices)}: {few} cannot be divided into so many slices; choose fewer")
+            given = option("slices", len(slices))
+            raise InputError(f"{given}: {few} cannot be divided into so many slices; choose fewer")
         entries: list[SegmentEntry] = []
         if slices:
             files, entries = _write_slices(segment, slices, runs, threads)

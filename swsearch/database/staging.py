@@ -29,6 +29,7 @@ from swsearch.database.catalogue_json import catalogue_text, read_catalogue, wri
 from swsearch.database.format import CATALOGUE, Catalogue
 from swsearch.database.lock import writer_lock
 from swsearch.errors import DatabaseError
+from swsearch.words import option
 
 _MARK = ".building-"
 _GRACE_SECONDS = 60.0
@@ -88,12 +89,14 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give --force to replace it")
+        force = option("overwrite", True, "--force")
+        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give {force} to replace it")
     try:
         read_catalogue(catalogue_text(target))
     except (OSError, ValueError) as error:
         raise DatabaseError(
-            f"{target} exists and is no packed database, so --force does not replace it; choose another name"
+            f"{target} exists and is no packed database, so {option('overwrite', True, '--force')} does not replace "
+            "it; choose another name"
         ) from error
 
 

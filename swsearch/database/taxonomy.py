@@ -29,6 +29,7 @@ from swsearch.taxonomy.sources import TAXONOMY_VARIABLE, chosen_tree
 from swsearch.taxonomy.subjects import TaxonomyOfSubjects
 from swsearch.taxonomy.tree import Taxonomy
 from swsearch.typing import SubjectIndex
+from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
@@ -239,16 +240,18 @@ def taxonomy_of_subjects(
     is_needed = needed_by is not None or taxid_map is not None
     tree = chosen_tree(taxonomy, None if stored is None else stored.tree, is_needed=is_needed)
     if tree is None:
-        what = needed_by or (taxid_map and f"--taxid-map {taxid_map}")
+        what = needed_by or (taxid_map and option("taxid_map", taxid_map))
         if what is None:
             return None
-        where = f"--taxonomy or {TAXONOMY_VARIABLE} names one, `swsearch db taxonomy` stores one with the database"
+        named = f"{option('taxonomy')} or {TAXONOMY_VARIABLE} names one"
+        where = f"{named}, `swsearch db taxonomy` stores one with the database"
         raise InputError(f"{what} needs a taxonomy; {where}")
     if needed_by is not None and not tree.has_names:
         raise InputError(f"{needed_by} needs the names of taxa, which are not there; give a taxdump with names.dmp")
     if taxid_map is None:
         return TaxonomyOfSubjects(tree) if stored is None else TaxonomyOfSubjects(tree, stored.taxids)
     if database is None:
-        raise InputError(f"--taxid-map {taxid_map}: the names of the subjects are in the database, which is not there")
+        given = option("taxid_map", taxid_map)
+        raise InputError(f"{given}: the names of the subjects are in the database, which is not there")
     mapped = mapped_taxids((header for _, headers in database.header_blocks() for header in headers), taxid_map)
     return TaxonomyOfSubjects(tree, mapped.taxids)

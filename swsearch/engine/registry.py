@@ -12,6 +12,7 @@ from swsearch.cores import check_threads, threads_to_use
 from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError
+from swsearch.words import option
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
 KERNELS: Final = ("strip", "simt", "striped", "partitioned")
@@ -94,25 +95,26 @@ def open_engine(
         The named engine cannot be used on this machine.
     """
     if name not in ENGINES:
-        raise InputError(f"--engine {name!r}: choose {', '.join(ENGINES)}")
+        raise InputError(f"{option('engine', name)}: choose {', '.join(ENGINES)}")
     if threads is not None:
         check_threads(threads)
     named = devices is not None
     devices = (0,) if devices is None else devices
     if not isinstance(devices, Iterable) or not all(isinstance(device, Integral) for device in devices):
-        raise InputError(f"--devices {devices!r}: give a list of CUDA numbers, such as [0, 1]")
-    shown = ",".join(map(str, devices))
+        raise InputError(f"{option('devices', devices)}: give a list of CUDA numbers, such as [0, 1]")
     if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
-        raise InputError(f"--devices {shown!r}: name at least one device by its CUDA number, and each once")
+        raise InputError(f"{option('devices', devices)}: name at least one device by its CUDA number, and each once")
     if named and name in ("cpu", "reference"):
-        raise InputError(f"--devices {shown}: the {name} engine uses no GPU; leave it out, or give --engine cuda")
+        advice = f"leave it out, or give {option('engine', 'cuda')}"
+        raise InputError(f"{option('devices', devices)}: the {name} engine uses no GPU; {advice}")
     gpus = gpus or look_for_gpus()
     if kernel != KERNELS[0]:
         if not bound:
-            raise InputError(f"--no-bound: --kernel {kernel} uses no bound; leave one of them out")
+            no_bound = option("bound", False, "--no-bound")
+            raise InputError(f"{no_bound}: {option('kernel', kernel)} uses no bound; leave one of them out")
         return _open_kernel(kernel, name, devices, gpus)
     if name == "reference" and not bound:
-        raise InputError("--no-bound: the reference engine uses no bound; leave it out")
+        raise InputError(f"{option('bound', False, '--no-bound')}: the reference engine uses no bound; leave it out")
     if name != "auto":
         engine, detail = open_named(name, threads, devices, gpus, bound=bound)
         return engine, f"{name} engine ({detail}), as asked"
@@ -155,11 +157,12 @@ def warm_up_gpus(name: str, devices: Sequence[int], cells: int, threads: int | N
 def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
     """The CUDA engine with a kernel other than the default one."""
     if kernel not in KERNELS:
-        raise InputError(f"--kernel {kernel!r}: choose {', '.join(KERNELS)}")
+        raise InputError(f"{option('kernel', kernel)}: choose {', '.join(KERNELS)}")
     if name not in ("auto", "cuda"):
-        raise InputError(f"--kernel {kernel} is a kernel of the cuda engine; leave it out, or give --engine cuda")
+        advice = f"leave it out, or give {option('engine', 'cuda')}"
+        raise InputError(f"{option('kernel', kernel)} is a kernel of the cuda engine; {advice}")
     if len(devices) > 1:
-        raise InputError(f"--kernel {kernel} works on one GPU; give a single number to --devices")
+        raise InputError(f"{option('kernel', kernel)} works on one GPU; give a single number to {option('devices')}")
     _require_gpu(gpus)
     from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
     from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from swsearch.errors import InputError
 from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.lines import text_lines
-from swsearch.words import counted
+from swsearch.words import as_options, counted
 
 
 def identifier_lines(option: str, path: str) -> Iterator[tuple[int, list[str]]]:
@@ -70,6 +70,6 @@ class IdentifierList:
         if not missing:
             return None
         return (
-            f"{self.option} {self.path}: {len(missing):,} of {counted(len(self.wanted), 'identifier')} "
+            f"{as_options(self.option)} {self.path}: {len(missing):,} of {counted(len(self.wanted), 'identifier')} "
             f"{'is' if len(missing) == 1 else 'are'} not in the database, {missing[0]!r} for one"
         )

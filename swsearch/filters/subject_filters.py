@@ -18,6 +18,7 @@ from swsearch.errors import InputError
 from swsearch.filters.identifiers import IdentifierList
 from swsearch.sequences.record import split_header
 from swsearch.typing import SubjectIndex
+from swsearch.words import option
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class SubjectFilters:
         return bool(self._conditions())
 
     def __str__(self) -> str:
-        """The conditions as options, separated by commas."""
-        return ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in self._conditions().items())
+        """The conditions as options of the message of an error, separated by commas."""
+        return ", ".join(option(name, value) for name, value in self._conditions().items())
 
     def _conditions(self) -> dict[str, str | int]:
         names = ("min_length", "max_length", "id_pattern", "include", "exclude", "taxid")
@@ -122,7 +123,7 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
         longest = np.iinfo(np.uint32).max if filters.max_length is None else filters.max_length
         chosen[there] = (lengths >= (filters.min_length or 1)) & (lengths <= longest)
     lists = {
-        name: IdentifierList(f"--{name}", path)
+        name: IdentifierList(option(name), path)
         for name, path in (("include", filters.include), ("exclude", filters.exclude))
         if path is not None
     }
@@ -141,7 +142,7 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
     if not chosen.any():
         advice = "loosen or correct them"
         if filters.taxid is not None and filters.taxid_map is None and database.taxonomy is None:
-            advice = "taxonomy ids are those that headers state as OX= or TaxID=; --taxid-map gives others"
+            advice = f"taxonomy ids are those that headers state as OX= or TaxID=; {option('taxid_map')} gives others"
         raise InputError(f"no subject of {database.name} passes {filters}; {advice}")
     of_lists = tuple(note for wanted in lists.values() if (note := wanted.note()) is not None)
     return SubjectSelection(chosen, (*(() if organisms is None else organisms.notes), *of_lists))

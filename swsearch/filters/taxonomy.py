@@ -20,7 +20,7 @@ from swsearch.sequences.organism import header_taxids
 from swsearch.taxonomy.assignment import mapped_names, read_map
 from swsearch.taxonomy.sources import chosen_tree
 from swsearch.taxonomy.tree import Taxonomy
-from swsearch.words import quoted
+from swsearch.words import option
 
 _TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -92,8 +92,10 @@ def _refuse_lack(database: PackedDatabase) -> None:
     """Refuse several databases of which only some have a taxonomy: descendants in the others would be left out."""
     lacking = next((one.name for one in database.members if one.taxonomy_digest is None), None)
     if lacking is not None:
-        advice = f"store one with `swsearch db taxonomy {lacking} TAXDUMP`, or give --taxonomy"
-        raise InputError(f"--taxid: {lacking} has no taxonomy, and another of the databases has one; {advice}")
+        advice = f"store one with `swsearch db taxonomy {lacking} TAXDUMP`, or give {option('taxonomy')}"
+        raise InputError(
+            f"{option('taxid')}: {lacking} has no taxonomy, and another of the databases has one; {advice}"
+        )
 
 
 def parse_taxids(text: str) -> frozenset[int]:
@@ -104,7 +106,7 @@ def parse_taxids(text: str) -> frozenset[int]:
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(_TAXID.fullmatch(part) for part in parts):
-        raise InputError(f"--taxid {quoted(text, 60)}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
+        raise InputError(f"{option('taxid', text)}: give NCBI taxonomy ids separated by commas, such as 9606,10090")
     return frozenset(map(int, parts))
 
 
@@ -127,7 +129,7 @@ def with_descendants(
         taxon = tree.index(taxid)
         if taxon is None:
             if is_whole:
-                raise InputError(f"--taxid {taxid} {_absence(tree, taxid)}")
+                raise InputError(f"{option('taxid', taxid)} {_absence(tree, taxid)}")
             continue
         if (current := tree.taxid(taxon)) != taxid:
             notes.append(f"--taxid {taxid} was merged into {current}, which is used")

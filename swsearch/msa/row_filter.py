@@ -36,6 +36,7 @@ from swsearch import _native
 from swsearch.errors import InputError
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.typing import Codes
+from swsearch.words import option
 
 LOWEST_LIMIT: Final = 20
 """Percent identity with which a diverse selection begins."""
@@ -77,14 +78,15 @@ class RowFilter:
         for name in ("coverage", "query_identity", "max_identity"):
             percent = getattr(self, name)
             if not 0 <= percent <= 100:
-                raise InputError(f"{option_of(name)} {percent}: choose a percentage, 0 to 100")
+                raise InputError(f"{option_of(name, percent)}: choose a percentage, 0 to 100")
         for name in ("diff", "filter_above"):
             count = getattr(self, name)
             if not 0 <= count <= MOST_ROWS:
-                raise InputError(f"{option_of(name)} {count}: choose a whole number, 0 to {MOST_ROWS:,}")
+                raise InputError(f"{option_of(name, count)}: choose a whole number, 0 to {MOST_ROWS:,}")
 
         if self.filter_above and self.max_identity == 100 and self.diff == 0:
-            raise InputError(f"{option_of('filter_above')} serves --msa-max-identity and --msa-diff; give one of them")
+            needed = f"{option_of('max_identity')} and {option_of('diff')}"
+            raise InputError(f"{option_of('filter_above')} serves {needed}; give one of them")
 
     def __bool__(self) -> bool:
         return (self.coverage, self.query_identity, self.max_identity, self.diff) != (0, 0, 100, 0)
@@ -133,10 +135,6 @@ EVERY_ROW: Final = RowFilter()
 """The conditions that keep all rows."""
 
 
-def option_of(name: str) -> str:
-    """The option of the command line for an attribute of :class:`RowFilter`.
-
-    >>> option_of("max_identity")
-    '--msa-max-identity'
-    """
-    return "--msa-" + name.replace("_", "-")
+def option_of(name: str, *value: object) -> str:
+    """The option for an attribute of :class:`RowFilter` in a message, which is ``--msa-...`` on the command line."""
+    return option(name, *value, flag="--msa-" + name.replace("_", "-"))

@@ -24,7 +24,7 @@ from swsearch.pairs.sequence import PairSequence, number_texts
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Letters
-from swsearch.words import shortened
+from swsearch.words import option, shortened
 
 MODES: Final = ("local", "global", "semiglobal", "edit", "lcs")
 FREE_ENDS: Final[Mapping[str, FreeEnds]] = MappingProxyType(
@@ -107,16 +107,18 @@ def mode_scoring(mode: str, scoring: PairScoring | None) -> PairScoring:
         None.
     """
     if mode not in MODES:
-        raise InputError(f"--mode {mode!r} is unknown; choose {', '.join(MODES)}")
+        raise InputError(f"{option('mode', mode)} is unknown; choose {', '.join(MODES)}")
     if mode in ("edit", "lcs"):
         if scoring is not None:
-            raise InputError(f"--mode {mode} compares letters and has costs of its own; leave the scoring options out")
+            own = "compares letters and has costs of its own"
+            raise InputError(f"{option('mode', mode)} {own}; leave the scoring options out")
         return EDIT if mode == "edit" else LCS
     if scoring is None:
-        raise InputError(f"--mode {mode} needs a scoring")
+        raise InputError(f"{option('mode', mode)} needs a scoring")
     if mode == "local" and scoring.max_score <= 0:
         raise InputError(
-            f"{scoring.name}: no pair of letters scores above 0, so nothing aligns locally; choose --mode global"
+            f"{scoring.name}: no pair of letters scores above 0, so nothing aligns locally; "
+            f"choose {option('mode', 'global')}"
         )
     return scoring
 
@@ -200,7 +202,9 @@ def align_pairs(
         paths = backend.align(*scored, problem, path=path, progress=progress)
     except InputError as error:
         query, subject = (shortened(sequence.identifier) for sequence in pairs[0])
-        raise InputError(f"{query} and {subject if len(pairs) == 1 else 'the pairs after it'}: {error}") from error
+        raise InputError(
+            f"{query} and {subject if len(pairs) == 1 else 'the pairs after it'}: {error.marked}"
+        ) from error
     written = cigars(paths, *compared, n_threads) if path else [None] * len(pairs)
     return [
         _alignment(mode, problem.free_ends, pair, chosen, ends, cigar)
@@ -228,7 +232,7 @@ def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
     """
     if free_ends is None:
         return FreeEnds.ALL if mode in ("local", "semiglobal") else FreeEnds.NONE
-    option = f"--free-ends {free_ends}"
+    given = option("free_ends", free_ends)
     words = free_ends.split(",")
     unknown = next((word for word in words if word not in FREE_ENDS), None)
     if unknown is None:
@@ -239,13 +243,15 @@ def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
         ends = EDLIB_MODES[free_ends.upper()]
     else:
         raise InputError(
-            f"--free-ends {unknown!r} is unknown; choose of {', '.join(FREE_ENDS)}, joined by commas, or a mode of "
+            f"{option('free_ends', unknown)} is unknown; "
+            f"choose of {', '.join(FREE_ENDS)}, joined by commas, or a mode of "
             f"edlib: {', '.join(EDLIB_MODES)}"
         )
     if mode not in ("semiglobal", "edit"):
-        raise InputError(f"{option} is for --mode semiglobal and edit; leave it out of --mode {mode}")
+        modes = f"{option('mode', 'semiglobal')} and edit"
+        raise InputError(f"{given} is for {modes}; leave it out of {option('mode', mode)}")
     if mode == "semiglobal" and not ends:
-        raise InputError(f"{option}: no end is free; choose --mode global")
+        raise InputError(f"{given}: no end is free; choose {option('mode', 'global')}")
     if mode == "edit" and _has_empty_alignments(ends):
         raise InputError(f"{option}: an alignment without letters has distance 0; choose query or subject, say")
     return ends
@@ -278,7 +284,8 @@ def pair_arrays(
         The sequences do not fit the scoring, or the texts have too many distinct letters.
     """
     if scoring.matrix is not None and any(side.record is None for pair in pairs for side in pair):
-        raise InputError(f"{scoring.name} scores residues, but a text is given; choose --mode edit or lcs")
+        advice = f"choose {option('mode', 'edit')} or lcs"
+        raise InputError(f"{scoring.name} scores residues, but a text is given; {advice}")
     sides = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
     records = [[side.record for side in column if side.record is not None] for column in sides]
     if len(records[0]) < len(pairs) or len(records[1]) < len(pairs):

@@ -99,7 +99,7 @@ def read_checkpoints(
         try:
             yield _query(values, matrix, stem if number == 1 else f"{stem}_{number}")
         except (InputError, ScoringError) as error:
-            raise type(error)(f"{name}, PSSM of line {line}: {error}") from error
+            raise type(error)(f"{name}, PSSM of line {line}: {error.marked}") from error
 
 
 def _query(values: dict[str, list[Value]], matrix: SubstitutionMatrix, stem: str) -> PositionSpecificQuery:

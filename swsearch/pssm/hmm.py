@@ -78,7 +78,7 @@ def read_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Ite
             else:
                 model.add(line)
         except (InputError, ScoringError) as error:
-            raise type(error)(f"{name}, line {number}: {error}") from error
+            raise type(error)(f"{name}, line {number}: {error.marked}") from error
     if model is not None:
         raise InputError(f"{name}: the last model has no end (//); the file may be cut short")
     if not n_found:

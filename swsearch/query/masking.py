@@ -41,6 +41,7 @@ from swsearch.errors import InputError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN, SOFT_MASK_BIT, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Mask
+from swsearch.words import option
 
 NONE: Final = "none"
 MODES: Final = ("soft", "hard")
@@ -56,7 +57,7 @@ def _library() -> Any:
         import pydustmasker
     except ImportError as error:
         raise InputError(
-            "--mask tantan and dust need pydustmasker; install it with: pip install 'swsearch[mask]'"
+            f"{option('mask', 'tantan')} and dust need pydustmasker; install it with: pip install 'swsearch[mask]'"
         ) from error
     return pydustmasker
 
@@ -77,7 +78,8 @@ def _segmasker() -> str:
     program = shutil.which("segmasker")
     if program is None:
         raise InputError(
-            "--mask seg needs NCBI's program segmasker on the PATH; install BLAST+ (on Debian: apt install ncbi-blast+)"
+            f"{option('mask', 'seg')} needs NCBI's program segmasker on the PATH; "
+            "install BLAST+ (on Debian: apt install ncbi-blast+)"
         )
     return program
 
@@ -92,7 +94,7 @@ def _seg(letters: str, alphabet: Alphabet) -> Iterable[tuple[int, int]]:
     )
     if ran.returncode != 0:
         said = (ran.stderr.strip() or "it says nothing").splitlines()[0]
-        raise InputError(f"--mask seg: segmasker ended with exit code {ran.returncode}: {said}")
+        raise InputError(f"{option('mask', 'seg')}: segmasker ended with exit code {ran.returncode}: {said}")
     return [(int(first), int(last) + 1) for first, last in _SEG_INTERVAL.findall(ran.stdout)]
 
 
@@ -131,7 +133,7 @@ def parse_maskers(text: str) -> tuple[str, ...]:
     for name in names:
         if name not in MASKERS:
             raise InputError(
-                f"--mask {text!r}: choose {NONE}, or one or more of {', '.join(MASKERS)} separated by commas"
+                f"{option('mask', text)}: choose {NONE}, or one or more of {', '.join(MASKERS)} separated by commas"
             )
     return names
 
@@ -150,7 +152,7 @@ def require_maskers(names: tuple[str, ...], alphabet: Alphabet) -> None:
             continue
         if alphabet not in masker.alphabets:
             others = ", ".join(other for other, one in _MASKERS.items() if alphabet in one.alphabets)
-            raise InputError(f"--mask {name} is not for {alphabet.name}; choose {others} or {LOWER}")
+            raise InputError(f"{option('mask', name)} is not for {alphabet.name}; choose {others} or {LOWER}")
         masker.require()
 
 

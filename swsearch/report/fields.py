@@ -20,6 +20,7 @@ from swsearch.report.numbers import percent, whole_percent
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.rows import shown
 from swsearch.sequences.record import identifier
+from swsearch.words import option
 
 Value = str | int | float | None
 
@@ -216,7 +217,7 @@ def select_fields(names: Sequence[str], lca_percent: float = lca.DEFAULT_PERCENT
     if unknown:
         raise InputError(f"there is no field {', '.join(unknown)}; choose from std, {', '.join(FIELDS)}")
     if not expanded:
-        raise InputError(f"--fields names no field; choose from std, {', '.join(FIELDS)}")
+        raise InputError(f"{option('fields')} names no field; choose from std, {', '.join(FIELDS)}")
     chosen = (FIELDS[name] for name in expanded)
     ancestors = lca.CommonAncestors(lca_percent)
     return tuple(_assigned_by(ancestors, field) if field.is_lca else field for field in chosen)

@@ -16,7 +16,7 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.taxa import lineage, needed_taxonomy
-from swsearch.words import counted
+from swsearch.words import counted, option
 
 DEFAULT_PERCENT: Final = 10.0
 """Default of ``--lca-top``, that of DIAMOND's ``--top`` with ``--outfmt 102``."""
@@ -61,7 +61,7 @@ class CommonAncestors:
 
     def __init__(self, percent: float = DEFAULT_PERCENT) -> None:
         if not (math.isfinite(percent) and 0 <= percent <= 100):
-            raise InputError(f"--lca-top {percent:g}: give a percentage of the best bit score, from 0 to 100")
+            raise InputError(f"{option('lca_top', percent)}: give a percentage of the best bit score, from 0 to 100")
         self.percent = percent
         self._last: tuple[QueryResult, Assignment] | None = None
 

@@ -20,6 +20,7 @@ from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
 from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.separated import default_fields
+from swsearch.words import option
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,7 +55,9 @@ class ParquetReport(ColumnsReport):
         names = [field.name for field in self.asked or ()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError(f"--fields names {', '.join(twice)} twice; a column of a parquet file is there once")
+            raise InputError(
+                f"{option('fields')} names {', '.join(twice)} twice; a column of a parquet file is there once"
+            )
         self._rows_in_group = rows_in_group
 
     def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:

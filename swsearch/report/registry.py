@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.errors import InputError
 from swsearch.report.protocol import AncestorReport, SubjectReport, TaxonomyReport, TaxonomyUse
+from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
@@ -149,11 +150,12 @@ def get_format(
         ``lca_top`` is out of its range or the report has no taxa of queries, or a library is not installed.
     """
     if part is not None and name != "fasta" and name in formats():
-        raise InputError(
-            f"format {name} has no parts of subjects to choose; give --aligned and --flank with --format fasta"
-        )
+        parts = f"{option('part', flag='--aligned')} and {option('flank')}"
+        advice = f"give {parts} with {option('format', 'fasta')}"
+        raise InputError(f"format {name} has no parts of subjects to choose; {advice}")
     if width is not None and name != "table" and name in formats():
-        raise InputError(f"format {name} has lines of any length; give --width with --format table")
+        advice = f"give {option('width')} with {option('format', 'table')}"
+        raise InputError(f"format {name} has lines of any length; {advice}")
     if name in _WITH_COLUMNS:
         if rows:
             raise InputError(_no_rows(name))
@@ -162,7 +164,7 @@ def get_format(
     if name not in _WITHOUT_COLUMNS:
         raise InputError(f"there is no format {name!r}; choose from {', '.join(formats())}")
     if fields is not None:
-        raise InputError(f"format {name} has no columns to choose; give --fields with {', '.join(COLUMNS)}")
+        raise InputError(f"format {name} has no columns to choose; give {option('fields')} with {', '.join(COLUMNS)}")
     if rows and name not in ALIGNMENTS:
         raise InputError(_no_rows(name))
     report = _class_of(_WITHOUT_COLUMNS[name])
@@ -175,10 +177,12 @@ def _with_use_of(lca_top: float | None, report: ReportFormat) -> ReportFormat:
     """The report; InputError if it does not use ``lca_top``, which is given."""
     if lca_top is not None and lca_percent(report) is None:
         fields = "with these columns " if report.name in COLUMNS else ""
-        there = f"give it with --format {', '.join(TAXA)}, or with the fields lca, lcarank, lcaname and lcalineage"
-        raise InputError(f"--lca-top {lca_top:g}: format {report.name} {fields}has no taxa of queries; {there}")
+        fields_of_taxa = "the fields lca, lcarank, lcaname and lcalineage"
+        there = f"give it with {option('format')} {', '.join(TAXA)}, or with {fields_of_taxa}"
+        raise InputError(f"{option('lca_top', lca_top)}: format {report.name} {fields}has no taxa of queries; {there}")
     return report
 
 
 def _no_rows(name: str) -> str:
-    return f"format {name} has no rows of an alignment to choose; give --msa-… with --format {', '.join(ALIGNMENTS)}"
+    formats = f"{option('format')} {', '.join(ALIGNMENTS)}"
+    return f"format {name} has no rows of an alignment to choose; give {option('rows', flag='--msa-…')} with {formats}"

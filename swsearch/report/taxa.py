@@ -16,6 +16,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.sequences.organism import header_organism, header_taxids
+from swsearch.words import option
 
 if TYPE_CHECKING:  # a report that uses no taxonomy need not import it
     from swsearch.taxonomy.subjects import TaxonomyOfSubjects
@@ -133,7 +134,7 @@ def needed_taxonomy(query: QueryResult) -> TaxonomyOfSubjects:
         It has none.
     """
     if query.taxonomy is None:
-        raise InputError("names and lineages of taxa need a taxonomy; give one with --taxonomy")
+        raise InputError(f"names and lineages of taxa need a taxonomy; give one with {option('taxonomy')}")
     return query.taxonomy
 
 

@@ -17,6 +17,7 @@ from swsearch.report.numbers import UNKNOWN, blast_evalue
 from swsearch.report.query_taxa import QueryTaxaReport
 from swsearch.report.text import one_line
 from swsearch.sequences.record import identifier
+from swsearch.words import option
 
 
 def _evalue(ancestors: lca.CommonAncestors, query: QueryResult) -> str:
@@ -61,7 +62,7 @@ class LcaReport(QueryTaxaReport):
         names = DEFAULT_FIELDS if fields is None else fields
         unknown = [name for name in names if name not in _COLUMNS]
         if unknown or not names:
-            what = f"which has no {', '.join(unknown)}" if unknown else "and --fields names no field"
+            what = f"which has no {', '.join(unknown)}" if unknown else f"and {option('fields')} names no field"
             raise InputError(f"format lca has a line for each query, {what}; choose from {', '.join(_COLUMNS)}")
         self._columns = [_COLUMNS[name] for name in names]
         super().__init__(lca_percent)

@@ -34,7 +34,7 @@ def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> Ref
     try:
         searcher.check(record)
     except InputError as error:
-        return RefusedRecord("query", number, record.identifier, str(error))
+        return RefusedRecord("query", number, record.identifier, error.marked)
     return None
 
 

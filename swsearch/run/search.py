@@ -23,6 +23,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord
+from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
     from swsearch.store.records import StoredRun
@@ -338,9 +339,10 @@ class Run:
             self._refused_early.append((number, refused))
             return
         self.outcome.failed.append(refused)
+        reason = as_options(refused.line)  # only commands go on without a query
         if self._store is not None and self.outcome.run_id is not None:
-            self._store.add_failure(self.outcome.run_id, FailedQuery(number, str(refused)))
-        self._log.write("failed", number=number, reason=str(refused))
+            self._store.add_failure(self.outcome.run_id, FailedQuery(number, reason))
+        self._log.write("failed", number=number, reason=reason)
 
     # --- queries and results ---
 
@@ -356,7 +358,7 @@ class Run:
             refused = record if isinstance(record, RefusedRecord) else refusal(searcher, number, record)
             if refused is not None:
                 if not self._skip_refused:
-                    raise InputError(str(refused))
+                    raise InputError(refused.line)
                 self._note_refused(number, refused)
                 continue
             assert isinstance(record, SequenceRecord)

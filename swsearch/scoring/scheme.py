@@ -11,6 +11,7 @@ from swsearch.errors import ScoringError
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
 from swsearch.sequences.alphabet import PROTEIN, Alphabet
+from swsearch.words import option
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ScoringScheme:
         if self.matrix.max_score <= 0:
             raise ScoringError(
                 f"{self.matrix.name}: no pair of letters scores above 0, so nothing aligns locally; "
-                "choose scores above 0, or align --mode global"
+                f"choose scores above 0, or align {option('mode', 'global')}"
             )
 
     def __str__(self) -> str:

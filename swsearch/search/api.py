@@ -18,7 +18,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.record import SequenceRecord
-from swsearch.words import a_kind
+from swsearch.words import a_kind, option
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
@@ -91,7 +91,7 @@ def open_searcher(
         An option is out of range or does not fit the database.
     """
     if partition_residues is not None and partition_residues < 1:
-        raise InputError(f"--partition-residues {partition_residues}: at least 1 residue is needed")
+        raise InputError(f"{option('partition_residues', partition_residues)}: at least 1 residue is needed")
     options = SearchOptions() if options is None else options
     if not isinstance(options, SearchOptions):
         raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")

@@ -65,7 +65,7 @@ class GivenQuery:
         try:
             codes = needs.alphabet.encode(self.letters)
         except InputError as error:
-            raise InputError(f"{self.place}, {needs.of_this_search(str(error))}") from error
+            raise InputError(f"{self.place}, {needs.of_this_search(error.marked)}") from error
         return SequenceRecord(self.header, codes, needs.alphabet)
 
 

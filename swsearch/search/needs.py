@@ -14,15 +14,15 @@ from swsearch.sequences.alphabet import DNA, PROTEIN, PROTEIN_ADVICE, Alphabet, 
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.source import shown_name
-from swsearch.words import counted, shortened
+from swsearch.words import counted, option, shortened
 
 MAX_QUERY_LENGTH: Final = 2**24
 """Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
 _OPTION = {
-    (PROTEIN.name, PROTEIN.name): "to search with protein leave --translate out",
-    (DNA.name, PROTEIN.name): "to translate it say --translate query",
-    (PROTEIN.name, DNA.name): "to translate the database say --translate subject",
-    (DNA.name, DNA.name): "to search with DNA leave --translate out, or say --translate both",
+    (PROTEIN.name, PROTEIN.name): f"to search with protein leave {option('translate')} out",
+    (DNA.name, PROTEIN.name): f"to translate it say {option('translate', 'query')}",
+    (PROTEIN.name, DNA.name): f"to translate the database say {option('translate', 'subject')}",
+    (DNA.name, DNA.name): f"to search with DNA leave {option('translate')} out, or say {option('translate', 'both')}",
 }
 """The advice for each pair of alphabets, of queries and database."""
 
@@ -62,10 +62,11 @@ class QueryNeeds:
         if needed is None or needed is self.holds:
             return
         if self.holds is PROTEIN:
-            fits = "with queries of protein leave it out, with queries of DNA say --translate query"
+            fits = f"with queries of protein leave it out, with queries of DNA say {option('translate', 'query')}"
         else:
-            fits = "with queries of protein say --translate subject, with DNA leave it out or say --translate both"
-        advice = f"--translate {self.translate} does not fit it: {fits}"
+            subject, both = option("translate", "subject"), option("translate", "both")
+            fits = f"with queries of protein say {subject}, with DNA leave it out or say {both}"
+        advice = f"{option('translate', self.translate)} does not fit it: {fits}"
         raise AlphabetMismatch(needed.name, self.holds.name, self.database, advice)
 
     def advice(self, queries: Alphabet) -> str:

@@ -7,24 +7,33 @@ stored with a run.
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Final
+from typing import Any, Final
 
-from swsearch.errors import InputError, ScoringError
+from swsearch.arguments import number, path, text, whole_number
+from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.filters.subject_filters import SubjectFilters
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.matrix import SubstitutionMatrix, is_matrix_name, match_mismatch, matrix_file, named_matrix
+from swsearch.scoring.matrix import (
+    SubstitutionMatrix,
+    is_matrix_name,
+    match_mismatch,
+    matrix_file,
+    matrix_name,
+    named_matrix,
+)
 from swsearch.scoring.scheme import ScoringScheme, default_gap, default_scheme
 from swsearch.search import defaults
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 from swsearch.statistics.ungapped import matrix_lambda
+from swsearch.words import option
 
 STRANDS: Final = ("both", "plus", "minus")
 TIES: Final = ("cut", "all")
@@ -34,8 +43,23 @@ _LARGEST: Final = defaults.EVERY_SUBJECT
 _MOST_ITERATIONS: Final = 100
 _LARGEST_DBSIZE: Final = 10**17
 """Largest accepted ``dbsize``. Its product with the comparisons of a query with a subject, at most 36, fits 64 bits."""
-TRANSLATE_ADVICE: Final = "to translate it say --translate query; "
+TRANSLATE_ADVICE: Final = f"to translate it say {option('translate', 'query')}; "
 """Advice for a query file that looks like DNA although queries must be protein."""
+
+
+_PATHS: Final = ("matrix", "include", "exclude", "taxid_map", "taxonomy")
+"""Fields that are paths, or may be."""
+
+
+def _taxids(given: Any) -> str:
+    """Taxonomy ids as one string: they are given as a string, a number, or several of these."""
+    if isinstance(given, str):
+        return given
+    several = given if isinstance(given, Iterable) and not isinstance(given, (bytes, bytearray)) else [given]
+    try:
+        return ",".join(one if isinstance(one, str) else str(whole_number("taxid", one)) for one in several)
+    except WrongType as error:
+        raise WrongType(f"{option('taxid', given)}: give NCBI taxonomy ids, such as 9606 or '9606,10090'") from error
 
 
 def _is_missing_path(name: str) -> bool:
@@ -65,7 +89,7 @@ class SearchOptions:
         NCBI's number of the genetic code; 1 by default.
     max_hsps : int
         Largest number of alignments reported for one subject, at least 1; no two share a pair of residues.
-    matrix : str, optional
+    matrix : str or path, optional
         Name of a matrix (:func:`swsearch.scoring.matrix.matrix_names`), or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
         Scores of equal and of different bases in DNA; 2 and -3 by default.
@@ -95,12 +119,13 @@ class SearchOptions:
         Smallest and largest number of residues of a subject that is searched, at least 1.
     id_pattern : str, optional
         Python regular expression that must match somewhere in the first word of a subject's header.
-    include, exclude : str, optional
+    include, exclude : path, optional
         Files with the identifiers of the only subjects to search, or of subjects to leave out
         (:mod:`swsearch.sequences.identifiers`).
-    taxid : str, optional
-        NCBI taxonomy ids separated by commas; subjects of other organisms are not searched.
-    taxid_map, taxonomy : str, optional
+    taxid : str, int or sequence of these, optional
+        NCBI taxonomy ids; subjects of other organisms are not searched. The field has them as a string, separated by
+        commas.
+    taxid_map, taxonomy : path, optional
         Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`) and for the columns of taxa in reports: the taxonomy ids
         of the subjects, and NCBI's taxdump. By default, those that the database has stored.
     iterations : int
@@ -112,7 +137,9 @@ class SearchOptions:
     Raises
     ------
     InputError
-        A value is out of its range.
+        A value is out of its range; a WrongType if it is of a type that the field does not take.
+    ScoringError
+        There is no matrix of this name.
     """
 
     top: int = defaults.TOP
@@ -149,84 +176,92 @@ class SearchOptions:
     inclusion_evalue: float = defaults.INCLUSION_EVALUE
 
     def __post_init__(self) -> None:
-        self._check_types()
+        self._take_types()
         if self.top < 1:
-            raise InputError(f"--top {self.top}: at least 1 subject must be asked for")
+            raise InputError(f"{self._given('top')}: at least 1 subject must be asked for")
         if self.top > _LARGEST:
-            raise InputError(f"--top {self.top}: {_LARGEST:,} at most; that is every subject of any database")
+            raise InputError(f"{self._given('top')}: {_LARGEST:,} at most; that is every subject of any database")
         if math.isnan(self.evalue) or self.evalue <= 0:
-            raise InputError(f"--evalue {self.evalue}: choose a number above 0")
+            raise InputError(f"{self._given('evalue')}: choose a number above 0")
         if self.ties not in TIES:
-            raise InputError(f"--ties {self.ties!r}: choose {' or '.join(TIES)}")
+            raise InputError(f"{self._given('ties')}: choose {' or '.join(TIES)}")
         if self.strand not in STRANDS:
-            raise InputError(f"--strand {self.strand!r}: choose {', '.join(STRANDS)}")
+            raise InputError(f"{self._given('strand')}: choose {', '.join(STRANDS)}")
         if self.dbsize is not None and not 1 <= self.dbsize <= _LARGEST_DBSIZE:
-            raise InputError(f"--dbsize {self.dbsize}: choose a number of residues, at least 1, at most 10^17")
+            raise InputError(f"{self._given('dbsize')}: choose a number of residues, at least 1, at most 10^17")
         self._check_translation()
         self._check_iterations()
         self._check_filters()
+        self._check_matrix()
         parse_maskers(self.mask)
         if self.mask_mode not in MODES:
-            raise InputError(f"--mask-mode {self.mask_mode!r}: choose {' or '.join(MODES)}")
+            raise InputError(f"{self._given('mask_mode')}: choose {' or '.join(MODES)}")
         if self.mask_mode == "hard" and self.mask == "none":
-            raise InputError("--mask-mode hard: say with --mask what is to be masked")
+            raise InputError(f"{self._given('mask_mode')}: say with {option('mask')} what is to be masked")
         if self.composition not in COMPOSITIONS:
-            raise InputError(f"--composition {self.composition!r}: choose {' or '.join(COMPOSITIONS)}")
+            raise InputError(f"{self._given('composition')}: choose {' or '.join(COMPOSITIONS)}")
 
-    def _check_types(self) -> None:
-        """Refuse fields that must be numbers and are not; convert numbers of NumPy to those of Python, for JSON."""
+    def _given(self, name: str) -> str:
+        """The option with its value, for a message."""
+        return option(name, getattr(self, name))
+
+    def _take_types(self) -> None:
+        """Convert values to the types of their fields, such as numbers of NumPy for JSON; refuse those of others."""
         for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None or "str" in str(field.type):
+            name, kind = field.name, str(field.type)
+            value = getattr(self, name)
+            if value is None and "None" in kind:
                 continue
-            try:
-                if isinstance(value, bool):
-                    raise TypeError
-                number = float(value) if "float" in str(field.type) else operator.index(value)
-                if isinstance(value, str):
-                    raise TypeError
-            except (TypeError, ValueError, OverflowError) as error:
-                kind = "a number" if "float" in str(field.type) else "a whole number"
-                raise InputError(f"--{field.name.replace('_', '-')} {value!r}: {kind} is needed") from error
-            object.__setattr__(self, field.name, number)
+            if name in _PATHS:
+                taken: str | float = path(name, value)
+            elif name == "taxid":
+                taken = _taxids(value)
+            else:
+                taken = (text if "str" in kind else number if "float" in kind else whole_number)(name, value)
+            object.__setattr__(self, name, taken)
+
+    def _check_matrix(self) -> None:
+        """Refuse what is neither the name of a matrix nor a file; contents of files are checked when they are read."""
+        name = self.matrix
+        if name is not None and os.sep not in name and not os.path.exists(name):
+            matrix_name(name)
 
     def _check_filters(self) -> None:
         for name in ("min_score", "min_alignment_length", "min_length", "max_length"):
             count = getattr(self, name)
             if count is not None and not 1 <= count <= _LARGEST:
-                raise InputError(f"--{name.replace('_', '-')} {count}: choose a whole number, 1 to {_LARGEST:,}")
+                raise InputError(f"{self._given(name)}: choose a whole number, 1 to {_LARGEST:,}")
         for name in ("min_identity", "min_query_coverage", "min_subject_coverage"):
             percent = getattr(self, name)
             if percent is not None and not 0 <= percent <= 100:
-                raise InputError(f"--{name.replace('_', '-')} {percent}: choose a percentage, 0 to 100")
+                raise InputError(f"{self._given(name)}: choose a percentage, 0 to 100")
         if self.min_bits is not None and not 0 <= self.min_bits <= _LARGEST:
-            raise InputError(f"--min-bits {self.min_bits}: choose a number, 0 to {_LARGEST:,}")
+            raise InputError(f"{self._given('min_bits')}: choose a number, 0 to {_LARGEST:,}")
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
-            raise InputError(f"--min-length {self.min_length} is above --max-length {self.max_length}; no subject fits")
+            raise InputError(f"{self._given('min_length')} is above {self._given('max_length')}; no subject fits")
         if self.id_pattern is not None:
             if not self.id_pattern:
-                raise InputError("--id-pattern is empty, and so found in every identifier; leave it out")
+                raise InputError(f"{option('id_pattern')} is empty, and so found in every identifier; leave it out")
             try:
                 re.compile(self.id_pattern)
             except (re.error, OverflowError, RecursionError) as error:
-                raise InputError(f"--id-pattern {self.id_pattern!r} is no regular expression: {error}") from error
+                raise InputError(f"{self._given('id_pattern')} is no regular expression: {error}") from error
 
     def _check_iterations(self) -> None:
         if not 1 <= self.iterations <= _MOST_ITERATIONS:
-            raise InputError(f"--iterations {self.iterations}: choose a whole number, 1 to {_MOST_ITERATIONS}")
+            raise InputError(f"{self._given('iterations')}: choose a whole number, 1 to {_MOST_ITERATIONS}")
         if not 0 < self.inclusion_evalue < math.inf:
-            raise InputError(f"--inclusion-evalue {self.inclusion_evalue}: choose a number above 0, and not inf")
+            raise InputError(f"{self._given('inclusion_evalue')}: choose a number above 0, and not inf")
         if self.iterations == 1:
             if self.inclusion_evalue != defaults.INCLUSION_EVALUE:
-                raise InputError(
-                    f"--inclusion-evalue {self.inclusion_evalue:g} is for iterated searches; say how many --iterations"
-                )
+                advice = f"say how many {option('iterations')}"
+                raise InputError(f"{self._given('inclusion_evalue')} is for iterated searches; {advice}")
             return
         if self.inclusion_evalue > self.evalue:
-            problem = f"--inclusion-evalue {self.inclusion_evalue:g} is above --evalue {self.evalue:g}"
+            problem = f"{self._given('inclusion_evalue')} is above {self._given('evalue')}"
             raise InputError(f"{problem}; only reported subjects can be included")
         if self.translate in ("query", "both"):
-            raise InputError(f"--iterations {self.iterations}: no profile is made of a translated query")
+            raise InputError(f"{self._given('iterations')}: no profile is made of a translated query")
 
     @property
     def subject_filters(self) -> SubjectFilters:
@@ -245,15 +280,16 @@ class SearchOptions:
 
     def _check_translation(self) -> None:
         if self.translate not in (None, *TRANSLATE):
-            raise InputError(f"--translate {self.translate!r}: choose {', '.join(TRANSLATE)}")
+            raise InputError(f"{self._given('translate')}: choose {', '.join(TRANSLATE)}")
         if self.genetic_code is not None:
             genetic_code(self.genetic_code)
             if self.translate is None:
-                raise InputError(f"--genetic-code {self.genetic_code}: say with --translate what is to be translated")
+                advice = f"say with {option('translate')} what is to be translated"
+                raise InputError(f"{self._given('genetic_code')}: {advice}")
         if self.max_hsps < 1:
-            raise InputError(f"--max-hsps {self.max_hsps}: at least 1 alignment of a subject must be asked for")
+            raise InputError(f"{self._given('max_hsps')}: at least 1 alignment of a subject must be asked for")
         if self.max_hsps > _LARGEST:
-            raise InputError(f"--max-hsps {self.max_hsps}: {_LARGEST:,} alignments of a subject at most")
+            raise InputError(f"{self._given('max_hsps')}: {_LARGEST:,} alignments of a subject at most")
 
     def scheme(self, alphabet: Alphabet, *, local: bool = True) -> ScoringScheme:
         """The scoring scheme of these options for sequences of ``alphabet``.
@@ -272,13 +308,17 @@ class SearchOptions:
             The search is to be iterated, and the alphabet is not that of proteins.
         """
         if self.matrix is not None and (self.match is not None or self.mismatch is not None):
-            raise ScoringError("--matrix and --match/--mismatch exclude each other; give one of them")
+            raise ScoringError(
+                f"{option('matrix')} and {option('match')}/{option('mismatch')} exclude each other; give one of them"
+            )
         matrix = default_scheme(alphabet).matrix
         if self.matrix is not None:
             matrix = self._matrix(self.matrix, alphabet)
         elif self.match is not None or self.mismatch is not None:
             if alphabet is PROTEIN:
-                raise ScoringError("--match and --mismatch are for DNA; choose a --matrix for protein")
+                raise ScoringError(
+                    f"{option('match')} and {option('mismatch')} are for DNA; choose a {option('matrix')} for protein"
+                )
             matrix = match_mismatch(
                 2 if self.match is None else self.match, -3 if self.mismatch is None else self.mismatch
             )
@@ -289,12 +329,11 @@ class SearchOptions:
         )
         if self.iterations > 1:
             if alphabet is not PROTEIN:
-                raise InputError(
-                    f"--iterations {self.iterations}: only searches with proteins can be iterated; say --iterations 1"
-                )
+                advice = f"say {option('iterations', 1)}"
+                raise InputError(f"{self._given('iterations')}: only searches with proteins can be iterated; {advice}")
             if matrix_lambda(matrix) is None:
                 raise ScoringError(
-                    f"--iterations {self.iterations}: matrix {matrix.name} scores random residues 0 or more on "
+                    f"{self._given('iterations')}: matrix {matrix.name} scores random residues 0 or more on "
                     "average, so no profile can be estimated; choose another matrix"
                 )
         scheme = ScoringScheme(matrix, gap)
@@ -313,7 +352,8 @@ class SearchOptions:
         matrix = named_matrix(name)
         if matrix.alphabet is not alphabet:
             if alphabet is DNA:
-                advice = "for DNA give --match and --mismatch, another matrix such as NUC.4.4, or a matrix file"
+                instead = f"{option('match')} and {option('mismatch')}"
+                advice = f"for DNA give {instead}, another matrix such as NUC.4.4, or a matrix file"
                 raise ScoringError(f"matrix {name} is for protein; {advice}")
             raise ScoringError(
                 f"matrix {name} is for DNA; for protein give another, such as BLOSUM62, or a matrix file"
@@ -330,7 +370,7 @@ class SearchOptions:
         """
         if alphabet is PROTEIN:
             if self.strand != "both" and self.query_frames == (0,):
-                raise InputError(f"--strand {self.strand}: queries are proteins, which have one strand; leave it out")
+                raise InputError(f"{self._given('strand')}: queries are proteins, which have one strand; leave it out")
             return ("plus",)
         return ("plus", "minus") if self.strand == "both" else (self.strand,)
 

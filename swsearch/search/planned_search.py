@@ -29,7 +29,7 @@ from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.words import shortened
+from swsearch.words import option, shortened
 
 if TYPE_CHECKING:
     from swsearch.search.rounds import IteratedSearch, SearchOnce
@@ -188,7 +188,8 @@ class PlannedSearch(ABC):
             return
         if self.options.mask != "none" or self.options.composition == BIAS:
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-            raise InputError(f"{name} has scores of its own; leave --mask and --composition bias out")
+            unusable = f"{option('mask')} and {option('composition', 'bias')}"
+            raise InputError(f"{name} has scores of its own; leave {unusable} out")
 
     def cells(self, query: SequenceRecord) -> int:
         """Number of cells of the alignment matrices of the query with the subjects that it is compared with.

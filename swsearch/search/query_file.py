@@ -23,6 +23,7 @@ from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
+from swsearch.words import option
 
 
 def read_queries(
@@ -65,7 +66,7 @@ def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs:
             pass
     except FastaFormatError as error:
         return error.with_problem(needs.of_this_search(error.problem))
-    return InputError(str(refused))
+    return InputError(refused.line)
 
 
 class Queries(Protocol):
@@ -195,17 +196,18 @@ def _records(
         return
     for record in read_each(path, needs.alphabet):
         if isinstance(record, RefusedRecord):
-            yield replace(record, reason=needs.of_this_search(record.reason))
+            yield replace(record, marked=needs.of_this_search(record.marked))
         else:
             yield record
 
 
 def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
     if query_format not in QUERY_FORMATS:
-        raise InputError(f"--query-format {query_format!r}: choose {', '.join(QUERY_FORMATS)}")
+        raise InputError(f"{option('query_format', query_format)}: choose {', '.join(QUERY_FORMATS)}")
     detected = detect_query_format(path) if query_format in ("auto", "fasta") else query_format
     if query_format == "fasta" and detected != "fasta":
-        raise InputError(f"{shown_name(path)} is no FASTA, it is in format {detected}; leave --query-format fasta out")
+        advice = f"leave {option('query_format', 'fasta')} out"
+        raise InputError(f"{shown_name(path)} is no FASTA, it is in format {detected}; {advice}")
     return detected
 
 

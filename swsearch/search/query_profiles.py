@@ -19,6 +19,7 @@ from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes
+from swsearch.words import option
 
 
 class QueryProfiles:
@@ -86,11 +87,13 @@ class QueryProfiles:
 
 def _ungapped_lambda(scheme: ScoringScheme) -> float:
     if scheme.alphabet is not PROTEIN:
-        raise InputError(f"--composition bias is for protein, not for {scheme.alphabet.name}; leave it out")
+        raise InputError(
+            f"{option('composition', 'bias')} is for protein, not for {scheme.alphabet.name}; leave it out"
+        )
     lam = matrix_lambda(scheme.matrix)
     if lam is None:
         raise ScoringError(
-            f"--composition bias: matrix {scheme.matrix.name} scores random residues 0 or more on average; "
-            "choose another matrix"
+            f"{option('composition', 'bias')}: matrix {scheme.matrix.name} scores random residues 0 or more on "
+            "average; choose another matrix"
         )
     return lam

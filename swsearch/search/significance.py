@@ -21,6 +21,7 @@ from swsearch.sequences.genetic_code import CODON
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats, LengthRange, Scores, SubjectIndex
+from swsearch.words import option
 
 LENGTH_STEPS: Final = (64, 128, 256)
 """Lengths of subjects between which floors are computed. They increase little beyond the last one."""
@@ -76,14 +77,18 @@ class Significance:
     def _refuse_what_needs_statistics(self, reason: str) -> None:
         options = self._options
         if options.min_bits is not None:
-            raise InputError(f"--min-bits {options.min_bits}: there are no bit scores, {reason}")
+            raise InputError(f"{option('min_bits', options.min_bits)}: there are no bit scores, {reason}")
         if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
-            advice = "say --evalue inf and cut by score with --min-score"
-            raise InputError(f"--evalue {options.evalue:g}: there are no E-values, {reason}; {advice}")
+            advice = f"say {option('evalue', math.inf)} and cut by score with {option('min_score')}"
+            raise InputError(f"{option('evalue', options.evalue)}: there are no E-values, {reason}; {advice}")
         if options.iterations > 1:
-            raise InputError(f"--iterations {options.iterations}: there are no E-values to include by, {reason}")
+            raise InputError(
+                f"{option('iterations', options.iterations)}: there are no E-values to include by, {reason}"
+            )
         if options.dbsize is not None:
-            raise InputError(f"--dbsize {options.dbsize}: there are no E-values to scale, {reason}; leave it out")
+            raise InputError(
+                f"{option('dbsize', options.dbsize)}: there are no E-values to scale, {reason}; leave it out"
+            )
 
     def query_residues(self, n_letters: int) -> int:
         """Length of a query for the statistics: in residues, or in codons if the query is translated."""

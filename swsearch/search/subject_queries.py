@@ -21,6 +21,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Lengths, SubjectIndex
+from swsearch.words import option
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,13 @@ class SubjectQueries:
         """
         options = search.options
         if options.translate is not None:
-            raise InputError(f"--translate {options.translate}: all against all compares sequences as they are")
+            raise InputError(
+                f"{option('translate', options.translate)}: all against all compares sequences as they are"
+            )
         if options.iterations > 1:
-            raise InputError(f"--iterations {options.iterations}: all against all is not iterated; leave it out")
+            raise InputError(
+                f"{option('iterations', options.iterations)}: all against all is not iterated; leave it out"
+            )
         return cls(search.search_subjects)
 
     @property

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import AlphabetMismatch, InputError
 from swsearch.typing import Codes
+from swsearch.words import option
 
 CODE_MASK: Final = 0x1F
 SOFT_MASK_BIT: Final = 0x20
@@ -177,7 +178,9 @@ IUPAC_BASES: Final[Mapping[str, str]] = MappingProxyType(
 )  # fmt: skip
 """The bases that each DNA letter stands for (IUPAC-IUB 1984)."""
 
-PROTEIN_ADVICE: Final = "--alphabet protein indexes proteins, --translate subject searches DNA with them"
+PROTEIN_ADVICE: Final = (
+    f"{option('alphabet', 'protein')} indexes proteins, {option('translate', 'subject')} searches DNA with them"
+)
 """Advice for letters of protein in DNA; a caller that knows the search replaces it by more specific advice."""
 
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVNU", "TGCAYRSWMKVHDBNA", strict=True))
@@ -231,5 +234,5 @@ def refuse_dna(path: str | os.PathLike[str], letters: str, alphabet: Alphabet, *
         return
     found = detect_alphabet(letters.encode())
     if found is not alphabet:
-        as_protein = "if it holds proteins all the same, say --alphabet protein"
+        as_protein = f"if it holds proteins all the same, say {option('alphabet', 'protein')}"
         raise AlphabetMismatch(alphabet.name, found.name, os.fspath(path), advice + as_protein)

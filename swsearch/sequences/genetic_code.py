@@ -19,6 +19,7 @@ import numpy as np
 from swsearch.errors import InputError
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes
+from swsearch.words import option
 
 FRAMES: Final = (1, 2, 3, -1, -2, -3)
 """All frames, in order of preference among equal scores."""
@@ -125,7 +126,9 @@ def genetic_code(number: int) -> GeneticCode:
 
     table = unambiguous_dna_by_id.get(number)
     if table is None:
-        raise InputError(f"--genetic-code {number}: NCBI's codes are {', '.join(map(str, genetic_code_numbers()))}")
+        raise InputError(
+            f"{option('genetic_code', number)}: NCBI's codes are {', '.join(map(str, genetic_code_numbers()))}"
+        )
     residues = np.empty(_N_BASE_CODES**CODON, dtype=np.uint8)
     for index, codon in enumerate(product(DNA.letters, repeat=CODON)):
         translations = {table.forward_table.get(plain, "*") for plain in _plain_codons(codon)}

@@ -14,7 +14,7 @@ from typing import Final
 from swsearch import _native
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.record import split_header
-from swsearch.words import shortened
+from swsearch.words import as_arguments, shortened
 
 NO_RESIDUES: Final = "has no residues"
 _LETTER: Final = 2
@@ -32,17 +32,28 @@ class RefusedRecord:
     record : int
         Number of the record in the file, from 1.
     identifier : str
-    reason : str
-        The problem and what to do, without the location.
+    marked : str
+        The problem and what to do, without the location, with options as in messages of errors
+        (:func:`swsearch.words.option`).
     """
 
     path: str
     record: int
     identifier: str
-    reason: str
+    marked: str
+
+    @property
+    def reason(self) -> str:
+        """The problem and what to do, in the words of Python."""
+        return as_arguments(self.marked)
+
+    @property
+    def line(self) -> str:
+        """The location and the problem, with marked options, for the message of an error."""
+        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.marked}"
 
     def __str__(self) -> str:
-        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.reason}"
+        return as_arguments(self.line)
 
 
 def of_arrays(arrays: _native.RefusedArrays, path: str, n_before: int, alphabet: Alphabet) -> Iterator[RefusedRecord]:

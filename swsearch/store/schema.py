@@ -21,6 +21,7 @@ from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
 from swsearch.store.session import display_name, make_engine, reading, store_url, translated, writing
 from swsearch.store.statements import sqlite_schema
 from swsearch.store.user_store import is_user_store
+from swsearch.words import option
 
 _CREATION_LOCK: Final = 0x73775365
 """Key of the advisory lock of PostgreSQL that is held while a store is created or upgraded."""
@@ -73,10 +74,10 @@ def check_file(url: URL, *, create: bool) -> None:
     path = Path(str(url.database))
     try:
         if path.is_dir():
-            raise StoreError(f"{path} is a folder; a store is a file, choose one with --store")
+            raise StoreError(f"{path} is a folder; a store is a file, choose one with {option('store')}")
         if not path.exists() and not create:
-            option = "" if is_user_store(str(path)) else f" --store {shlex.quote(str(path))}"
-            raise StoreError(f"there is no store {path}; `swsearch query{option}` makes one")
+            named = "" if is_user_store(str(path)) else f" --store {shlex.quote(str(path))}"
+            raise StoreError(f"there is no store {path}; `swsearch query{named}` makes one")
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error
 

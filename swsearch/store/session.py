@@ -29,6 +29,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModu
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.file_systems import is_shared
 from swsearch.store.statements import SQLITE_STATEMENTS
+from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0
 """Longest time that a writer waits for another, in seconds."""
@@ -319,7 +320,7 @@ def _sqlite_insert(
 def _message(error: BaseException | None, url: URL) -> str:
     """The message for an error of the driver."""
     if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_NOTADB"):
-        return f"{display_name(url)} is not an SQLite database; choose another file with --store"
+        return f"{display_name(url)} is not an SQLite database; choose another file with {option('store')}"
     return f"{display_name(url)}: {_explain(error, url)}"
 
 
@@ -333,14 +334,15 @@ def _explain(error: BaseException | None, url: URL) -> str:
     if code.startswith("SQLITE_FULL"):
         return "the disk is full; nothing of this query was stored, what was stored before is intact; free some space"
     if code.startswith("SQLITE_READONLY"):
-        return "it cannot be written to; change its permissions, or choose another file with --store"
+        return f"it cannot be written to; change its permissions, or choose another file with {option('store')}"
     if code.startswith("SQLITE_CANTOPEN"):
         if not folder.is_dir():
-            return f"the folder {folder} does not exist; create it, or choose another file with --store"
+            return f"the folder {folder} does not exist; create it, or choose another file with {option('store')}"
         if Path(f"{display_name(url)}-wal").exists():
             advice = "copy both to a folder where you can write, or ask the owner of the store to list its runs once"
             return f"the last writes are in the log {display_name(url)}-wal, which cannot be read here; {advice}"
-        return "it cannot be opened or created; check its permissions and its folder's, or choose another with --store"
+        permissions = "check its permissions and its folder's"
+        return f"it cannot be opened or created; {permissions}, or choose another with {option('store')}"
     if code.startswith("SQLITE_CORRUPT"):
         return _DAMAGED
     if code.startswith("SQLITE_IOERR"):

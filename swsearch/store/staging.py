@@ -177,7 +177,7 @@ class StagedStore(HitStore):
                     is_left |= before != after
                 super().__init__(self._local, create=True, busy_seconds=busy_seconds)
             except StoreError as error:  # its message names the copy
-                raise StoreError(str(error).replace(str(self._local), shown)) from error
+                raise StoreError(error.marked.replace(str(self._local), shown)) from error
         except BaseException:
             if not is_left:
                 self._folder.remove()

@@ -10,9 +10,10 @@ from typing import Final
 
 from swsearch.errors import StoreError
 from swsearch.resources import user_data
+from swsearch.words import option
 
 _FILE: Final = "hits.sqlite"
-_ADVICE: Final = "name another store with --store or SWSEARCH_STORE, or none"
+_ADVICE: Final = f"name another store with {option('store')} or SWSEARCH_STORE, or none"
 
 
 def user_store() -> Path:

@@ -22,6 +22,7 @@ from swsearch.sequences.lines import text_lines, whole_number
 from swsearch.sequences.organism import header_taxids
 from swsearch.sequences.record import split_header
 from swsearch.taxonomy.texts import Numbers
+from swsearch.words import option
 
 LARGEST_TAXID: Final = 2**32 - 1
 _JOINED: Final = "\x01"
@@ -106,7 +107,7 @@ def _add(row: int, taxids: tuple[int, ...], first: Numbers, several: dict[int, s
             several.setdefault(row, {known}).add(taxid)
 
 
-def read_map(path: str, option: str = "--taxid-map") -> Iterator[tuple[list[str], tuple[int, ...]]]:
+def read_map(path: str, option: str = option("taxid_map")) -> Iterator[tuple[list[str], tuple[int, ...]]]:
     """The lines of a map: identifiers of one sequence, and its ids (those of :func:`known_ids`).
 
     Lines that begin with ``#`` are ignored. The file may be compressed; ``-`` is stdin.

@@ -23,6 +23,7 @@ from swsearch.taxonomy.dump import ADVICE, dump_files, read_dump
 from swsearch.taxonomy.layout import ARRAY_DTYPES
 from swsearch.taxonomy.packed import packed_arrays, unpacked
 from swsearch.taxonomy.tree import Taxonomy
+from swsearch.words import option
 
 SMALLEST_BYTES: Final = 1 << 22
 """Taxdumps of fewer bytes are read about as fast as the cache, and are not cached."""
@@ -31,7 +32,7 @@ MOST_TREES: Final = 3
 _VERSION: Final = b"swsearch taxonomy 1\n"
 
 
-def load_taxonomy(path: str | os.PathLike[str], option: str = "--taxonomy") -> Taxonomy:
+def load_taxonomy(path: str | os.PathLike[str], option: str = option("taxonomy")) -> Taxonomy:
     """The tree of a taxdump (:func:`swsearch.taxonomy.dump.read_dump`), from the cache if it was read before.
 
     Raises

@@ -24,6 +24,7 @@ from swsearch.sequences.source import seekable
 from swsearch.taxonomy.dump_lines import DumpLines, MalformedLine, line_blocks
 from swsearch.taxonomy.texts import Numbers, Texts
 from swsearch.taxonomy.tree import Taxonomy, TreeError, build_tree
+from swsearch.words import option
 
 NODES: Final = "nodes.dmp"
 FILES: Final = (NODES, "names.dmp", "merged.dmp", "delnodes.dmp")
@@ -79,7 +80,7 @@ class _Contents:
         return build_tree(ids, parents, ranks, rank_names, names, merged, deleted)
 
 
-def read_dump(path: str | os.PathLike[str], option: str = "--taxonomy") -> Taxonomy:
+def read_dump(path: str | os.PathLike[str], option: str = option("taxonomy")) -> Taxonomy:
     """The tree of a taxdump.
 
     Parameters

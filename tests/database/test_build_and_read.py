@@ -257,7 +257,7 @@ def test_an_existing_database_is_kept_unless_replaced(
 ) -> None:
     """Expected values: the old content after a refusal, the new content after a replacement, and no other files."""
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
-    with pytest.raises(DatabaseError, match=r"exists already; .*--force"):
+    with pytest.raises(DatabaseError, match=r"exists already; .*overwrite=True"):
         build_database(tmp_path / "new.fa", database_path)
     assert problems_of(database_path) == []
     build_database(tmp_path / "new.fa", database_path, overwrite=True)

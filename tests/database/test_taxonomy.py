@@ -128,11 +128,11 @@ def test_a_filter_by_taxon_uses_what_is_stored(inputs, slices):
     assert chosen("4000011") == (["P0", "P3", "P5"], ("--taxid 4000011 was merged into 9606, which is used",))
     assert chosen("2,6239")[0] == ["P4", "P8"]
     assert chosen("77")[0] == ["P6"]
-    with pytest.raises(InputError, match=r"no subject of .* passes --taxid 3702"):
+    with pytest.raises(InputError, match=r"no subject of .* passes taxid='3702'"):
         chosen("3702")
     (inputs / "other").write_text("P2 562\n")
     assert chosen("562", taxid_map=str(inputs / "other"))[0] == ["P2"]
-    with pytest.raises(InputError, match="--taxid 4000000 was deleted from the taxonomy"):
+    with pytest.raises(InputError, match="taxid=4000000 was deleted from the taxonomy"):
         chosen("4000000", taxonomy=str(inputs / "dump"))
 
 
@@ -151,7 +151,7 @@ def test_reports_take_ids_from_the_map_then_the_database_then_headers(inputs, mo
     assert names("plain.db") is None
     assert names("plain.db", taxonomy=dump) == ["Escherichia coli"]
     assert names("plain.db", taxonomy=dump, taxid_map=str(inputs / "map")) == ["Homo sapiens"]
-    with pytest.raises(InputError, match="a map needs a taxonomy; --taxonomy or SWSEARCH_TAXONOMY names one"):
+    with pytest.raises(InputError, match="a map needs a taxonomy; taxonomy or SWSEARCH_TAXONOMY names one"):
         names("plain.db", needed_by="a map")
     monkeypatch.setenv("SWSEARCH_TAXONOMY", dump)
     assert names("plain.db") is None  # headers suffice, so that no taxdump is read unasked
@@ -167,7 +167,7 @@ def test_reports_take_ids_from_the_map_then_the_database_then_headers(inputs, mo
 
 def test_what_cannot_be_read_leaves_no_database(inputs):
     cases = [
-        ({"taxid_map": inputs / "map"}, "--taxid-map .*: give the taxdump"),
+        ({"taxid_map": inputs / "map"}, "taxid_map=.*: give the taxdump"),
         ({"taxonomy": inputs / "nosuch"}, "nosuch: No such file"),
         ({"taxonomy": inputs / "dump", "taxid_map": inputs / "ten.fa"}, r"ten\.fa, line 1: a line is an identifier"),
     ]

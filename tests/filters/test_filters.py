@@ -202,9 +202,9 @@ def test_descendants_come_from_the_tree_and_not_without_it(family, tmp_path):
     assert chosen(family, taxid="562", taxonomy=str(nodes))[0] == sorted(by_taxid[562] + by_taxid[83333])
     assert chosen(family, taxid="40674", taxonomy=str(nodes))[0] == sorted(by_taxid[9606] + by_taxid[10090])
     assert chosen(family, taxid="1", taxonomy=str(nodes))[0] == [n for n in range(N_SUBJECTS) if n % 7]
-    with pytest.raises(InputError, match="--taxid 4 is not in"):
+    with pytest.raises(InputError, match="taxid=4 is not in"):
         chosen(family, taxid="4", taxonomy=str(nodes))
-    with pytest.raises(InputError, match=r"passes --taxid 40674; .*OX=.*--taxid-map"):
+    with pytest.raises(InputError, match=r"passes taxid='40674'; .*OX=.*taxid_map"):
         chosen(family, taxid="40674")
 
 
@@ -227,12 +227,12 @@ def test_a_map_replaces_what_headers_state(family, tmp_path, text):
     ("options", "content", "words"),
     [
         ({"include": "FILE"}, "\n# none\n", "names no identifier"),
-        ({"include": "nosuch"}, "", "--include nosuch: No such file"),
-        ({"include": "FILE"}, "nobody\n", "no subject of .* passes --include"),
+        ({"include": "nosuch"}, "", "include nosuch: No such file"),
+        ({"include": "FILE"}, "nobody\n", "no subject of .* passes include"),
         ({"taxid": "human"}, "", "taxonomy ids separated by commas"),
         ({"taxid": "9606", "taxid_map": "FILE"}, "Q00001\n", "line 1: a line is an identifier"),
         ({"taxid": "9606", "taxonomy": "FILE"}, "1\t|\t1\t|\nroot\n", "line 2: a node's line"),
-        ({"min_length": 9000}, "", "passes --min-length 9000"),
+        ({"min_length": 9000}, "", "passes min_length=9000"),
         ({"min_bits": 3.0, "gap_open": 4, "gap_extend": 1}, "", "there are no bit scores"),
     ],
 )

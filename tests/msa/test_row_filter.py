@@ -122,7 +122,7 @@ def test_bases_are_compared_as_bases():
 )
 def test_values_out_of_range_are_refused(wrong):
     ((name, value),) = wrong.items()
-    with pytest.raises(InputError, match=rf"--msa-{name.replace('_', '-')} {value}: choose"):
+    with pytest.raises(InputError, match=rf"^{name}={value}: choose"):
         RowFilter(**wrong)
-    with pytest.raises(InputError, match="--msa-filter-above serves"):
+    with pytest.raises(InputError, match="filter_above serves max_identity and diff"):
         RowFilter(coverage=5, filter_above=10)

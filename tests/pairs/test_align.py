@@ -236,8 +236,8 @@ def test_dots_are_the_words_that_both_have():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mode", "glocal"], "--mode 'glocal' is unknown"),
-        (["--free-ends", "none", "--mode", "semiglobal"], "--free-ends 'none'"),
+        (["--mode", "glocal"], "--mode glocal is unknown"),
+        (["--free-ends", "none", "--mode", "semiglobal"], "--free-ends none"),
         (["--format", "blast6"], "--format 'blast6'"),
         (["--costs", "nw1970"], "--costs 'nw1970'"),
         (["--costs", "nw2009", "--match", "1"], "leave the other scoring options out"),

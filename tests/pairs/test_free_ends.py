@@ -118,9 +118,9 @@ def test_words_of_ends_may_be_combined() -> None:
     [
         ("semiglobal", "subject-middle", "'subject-middle' is unknown"),
         ("semiglobal", "query,", "'' is unknown"),
-        ("semiglobal", "NW", "choose --mode global"),
-        ("global", "HW", "is for --mode semiglobal and edit; leave it out of --mode global"),
-        ("lcs", "subject", "is for --mode semiglobal and edit"),
+        ("semiglobal", "NW", "choose mode='global'"),
+        ("global", "HW", "is for mode='semiglobal' and edit; leave it out of mode='global'"),
+        ("lcs", "subject", "is for mode='semiglobal' and edit"),
         ("edit", "both", "an alignment without letters has distance 0"),
         ("edit", "query-start,subject-end", "an alignment without letters has distance 0"),
     ],

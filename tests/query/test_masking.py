@@ -113,8 +113,8 @@ def test_unknown_maskers_are_refused_with_the_known_ones(text):
 
 @pytest.mark.parametrize(
     ("name", "alphabet", "words"),
-    [("dust", PROTEIN, "--mask dust is not for protein; choose tantan, seg or lower"),
-     ("seg", DNA, "--mask seg is not for dna; choose tantan, dust or lower")],
+    [("dust", PROTEIN, "mask='dust' is not for protein; choose tantan, seg or lower"),
+     ("seg", DNA, "mask='seg' is not for dna; choose tantan, dust or lower")],
 )  # fmt: skip
 def test_maskers_of_the_other_alphabet_are_refused(name, alphabet, words):
     with pytest.raises(InputError, match=words):

@@ -149,11 +149,11 @@ def test_reports_say_whether_they_have_taxa_of_queries():
     [
         ("table", None, 5.0, "format table has no taxa of queries"),
         ("tsv", ["qseqid"], 5.0, "format tsv with these columns has no taxa of queries"),
-        ("lca", None, 101.0, "--lca-top 101: give a percentage"),
-        ("blast6", ["lca"], -1.0, "--lca-top -1: give a percentage"),
-        ("blast6", ["lca"], float("nan"), "--lca-top nan: give a percentage"),
+        ("lca", None, 101.0, "lca_top=101: give a percentage"),
+        ("blast6", ["lca"], -1.0, "lca_top=-1: give a percentage"),
+        ("blast6", ["lca"], float("nan"), "lca_top=nan: give a percentage"),
         ("lca", ["qseqid", "sseqid"], None, "which has no sseqid; choose from qseqid"),
-        ("lca", [], None, "--fields names no field"),
+        ("lca", [], None, "fields names no field"),
     ],
 )
 def test_what_cannot_be_is_one_clear_line(name, fields, percent, words):

@@ -83,7 +83,7 @@ def test_biopythons_records_keep_their_names(database, record, header):
         ([SeqRecord(Seq("MK V"))], InputError, r"queries\[0\], residue 3: byte 0x20"),
         ([Seq(None, length=5)], InputError, r"queries\[0\]: Sequence content is undefined"),
         (["MKV", ""], InputError, "the query has 0 residues"),
-        (["ACGTTGCA" * 5], AlphabetMismatch, r"queries\[0\] is dna, .*--translate query .*swsearch\.sequence\(letters"),
+        (["ACGTTGCA" * 5], AlphabetMismatch, r"queries\[0\] is dna, .*translate='query' .*swsearch\.sequence\(letters"),
         ("nowhere.fasta", InputError, "nowhere.fasta: cannot be read"),
     ],
 )
@@ -94,9 +94,9 @@ def test_what_is_no_query_is_named_at_the_call(database, queries, error, words):
 
 def test_proteins_against_dna_hear_of_translation_at_the_call(database):
     dna = database.with_name("dna.db")
-    with pytest.raises(InputError, match=r"queries\[0\], residue 3: 'L' .* --translate subject .*dna\.db is dna"):
+    with pytest.raises(InputError, match=r"queries\[0\], residue 3: 'L' .* translate='subject' .*dna\.db is dna"):
         swsearch.search_database(["MKLV"], dna)
-    with pytest.raises(AlphabetMismatch, match=r"query p is protein, but dna is needed; .*--translate subject"):
+    with pytest.raises(AlphabetMismatch, match=r"query p is protein, but dna is needed; .*translate='subject'"):
         swsearch.search_database([swsearch.sequence("MKLV", "protein", "p")], dna)
 
 
@@ -111,9 +111,9 @@ def test_options_and_databases_are_checked_at_the_call(database):
         swsearch.search_database(["MKV"], "")
     with pytest.raises(swsearch.SwSearchError, match="the name of the database is empty; give the path of the new"):
         swsearch.build_database("queries.fasta", "")
-    with pytest.raises(InputError, match="--threads '2': a whole number is needed"):
+    with pytest.raises(InputError, match="threads='2': a whole number is needed"):
         swsearch.search_database(["MKV"], database, threads="2")
-    with pytest.raises(InputError, match=r"--devices '0': give a list of CUDA numbers, such as \[0, 1\]"):
+    with pytest.raises(InputError, match=r"devices='0': give a list of CUDA numbers, such as \[0, 1\]"):
         swsearch.search_database(["MKV"], database, devices="0")
     with pytest.raises(TypeError, match="results is None; give the results of a search, or the record"):
         swsearch.write_report(None, "x.tsv", "tsv")

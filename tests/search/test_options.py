@@ -44,14 +44,14 @@ def test_a_matrix_file_serves_dna(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"top": 0}, "--top 0"),
-        ({"evalue": 0.0}, "--evalue 0.0"),
-        ({"evalue": math.nan}, "--evalue nan"),
+        ({"top": 0}, "top=0"),
+        ({"evalue": 0.0}, "evalue=0"),
+        ({"evalue": math.nan}, "evalue=nan"),
         ({"ties": "some"}, "cut or all"),
         ({"strand": "up"}, "both, plus, minus"),
-        ({"dbsize": 0}, "--dbsize 0"),
-        ({"max_hsps": 0}, "--max-hsps 0"),
-        ({"mask_mode": "hard"}, "--mask-mode hard: say with --mask"),
+        ({"dbsize": 0}, "dbsize=0"),
+        ({"max_hsps": 0}, "max_hsps=0"),
+        ({"mask_mode": "hard"}, "mask_mode='hard': say with mask what"),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(changes, words):
@@ -88,7 +88,7 @@ def test_parameters_are_what_json_can_hold():
 @pytest.mark.parametrize("changes", [{}, {"translate": "subject"}])
 def test_strands_of_proteins_cannot_be_chosen(changes):
     for strand in ("minus", "plus"):
-        with pytest.raises(InputError, match=f"--strand {strand}: queries are proteins"):
+        with pytest.raises(InputError, match=f"strand='{strand}': queries are proteins"):
             SearchOptions(strand=strand, **changes).strands(PROTEIN)
     assert SearchOptions(**changes).strands(PROTEIN) == ("plus",)
     assert SearchOptions(strand="minus", translate="query").query_frames == (-1, -2, -3)

@@ -335,13 +335,13 @@ def test_conditions_on_alignments_also_decide_what_is_included(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterations": 0}, "--iterations 0: choose a whole number, 1 to 100"),
-        ({"iterations": 101}, "--iterations 101"),
-        ({"inclusion_evalue": 0.01}, "--inclusion-evalue 0.01 is for iterated searches"),
-        ({"iterations": 2, "inclusion_evalue": 0.0}, "--inclusion-evalue 0.0: choose a number above 0"),
-        ({"iterations": 2, "inclusion_evalue": math.nan}, "--inclusion-evalue nan"),
+        ({"iterations": 0}, "iterations=0: choose a whole number, 1 to 100"),
+        ({"iterations": 101}, "iterations=101"),
+        ({"inclusion_evalue": 0.01}, "inclusion_evalue=0.01 is for iterated searches"),
+        ({"iterations": 2, "inclusion_evalue": 0.0}, "inclusion_evalue=0: choose a number above 0"),
+        ({"iterations": 2, "inclusion_evalue": math.nan}, "inclusion_evalue=nan"),
         ({"iterations": 2, "evalue": math.inf, "inclusion_evalue": math.inf}, "choose a number above 0, and not inf"),
-        ({"iterations": 2, "inclusion_evalue": 11.0}, "--inclusion-evalue 11 is above --evalue 10"),
+        ({"iterations": 2, "inclusion_evalue": 11.0}, "inclusion_evalue=11 is above evalue=10"),
         ({"iterations": 2, "translate": "query"}, "no profile is made of a translated query"),
         ({"iterations": 2, "gap_open": 3}, "there are no E-values to include by"),
     ],
@@ -365,6 +365,6 @@ def test_a_search_with_dna_cannot_be_iterated(tmp_path):
     with (
         PackedDatabase.open(tmp_path / "s.db") as database,
         CpuEngine(1) as engine,
-        pytest.raises(InputError, match="only searches with proteins can be iterated; say --iterations 1"),
+        pytest.raises(InputError, match="only searches with proteins can be iterated; say iterations=1"),
     ):
         Searcher(database, engine, SearchOptions(iterations=2))

@@ -183,7 +183,7 @@ def test_the_genetic_code_decides(folder, records):
 @pytest.mark.parametrize(
     ("database", "changes", "error", "words"),
     [
-        ("genes", {"translate": "query"}, AlphabetMismatch, "--translate query does not fit it: with queries"),
+        ("genes", {"translate": "query"}, AlphabetMismatch, "translate='query' does not fit it: with queries"),
         (
             "proteins",
             {"translate": "subject"},
@@ -191,9 +191,9 @@ def test_the_genetic_code_decides(folder, records):
             "does not fit it: with queries of protein leave it out",
         ),
         ("proteins", {"translate": "both"}, AlphabetMismatch, "but dna is needed"),
-        ("proteins", {"translate": "all"}, InputError, "--translate 'all': choose query, subject, both"),
-        ("proteins", {"genetic_code": 11}, InputError, "say with --translate"),
-        ("proteins", {"translate": "query", "genetic_code": 8}, InputError, "--genetic-code 8: NCBI's codes are"),
+        ("proteins", {"translate": "all"}, InputError, "translate='all': choose query, subject, both"),
+        ("proteins", {"genetic_code": 11}, InputError, "say with translate"),
+        ("proteins", {"translate": "query", "genetic_code": 8}, InputError, "genetic_code=8: NCBI's codes are"),
         ("proteins", {"translate": "query", "match": 2}, ScoringError, "are for DNA"),
     ],
 )

@@ -158,9 +158,9 @@ def test_correction_lowers_what_composition_alone_explains(proteins):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mask": "simple"}, "--mask 'simple': choose none"),
-        ({"mask_mode": "softly"}, "--mask-mode 'softly': choose soft or hard"),
-        ({"composition": "yes"}, "--composition 'yes': choose adjust or bias or none"),
+        ({"mask": "simple"}, "mask='simple': choose none"),
+        ({"mask_mode": "softly"}, "mask_mode='softly': choose soft or hard"),
+        ({"composition": "yes"}, "composition='yes': choose adjust or bias or none"),
     ],
 )
 def test_unknown_treatments_are_refused_by_name(options, words):
@@ -170,7 +170,7 @@ def test_unknown_treatments_are_refused_by_name(options, words):
 
 def test_composition_is_not_corrected_for_dna(tmp_path):
     path = database_of(tmp_path, {"s": "ACGTACGTGGGACTATAC" * 3})
-    with pytest.raises(InputError, match="--composition bias is for protein, not for dna"):
+    with pytest.raises(InputError, match="composition='bias' is for protein, not for dna"):
         search(path, "ACGTACGTGG", DNA, composition="bias")
 
 

@@ -54,7 +54,7 @@ def test_foreign_letters_are_named_with_their_place(letters, words):
 
 
 def test_protein_letters_in_dna_advise_the_other_alphabet():
-    with pytest.raises(InputError, match="if it is protein: --alphabet protein indexes"):
+    with pytest.raises(InputError, match="if it is protein: alphabet='protein' indexes"):
         DNA.encode("ACGTL")
 
 

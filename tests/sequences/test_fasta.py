@@ -125,7 +125,7 @@ def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:
     path.write_bytes(b">a\nACGT\n>p\nMKVE\n")
     error = error_of(path, DNA)
     assert (error.record, error.line, error.column) == (2, 4, 4)
-    assert "--alphabet protein" in str(error)
+    assert "alphabet='protein'" in str(error)
 
 
 def test_dna_file_that_turns_to_protein_is_refused(tmp_path: Path) -> None:

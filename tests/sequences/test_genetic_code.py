@@ -89,5 +89,5 @@ def test_the_codes_are_ncbis():
     """Source: Biopython's tables, which are NCBI's; there is no code 7."""
     assert genetic_code_numbers() == sorted(unambiguous_dna_by_id)
     assert genetic_code(11).name == "Bacterial"
-    with pytest.raises(InputError, match=r"--genetic-code 7: NCBI's codes are 1, 2, 3, 4, 5, 6, 9"):
+    with pytest.raises(InputError, match=r"genetic_code=7: NCBI's codes are 1, 2, 3, 4, 5, 6, 9"):
         genetic_code(7)

@@ -201,8 +201,9 @@ class SearchForm:
         try:
             SearchOptions(**options)  # type: ignore[arg-type]
         except SwSearchError as error:
-            if name is None or (option_of(str(error)) == name and not self._needs_another(name)):
-                self.add_error(None, str(error))
+            problem = error.on_command_line()
+            if name is None or (option_of(problem) == name and not self._needs_another(name)):
+                self.add_error(None, problem)
 
     @staticmethod
     def _needs_another(name: str) -> bool:

@@ -248,9 +248,9 @@ def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> 
             for request in requests:
                 references.append(pages.backend.submit(owner, request))  # noqa: PERF401
         except RequestRefused as error:
-            form.add_error(error.field, str(error))
+            form.add_error(error.field, error.on_command_line())
         except InputError as error:
-            form.add_error(None, str(error))
+            form.add_error(None, error.on_command_line())
     if form.errors and not references:
         return pages.search_page(form, 422)
     there = f"/results/{references[0]}" if len(references) == 1 else "/history"

@@ -101,14 +101,14 @@ class ServiceBackend:
             submission = Submission(text, request.database, options, queries_are, subjects=request.subjects)
             stored, _ = self._service.submit(submission, owner)
         except Refused as error:
-            raise RequestRefused(_FIELDS.get(error.code, "sequences"), str(error)) from error
+            raise RequestRefused(_FIELDS.get(error.code, "sequences"), error.marked) from error
         except UnreadableSubjects as error:
-            raise RequestRefused("subjects", str(error)) from error
+            raise RequestRefused("subjects", error.marked) from error
         except AlphabetMismatch as error:
             # The database refuses what is translated, or the queries are not what they are said to be.
             is_translation = str(error).startswith(request.database)
             field = "translate" if is_translation else "sequences" if alphabet is None else "alphabet"
-            raise RequestRefused(field, str(error)) from error
+            raise RequestRefused(field, error.marked) from error
         return stored.key
 
     def status(self, owner: str, reference: str) -> SearchStatus:

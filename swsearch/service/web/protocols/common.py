@@ -157,7 +157,7 @@ async def submitted(
     except Refused:
         raise
     except InputError as error:
-        raise InputError(_advised(str(error), submission, database, advice)) from error
+        raise InputError(_advised(error.marked, submission, database, advice)) from error
 
 
 def _advised(message: str, submission: Submission, database: OfferedDatabase, advice: Callable[[str], str]) -> str:
