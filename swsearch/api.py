@@ -33,17 +33,19 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from swsearch import arguments
+from swsearch.arguments import choice, flag, function, is_path, names, number, of_type, optional, path, paths, text
 from swsearch.database.joined import Places, joined, open_searched, places_of
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.errors import InputError
+from swsearch.errors import InputError, WrongType
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.hits.subjects import SubjectPart
 from swsearch.msa.row_filter import EVERY_ROW, RowFilter
 from swsearch.organisms import reads_database, with_organisms
 from swsearch.output_files import refuse_compressed, text_file
-from swsearch.pairs.align import PairAlignment, align_pair, mode_scoring
+from swsearch.pairs.align import MODES, PairAlignment, align_pair, mode_scoring
 from swsearch.pairs.scoring import PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored_rows import with_kept_rows
@@ -52,14 +54,14 @@ from swsearch.results import SearchResults
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
 from swsearch.search import defaults
-from swsearch.search.api import open_searcher
+from swsearch.search.api import named_sequence, open_searcher
 from swsearch.search.given_queries import Query, given_queries
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
 from swsearch.search.subject_queries import SubjectQueries
 from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.words import a_kind
+from swsearch.words import a_kind, option
 
 if TYPE_CHECKING:
     from swsearch.store.repository import HitStore
@@ -95,8 +97,7 @@ def open_database(path: Places) -> PackedDatabase:
     (1, 20, 'first')
     """
     with ExitStack() as stack:
-        opening = [path] if isinstance(path, (str, os.PathLike)) else path
-        database = joined([stack.enter_context(PackedDatabase.open(one)) for one in opening])
+        database = joined([stack.enter_context(PackedDatabase.open(one)) for one in paths("path", path)])
         stack.pop_all()
         return database
 
@@ -109,7 +110,7 @@ def search_database(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    store: HitStore | None = None,
+    store: HitStore | str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResults:
     r"""Search a database with the sequences of a file, or with sequences in memory.
@@ -131,8 +132,9 @@ def search_database(
         Number of CPU threads; by default, one per usable core.
     devices : sequence of int, optional
         CUDA device numbers of the GPUs; by default, the first GPU.
-    store : HitStore, optional
-        The store for the run; each query is committed before its result is yielded.
+    store : path or Store, optional
+        The store for the run, which is created if there is none; each query is committed before its result is yielded.
+        An open store stays open.
     progress : callable, optional
         Called with the number of cells completed since the last call.
 
@@ -168,15 +170,16 @@ def search_database(
     Traceback (most recent call last):
     TypeError: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, or a header and letters
     """
-    path = os.fspath(queries) if isinstance(queries, (str, os.PathLike)) else None
-    given = [] if isinstance(queries, (str, os.PathLike)) else given_queries(_alone(queries))
+    function("progress", progress)
+    (file,) = paths("queries", queries) if is_path(queries) else (None,)
+    given = [] if file is not None else given_queries(_alone(queries))
     with ExitStack() as stack:
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
         chosen: Queries
-        if path is not None:
-            files = QueryFiles.of([path], "auto")
+        if file is not None:
+            files = QueryFiles.of([file], "auto")
             n_queries = survey(files, searcher, skip_refused=False).asked.n_queries or 0
             chosen = files
         else:
@@ -184,7 +187,8 @@ def search_database(
             for record in records:
                 searcher.check(record)
             chosen, n_queries = QueryRecords(records), len(records)
-        run = Run(chosen, searcher, store=store, skip_refused=False, progress=progress)
+        kept = _store(store, stack)
+        run = Run(chosen, searcher, store=kept, skip_refused=False, progress=progress)
         return _started(run, searcher.database, n_queries, stack)
 
 
@@ -195,7 +199,7 @@ def all_pairs(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    store: HitStore | None = None,
+    store: HitStore | str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResults:
     r"""Compare all sequences of a database with each other, each pair once; ``swsearch allpairs``.
@@ -227,12 +231,14 @@ def all_pairs(
     ...         print(hit.query_id, hit.subject_id, hit.score)
     c a 52
     """
+    function("progress", progress)
     with ExitStack() as stack:
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
         )
         queries = SubjectQueries.of(searcher)
-        run = Run(queries, searcher, store=store, skip_refused=False, search_repeated=True, progress=progress)
+        kept = _store(store, stack)
+        run = Run(queries, searcher, store=kept, skip_refused=False, search_repeated=True, progress=progress)
         return _started(run, searcher.database, len(queries.order[0]), stack)
 
 
@@ -283,13 +289,17 @@ def align_families(
     >>> [line.split("\t")[0] for line in (folder / "mine.a3m").read_text().splitlines()]
     ['>mine', 'MKVLAAGIVGLQWERTY', '>first', 'MKVLAAGIVGLllaQWERTY', '>other', 'MKVLAAGWVGlLQWERTY']
     """
+    of_type("options", options, SearchOptions, "a SearchOptions")
+    of_type("rows", rows, RowFilter, "a RowFilter")
     is_single = isinstance(databases, (str, os.PathLike, PackedDatabase))
-    in_turn = cast("Sequence[Databases]", [databases] if is_single else databases)
+    if not is_single and (not isinstance(databases, Iterable) or isinstance(databases, (bytes, bytearray))):
+        raise WrongType(f"{option('databases', databases)}: a path, or a list of paths, is needed")
+    in_turn = cast("Sequence[Databases]", [databases] if is_single else list(cast("Iterable[Databases]", databases)))
     with ExitStack() as stack:
         searchers = open_searchers(in_turn, options, stack, engine=engine, threads=threads, devices=devices)
         first = searchers[0]
-        if isinstance(queries, (str, os.PathLike)):
-            files = QueryFiles.of([queries], "fasta")
+        if is_path(queries):
+            files = QueryFiles.of(paths("queries", queries), "fasta")
             for searcher in searchers:
                 survey(files, searcher, skip_refused=False)
             read = files.records(first.scheme, first.needs)
@@ -302,6 +312,22 @@ def align_families(
         alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
         results = (with_kept_rows(distinct(found.query), rows, alphabet) for found in alignments)
         return SearchResults(first.run_info("python"), None, results, stack.pop_all(), len(records))
+
+
+def _store(store: HitStore | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], HitStore] | None:
+    """A function that opens the store of a run, if there is one; a path is closed after what ``opened`` gets later."""
+    if store is None:
+        return None
+    from swsearch.store.repository import HitStore
+    from swsearch.store.staging import open_store
+
+    if isinstance(store, HitStore):
+        return lambda: store
+    if not is_path(store):
+        raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
+    place = path("store", store)
+    closed_last = opened.enter_context(ExitStack())
+    return lambda: closed_last.enter_context(open_store(place, create=True))
 
 
 def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitStack) -> SearchResults:
@@ -373,15 +399,26 @@ def write_report(
     >>> (folder / "hits.tsv").read_text()
     'first\tfirst\t100.000\t5.39e-14\n'
     """
-    report = get_format(format, fields, rows, part, lca_top=lca_top)
+    for name, file in (("path", path), ("taxonomy", taxonomy), ("taxid_map", taxid_map)):
+        if file is not None or name == "path":
+            arguments.path(name, file)
+    text("format", format)
+    columns = None if fields is None else names("fields", fields)
+    optional("rows", rows, RowFilter, "a RowFilter")
+    optional("part", part, SubjectPart, "a SubjectPart")
+    if database is not None:
+        paths("database", database)
+    percent = None if lca_top is None else number("lca_top", lca_top)
+    report = get_format(format, columns, rows, part, lca_top=percent)
     target = Path(path)
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")
     queries: Iterable[QueryResult]
-    is_stored = isinstance(results, tuple) and len(results) == 2 and isinstance(results[0], RunInfo)
+    pair = results if isinstance(results, tuple) and len(results) == 2 else (None, None)
+    is_stored = isinstance(pair[0], RunInfo) and isinstance(pair[1], Iterable)
     if not isinstance(results, SearchResults) and not is_stored:
         needed = "give the results of a search, or the record of a stored run and its queries"
-        raise TypeError(f"results is {a_kind(results)}; {needed}")
+        raise WrongType(f"results is {a_kind(results)}; {needed}")
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     check_fits(report, run)
     shown = ", ".join(places_of(run.database, database))
@@ -390,7 +427,8 @@ def write_report(
             if database is not None:
                 raise InputError(f"database {shown}: a search has its own; only stored runs need one")
             if taxonomy is not None or taxid_map is not None:
-                raise InputError("a search has the taxonomy of its options; only stored runs need one")
+                given = option("taxonomy", taxonomy) if taxid_map is None else option("taxid_map", taxid_map)
+                raise InputError(f"{given}: a search has the taxonomy of its options; only stored runs need one")
             queries = results.completed(needs_subjects(report, run), taxonomy_use(report))
         else:
             use, opened = taxonomy_use(report), None
@@ -445,11 +483,18 @@ def align(
     >>> found.score, found.cigar
     (7, '3=1I4=')
     """
+    for name, side in (("query", query), ("subject", subject)):
+        if not isinstance(side, (str, SequenceRecord)):
+            raise WrongType(f"{option(name, side)}: letters or a SequenceRecord are needed")
+    choice("mode", mode, MODES)
+    optional("options", options, SearchOptions, "a SearchOptions")
+    optional("free_ends", free_ends, str, "a string")
+    flag("path", path)
     scoring: PairScoring | None = None
     if mode in ("edit", "lcs"):
         sides = [PairSequence("", side if isinstance(side, str) else side.letters) for side in (query, subject)]
     else:
-        records = _records(query, subject)
+        records = _records(query=query, subject=subject)
         sides = [from_record(record) for record in records]
         scoring = scheme_scoring((options or SearchOptions()).scheme(records[0].alphabet, local=mode == "local"))
     mode_scoring(mode, scoring)
@@ -457,12 +502,12 @@ def align(
     return align_pair(sides[0], sides[1], mode, scoring, free_ends=free_ends, path=path, backend=backend)
 
 
-def _records(*sides: str | SequenceRecord) -> list[SequenceRecord]:
-    """Both sides as records of one alphabet, which is detected from the letters of both if they are strings."""
-    known = [side.alphabet for side in sides if isinstance(side, SequenceRecord)]
-    letters = "".join(side for side in sides if isinstance(side, str))
-    alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "surrogateescape"))
+def _records(**sides: str | SequenceRecord) -> list[SequenceRecord]:
+    """The sides as records of one alphabet, which is detected from the letters of both if they are strings."""
+    known = [side.alphabet for side in sides.values() if isinstance(side, SequenceRecord)]
+    letters = "".join(side for side in sides.values() if isinstance(side, str))
+    alphabet = known[0] if known else detect_alphabet(letters.encode("utf-8", "replace"))
     return [
-        side if isinstance(side, SequenceRecord) else SequenceRecord("", alphabet.encode(side), alphabet)
-        for side in sides
+        side if isinstance(side, SequenceRecord) else named_sequence(name, side, alphabet)
+        for name, side in sides.items()
     ]

@@ -73,13 +73,17 @@ def path(name: str, value: Any) -> str:
     WrongType
         It is neither a string nor an object of :mod:`pathlib`.
     InputError
-        It has a NUL byte.
+        It has a NUL byte, or a character that cannot be encoded.
     """
     found = os.fspath(value) if is_path(value) else None
     if not isinstance(found, str):
         raise WrongType(f"{option(name, value)}: a path is needed")
-    if "\0" in found:
-        raise InputError(f"{option(name, value)}: a path has no NUL byte")
+    try:
+        is_name = "\0" not in os.fsdecode(os.fsencode(found))
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
+        raise InputError(f"{option(name, value)}: this is no path; it has a character that no name of a file can have")
     return found
 
 
@@ -131,6 +135,32 @@ def of_type(name: str, value: Any, kind: type[Kind], needed: str) -> Kind:
     if not isinstance(value, kind):
         raise WrongType(f"{option(name, value)}: {needed} is needed")
     return value
+
+
+def optional(name: str, value: Any, kind: type[Kind], needed: str) -> Kind | None:
+    """An object of a class, or None; as :func:`of_type`."""
+    return None if value is None else of_type(name, value, kind, needed)
+
+
+def paths(name: str, value: Any) -> list[Any]:
+    """A path or several ones, at least one, as a list of those that were given.
+
+    Raises
+    ------
+    WrongType
+        It is neither a path nor an iterable of paths.
+    InputError
+        There is none, or one is empty or has a NUL byte.
+    """
+    is_several = not is_path(value) and isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray))
+    several = list(value) if is_several else [value]
+    for one in several:
+        path(name, one)
+    if not all(map(os.fspath, several)):
+        raise InputError(f"{option(name, value)}: the path is empty")
+    if not several:
+        raise InputError(f"{option(name, value)}: at least one path is needed")
+    return several
 
 
 def names(name: str, value: Any) -> list[str]:

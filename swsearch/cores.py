@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
 from typing import Final
 
+from swsearch.arguments import whole_number
 from swsearch.errors import InputError
 from swsearch.words import option
 
@@ -26,9 +26,7 @@ def check_threads(threads: int) -> None:
     InputError
         It is no whole number, below 1, or above 1,024.
     """
-    if not isinstance(threads, Integral):
-        raise InputError(f"{option('threads', threads)}: a whole number is needed")
-    if threads < 1:
+    if whole_number("threads", threads) < 1:
         raise InputError(f"{option('threads', threads)}: at least 1 thread is needed")
     if threads > MAX_THREADS:
         raise InputError(

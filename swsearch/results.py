@@ -9,6 +9,7 @@ from copy import copy
 from itertools import tee
 from typing import TYPE_CHECKING, Any, cast
 
+from swsearch.arguments import names, number
 from swsearch.closeable import Closeable
 from swsearch.database.joined import open_searched
 from swsearch.database.reader import PackedDatabase
@@ -251,7 +252,8 @@ class SearchResults(Closeable):
         """
         import pyarrow
 
-        chosen = default_fields(self.run) if fields is None else select_fields(list(fields), lca_top)
+        number("lca_top", lca_top)
+        chosen = default_fields(self.run) if fields is None else select_fields(names("fields", fields), lca_top)
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
         results = self.completed(any(field.needs_subjects for field in chosen), greatest_use(f.use for f in chosen))

@@ -18,10 +18,11 @@ _SECRETS: Final = (
 
 _OPTION: Final = re.compile("\ue000([^\ue001=|]*)\\|([^\ue001=]*)(?:=([^\ue001]*))?\ue001")
 """An option in a message: its name in Python, its name on the command line, and its value, as Python writes it."""
-_MISSING: Final = object()
+ABSENT: Final = object()
+"""In place of the value of an option that a message only names."""
 
 
-def option(name: str, value: object = _MISSING, flag: str = "") -> str:
+def option(name: str, value: object = ABSENT, *, flag: str = "") -> str:
     """An option, or an argument of a function, in the message of an error, perhaps with its value.
 
     The message names it in the words of the caller: :func:`as_arguments` for Python, :func:`as_options` for the command
@@ -36,14 +37,14 @@ def option(name: str, value: object = _MISSING, flag: str = "") -> str:
     flag : str
         The option of the command line, if it is not the name with dashes.
 
-    >>> message = f"{option('top', 0)}: at least 1; or {option('bound', False, '--no-bound')} and {option('mask_mode')}"
+    >>> message = f"{option('top', 0)}: at least 1; {option('bound', False, flag='--no-bound')}, {option('mask_mode')}"
     >>> as_options(message), as_arguments(message)
-    ('--top 0: at least 1; or --no-bound and --mask-mode', 'top=0: at least 1; or bound=False and mask_mode')
+    ('--top 0: at least 1; --no-bound, --mask-mode', 'top=0: at least 1; bound=False, mask_mode')
     >>> as_options(option("ties", "all")), as_arguments(option("ties", "all")), as_options(option("mask", "a b"))
     ('--ties all', "ties='all'", "--mask 'a b'")
     """
     flag = flag or "--" + name.replace("_", "-")
-    return f"\ue000{name}|{flag}\ue001" if value is _MISSING else f"\ue000{name}|{flag}={_shown(value)}\ue001"
+    return f"\ue000{name}|{flag}\ue001" if value is ABSENT else f"\ue000{name}|{flag}={_shown(value)}\ue001"
 
 
 def _shown(value: object) -> str:
@@ -69,7 +70,9 @@ def as_options(message: str) -> str:
         flag, value = found[2], found[3]
         if value in (None, "True", "False"):
             return flag
-        if value[:1] in "'\"" and not re.search(r"[\s\\]", value):
+        if re.fullmatch(r"\[[\d, ]*\]", value):
+            value = value[1:-1].replace(" ", "")
+        elif value[:1] in "'\"" and not re.search(r"[\s\\]", value):
             value = literal_eval(value) or value
         return f"{flag} {value}"
 

@@ -161,12 +161,15 @@ def main(arguments: list[str] | None = None) -> int:
     if completion.VARIABLE in os.environ:
         completion.begin_completion()
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
         code = _code(arguments)
     except BaseException as error:
         end_log(began, error)
         raise
+    finally:
+        # Of the program that called this function, such as a test; None is one that is not Python's.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
     end_log(began, code)
     return code
 

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swsearch import __version__
+from swsearch import __version__, arguments
 from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segment_name
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
 from swsearch.errors import DatabaseError, InputError
-from swsearch.sequences.alphabet import Alphabet
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
 from swsearch.words import option
@@ -55,7 +55,7 @@ class BuildReport:
 def build_database(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
-    alphabet: Alphabet | None = None,
+    alphabet: Alphabet | str | None = None,
     *,
     overwrite: bool = False,
     slices: int = 1,
@@ -73,8 +73,8 @@ def build_database(
         Sequence files in order (:mod:`swsearch.sequences.fasta`); ``-`` is standard input.
     target : path
         Folder to create. It appears only when it is complete; after an error, it does not exist.
-    alphabet : Alphabet, optional
-        Alphabet of all sequences. By default, it is detected from the first million letters.
+    alphabet : str or Alphabet, optional
+        Alphabet of all sequences, ``protein`` or ``dna``. By default, it is detected from the first million letters.
     overwrite : bool
         Whether an existing database at ``target`` is replaced.
     slices : int
@@ -109,9 +109,18 @@ def build_database(
     >>> report.catalogue.n_subjects, report.catalogue.n_residues, report.catalogue.alphabet
     (2, 8, 'protein')
     """
-    if not os.fspath(target):
+    arguments.paths("paths", paths)
+    if not arguments.path("target", target):
         raise DatabaseError("the name of the database is empty; give the path of the new one")
     target = Path(target)
+    if not isinstance(alphabet, Alphabet | None):
+        alphabet = ALPHABETS[arguments.choice("alphabet", alphabet, tuple(ALPHABETS))]
+    arguments.flag("overwrite", overwrite)
+    arguments.function("progress", progress)
+    arguments.function("skip", skip)
+    for name, file in (("taxonomy", taxonomy), ("taxid_map", taxid_map)):
+        if file is not None:
+            arguments.path(name, file)
     check_slices(slices)
     source = taxonomy_source(taxonomy, taxid_map)
     with staged_folder(target, overwrite=overwrite) as folder:
@@ -200,7 +209,7 @@ def check_slices(n_slices: int) -> None:
     InputError
         The number is below 1, or above 128.
     """
-    if not 1 <= n_slices <= MAX_SLICES:
+    if not 1 <= arguments.whole_number("slices", n_slices) <= MAX_SLICES:
         raise InputError(f"{option('slices', n_slices)}: 1 to {MAX_SLICES} slices are possible")
 
 

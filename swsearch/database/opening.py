@@ -13,9 +13,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from swsearch.arguments import path
 from swsearch.database.node_cache import CacheEntry
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase
+from swsearch.errors import WrongType
 from swsearch.sequences.source import HeldFile, seekable, shown_name, source_name
 from swsearch.words import a_kind
 
@@ -100,15 +102,16 @@ def opened(database: Databases) -> AbstractContextManager[PackedDatabase]:
     ------
     DatabaseError, InputError
         As for :meth:`PackedDatabase.open` and :class:`swsearch.database.joined.JoinedDatabase`; or there are none.
-    TypeError
+    WrongType
         It is neither a path, nor a database, nor a sequence of these.
     """
     if isinstance(database, PackedDatabase):
         return nullcontext(database)
     if isinstance(database, (str, os.PathLike)):
+        path("database", database)
         return PackedDatabase.open(database)
-    if not isinstance(database, Iterable):
-        raise TypeError(f"database is {a_kind(database)}; give a path, an open database, or a list of these")
+    if not isinstance(database, Iterable) or isinstance(database, (bytes, bytearray)):
+        raise WrongType(f"database is {a_kind(database)}; give a path, an open database, or a list of these")
     return _opened_together(list(database))
 
 

@@ -32,6 +32,7 @@ from swsearch.errors import DatabaseError
 from swsearch.words import option
 
 _MARK = ".building-"
+_FORCE = option("overwrite", True, flag="--force")
 _GRACE_SECONDS = 60.0
 """The builder of a folder younger than this may not have locked it yet."""
 
@@ -89,14 +90,12 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:
-        force = option("overwrite", True, "--force")
-        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give {force} to replace it")
+        raise DatabaseError(f"{target} exists already; choose another name, remove it, or give {_FORCE} to replace it")
     try:
         read_catalogue(catalogue_text(target))
     except (OSError, ValueError) as error:
         raise DatabaseError(
-            f"{target} exists and is no packed database, so {option('overwrite', True, '--force')} does not replace "
-            "it; choose another name"
+            f"{target} exists and is no packed database, so {_FORCE} does not replace it; choose another name"
         ) from error
 
 

@@ -8,10 +8,11 @@ from functools import partial
 from numbers import Integral
 from typing import Final
 
+from swsearch.arguments import choice
 from swsearch.cores import check_threads, threads_to_use
 from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
-from swsearch.errors import EngineUnavailable, InputError
+from swsearch.errors import EngineUnavailable, InputError, WrongType
 from swsearch.words import option
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
@@ -94,14 +95,15 @@ def open_engine(
     EngineUnavailable
         The named engine cannot be used on this machine.
     """
-    if name not in ENGINES:
-        raise InputError(f"{option('engine', name)}: choose {', '.join(ENGINES)}")
+    choice("engine", name, ENGINES)
     if threads is not None:
         check_threads(threads)
     named = devices is not None
     devices = (0,) if devices is None else devices
-    if not isinstance(devices, Iterable) or not all(isinstance(device, Integral) for device in devices):
-        raise InputError(f"{option('devices', devices)}: give a list of CUDA numbers, such as [0, 1]")
+    if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes, bytearray)):
+        devices = list(devices)
+    if not isinstance(devices, list | tuple) or not all(isinstance(device, Integral) for device in devices):
+        raise WrongType(f"{option('devices', devices)}: give a list of CUDA numbers, such as [0, 1]")
     if not devices or len(set(devices)) < len(devices) or min(devices) < 0:
         raise InputError(f"{option('devices', devices)}: name at least one device by its CUDA number, and each once")
     if named and name in ("cpu", "reference"):
@@ -110,11 +112,13 @@ def open_engine(
     gpus = gpus or look_for_gpus()
     if kernel != KERNELS[0]:
         if not bound:
-            no_bound = option("bound", False, "--no-bound")
+            no_bound = option("bound", False, flag="--no-bound")
             raise InputError(f"{no_bound}: {option('kernel', kernel)} uses no bound; leave one of them out")
         return _open_kernel(kernel, name, devices, gpus)
     if name == "reference" and not bound:
-        raise InputError(f"{option('bound', False, '--no-bound')}: the reference engine uses no bound; leave it out")
+        raise InputError(
+            f"{option('bound', False, flag='--no-bound')}: the reference engine uses no bound; leave it out"
+        )
     if name != "auto":
         engine, detail = open_named(name, threads, devices, gpus, bound=bound)
         return engine, f"{name} engine ({detail}), as asked"
@@ -156,8 +160,7 @@ def warm_up_gpus(name: str, devices: Sequence[int], cells: int, threads: int | N
 
 def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
     """The CUDA engine with a kernel other than the default one."""
-    if kernel not in KERNELS:
-        raise InputError(f"{option('kernel', kernel)}: choose {', '.join(KERNELS)}")
+    choice("kernel", kernel, KERNELS)
     if name not in ("auto", "cuda"):
         advice = f"leave it out, or give {option('engine', 'cuda')}"
         raise InputError(f"{option('kernel', kernel)} is a kernel of the cuda engine; {advice}")

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from swsearch.arguments import flag, whole_number
 from swsearch.errors import InputError
 from swsearch.sequences.fasta_text import reverse_complement
+from swsearch.words import option
 
 MAX_FLANK: Final = 1_000_000
 """Largest number of residues on each side of an aligned part."""
@@ -63,10 +65,12 @@ class SubjectPart:
     flank: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.flank <= MAX_FLANK:
-            raise InputError(f"a flank of {self.flank:,} residues: give a number from 0 to {MAX_FLANK:,}")
+        flag("aligned", self.aligned)
+        if not 0 <= whole_number("flank", self.flank) <= MAX_FLANK:
+            raise InputError(f"{option('flank', self.flank)}: give a number of residues, 0 to {MAX_FLANK:,}")
         if self.flank and not self.aligned:
-            raise InputError("flanks are beside an aligned part; ask for aligned parts")
+            needed = option("aligned", True)
+            raise InputError(f"{option('flank', self.flank)}: flanks are beside an aligned part; give {needed}")
 
 
 WHOLE: Final = SubjectPart()

@@ -33,10 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
+from swsearch.arguments import number, whole_number
 from swsearch.errors import InputError
 from swsearch.hits.pssm import N_AMINO_ACIDS
 from swsearch.typing import Codes
-from swsearch.words import option
+from swsearch.words import ABSENT, option
 
 LOWEST_LIMIT: Final = 20
 """Percent identity with which a diverse selection begins."""
@@ -76,11 +77,14 @@ class RowFilter:
 
     def __post_init__(self) -> None:
         for name in ("coverage", "query_identity", "max_identity"):
-            percent = getattr(self, name)
+            value = getattr(self, name)
+            percent = whole_number(name, value) if name == "max_identity" else number(name, value)
+            object.__setattr__(self, name, percent)
             if not 0 <= percent <= 100:
                 raise InputError(f"{option_of(name, percent)}: choose a percentage, 0 to 100")
         for name in ("diff", "filter_above"):
-            count = getattr(self, name)
+            count = whole_number(name, getattr(self, name))
+            object.__setattr__(self, name, count)
             if not 0 <= count <= MOST_ROWS:
                 raise InputError(f"{option_of(name, count)}: choose a whole number, 0 to {MOST_ROWS:,}")
 
@@ -135,6 +139,6 @@ EVERY_ROW: Final = RowFilter()
 """The conditions that keep all rows."""
 
 
-def option_of(name: str, *value: object) -> str:
+def option_of(name: str, value: object = ABSENT) -> str:
     """The option for an attribute of :class:`RowFilter` in a message, which is ``--msa-...`` on the command line."""
-    return option(name, *value, flag="--msa-" + name.replace("_", "-"))
+    return option(name, value, flag="--msa-" + name.replace("_", "-"))

@@ -253,7 +253,7 @@ def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
     if mode == "semiglobal" and not ends:
         raise InputError(f"{given}: no end is free; choose {option('mode', 'global')}")
     if mode == "edit" and _has_empty_alignments(ends):
-        raise InputError(f"{option}: an alignment without letters has distance 0; choose query or subject, say")
+        raise InputError(f"{given}: an alignment without letters has distance 0; choose query or subject, say")
     return ends
 
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
+from swsearch.arguments import choice, flag, function, of_type, text, whole_number
 from swsearch.cores import threads_to_use
 from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import BackgroundEngine, Progress
@@ -16,9 +17,9 @@ from swsearch.engine.registry import KERNELS, open_engine
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
-from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.words import a_kind, option
+from swsearch.words import option
 
 
 def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
@@ -36,22 +37,27 @@ def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
     ------
     InputError
         A letter is not in the alphabet, or the alphabet is unknown.
-    TypeError
+    WrongType
         ``letters`` or ``header`` is not a string.
     """
-    if alphabet not in ALPHABETS:
-        raise InputError(f"alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
-    for name, text in (("letters", letters), ("header", header)):
-        if not isinstance(text, str):
-            raise TypeError(f"{name} is {a_kind(text)}; a string is needed")
-    return SequenceRecord(header, ALPHABETS[alphabet].encode(letters), ALPHABETS[alphabet])
+    choice("alphabet", alphabet, tuple(ALPHABETS))
+    for name, given in (("letters", letters), ("header", header)):
+        text(name, given)
+    return named_sequence("letters", letters, ALPHABETS[alphabet], header)
+
+
+def named_sequence(name: str, letters: str, alphabet: Alphabet, header: str = "") -> SequenceRecord:
+    """A sequence from the letters that are the argument ``name``, for the message about a wrong one."""
+    try:
+        return SequenceRecord(header, alphabet.encode(letters), alphabet)
+    except InputError as error:
+        raise InputError(f"{name}, {error.marked}") from error
 
 
 USUAL_RESIDUES: Final = 100_000
 """Residues of all queries of a search, where their number is not known: some hundred proteins."""
 
 
-@contextmanager
 def open_searcher(
     database: Databases,
     options: SearchOptions | None = None,
@@ -64,7 +70,7 @@ def open_searcher(
     partition_residues: int | None = None,
     query_residues: int = USUAL_RESIDUES,
     translating: Progress | None = None,
-) -> Iterator[Searcher]:
+) -> AbstractContextManager[Searcher]:
     """A searcher with its database and engine open, as a context manager that closes both on exit.
 
     ``database`` is a path, as for :meth:`PackedDatabase.open`, or an open database, which stays open; or a sequence of
@@ -90,11 +96,30 @@ def open_searcher(
     InputError
         An option is out of range or does not fit the database.
     """
-    if partition_residues is not None and partition_residues < 1:
-        raise InputError(f"{option('partition_residues', partition_residues)}: at least 1 residue is needed")
-    options = SearchOptions() if options is None else options
-    if not isinstance(options, SearchOptions):
-        raise TypeError(f"options is {a_kind(options)}; a SearchOptions is needed")
+    chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
+    flag("bound", bound)
+    function("translating", translating)
+    for name, residues in (("partition_residues", partition_residues), ("query_residues", query_residues)):
+        if (residues is not None or name == "query_residues") and whole_number(name, residues) < 1:
+            raise InputError(f"{option(name, residues)}: at least 1 residue is needed")
+    return _searcher(
+        database, chosen, engine, threads, devices, kernel, bound, partition_residues, query_residues, translating
+    )
+
+
+@contextmanager
+def _searcher(
+    database: Databases,
+    options: SearchOptions,
+    engine: str,
+    threads: int | None,
+    devices: Sequence[int] | None,
+    kernel: str,
+    bound: bool,
+    partition_residues: int | None,
+    query_residues: int,
+    translating: Progress | None,
+) -> Iterator[Searcher]:
     with opened(database) as subjects, ExitStack() as stack:
         options.scheme(options.aligned_alphabet(subjects.alphabet))  # loads its modules and data while GPUs start
         scorer, why = open_engine(engine, threads, devices, subjects.n_residues * query_residues, kernel, bound=bound)

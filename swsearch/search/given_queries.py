@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from swsearch.errors import AlphabetMismatch, InputError
+from swsearch.errors import AlphabetMismatch, InputError, WrongType
 from swsearch.search.needs import QueryNeeds
 from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, detect_alphabet
 from swsearch.sequences.record import SequenceRecord
@@ -59,7 +59,7 @@ class GivenQuery:
         if self.known is not None:
             return self.known
         tells = needs.alphabet is PROTEIN and len(self.letters) >= MIN_TELLING_RESIDUES
-        if tells and detect_alphabet(self.letters.encode("utf-8", "surrogateescape")) is DNA:
+        if tells and detect_alphabet(self.letters.encode("utf-8", "replace")) is DNA:
             as_protein = "if it is protein all the same, give swsearch.sequence(letters, 'protein')"
             raise AlphabetMismatch(PROTEIN.name, DNA.name, self.place, f"{needs.advice(DNA)}; {as_protein}")
         try:
@@ -74,7 +74,7 @@ def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
 
     Raises
     ------
-    TypeError
+    WrongType
         A query is of an unsupported type.
     InputError
         A record of Biopython has no letters.
@@ -82,7 +82,7 @@ def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
     if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
         return [_given("queries", queries)]
     if isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
-        raise TypeError(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
+        raise WrongType(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
     return [_given(f"queries[{number}]", query) for number, query in enumerate(queries)]
 
 
@@ -92,13 +92,13 @@ def _given(place: str, query: Any) -> GivenQuery:
     if isinstance(query, str):
         return GivenQuery(place, "", query)
     if isinstance(query, os.PathLike):
-        raise TypeError(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
+        raise WrongType(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
     if isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query):
         return GivenQuery(place, query[0], query[1])
     found = _biopython(query)
     if found is None:
         kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
-        raise TypeError(f"{place} is {a_kind(query)}, no query; give {kinds}")
+        raise WrongType(f"{place} is {a_kind(query)}, no query; give {kinds}")
     header, sequence = found
     try:
         return GivenQuery(place, header, str(sequence))

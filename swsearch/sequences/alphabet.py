@@ -118,7 +118,11 @@ class Alphabet:
         >>> PROTEIN.encode("ARNd").tolist()
         [0, 1, 2, 35]
         """
-        raw = letters.encode("utf-8", "surrogateescape") if isinstance(letters, str) else letters
+        try:
+            raw = letters.encode("utf-8", "surrogateescape") if isinstance(letters, str) else letters
+        except UnicodeEncodeError as error:  # half of a pair of UTF-16, which is no character
+            wrong = f"{error.object[error.start]!r} is not in alphabet {self.name} ({self.letters})"
+            raise InputError(f"residue {error.start + 1}: {wrong}; mend the record") from error
         codes: Codes = self.encode_table[np.frombuffer(raw, dtype=np.uint8)]
         if codes.size and int(codes.max()) == INVALID:
             index = int(np.argmax(codes == INVALID))

@@ -301,7 +301,7 @@ class _SequenceFile:
             codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
             problem = "" if letters else NO_RESIDUES
         except InputError as error:
-            problem = str(error)
+            problem = error.marked
         if problem:
             return RefusedRecord(self.name, number, split_header(header)[0], problem)
         return SequenceRecord(header, codes, alphabet)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import math
 import os
 import secrets
 import ssl
@@ -24,7 +25,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from swsearch.arguments import function, number, optional, text
 from swsearch.errors import InputError, SwSearchError
+from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.hits.subjects import SubjectPart
@@ -86,13 +89,21 @@ class Client:
         patience: float = 60.0,
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        parts = urlsplit(url)
+        text("url", url)
+        try:
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise InputError(f"{option('url', url)}: {error}") from error
+        optional("token", token, str, "a string")
+        if math.isnan(number("patience", patience)):
+            raise InputError(f"{option('patience', patience)}: a number of seconds is needed")
+        function("notify", notify)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise InputError(f"{url!r} is no address of a server; give one such as http://127.0.0.1:8765")
+            raise InputError(f"{option('url', url)} is no address of a server; give one such as http://127.0.0.1:8765")
         try:
             self._port = parts.port
         except ValueError as error:
-            raise InputError(f"{url!r}: {error}") from error
+            raise InputError(f"{option('url', url)}: {error}") from error
         self.url = url.rstrip("/")
         self._scheme = parts.scheme
         self._host = parts.hostname

@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from swsearch.arguments import flag, number, path
 from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.hits.result import QueryResult, RunInfo
@@ -54,7 +55,7 @@ from swsearch.store.session import (
     writing,
 )
 from swsearch.store.workers import Worker
-from swsearch.words import quoted
+from swsearch.words import option, quoted
 
 _DELETE_FAILURES: Final = delete(FAILURES).where(
     FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
@@ -100,6 +101,11 @@ class HitStore(Closeable):
         busy_seconds: float = BUSY_SECONDS,
         only_read: bool = False,
     ) -> None:
+        if not path("target", target):
+            raise StoreError(f"{option('target', target)}: the name of the store is empty")
+        flag("create", create)
+        number("busy_seconds", busy_seconds)
+        flag("only_read", only_read)
         url = store_url(target)
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)

@@ -36,6 +36,19 @@ def test_the_command_that_is_printed_finishes_the_search(
     assert (tmp_path / "the hits.txt").read_text() == expected.out
 
 
+def test_a_command_leaves_the_handlers_of_the_program_that_calls_it(swsearch):
+    """After a command in the same process, SIGTERM ends a test run as before, and not with the exit of a command."""
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(one) for one in signals]
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        assert swsearch("matrices").code == 0
+        assert swsearch("query", "nosuch.fa", "nosuch.db").code == 1
+        assert [signal.getsignal(one) for one in signals] == [signal.SIG_DFL, before[1]]
+    finally:
+        signal.signal(signal.SIGTERM, before[0])
+
+
 def test_queries_of_a_pipe_must_come_again(spawn_paused, tmp_path, few_proteins_db):
     os.mkfifo(tmp_path / "pipe")
     feeder = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(QUERIES.read_text()))

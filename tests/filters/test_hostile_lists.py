@@ -21,7 +21,7 @@ def test_a_word_of_a_megabyte_is_an_identifier_like_others():
 @pytest.mark.parametrize("text", ["9" * 5000, "1_0", "\u0661", "-1", ""])
 def test_what_is_no_taxonomy_id_is_refused(text, tmp_path):
     """Python's int accepts more texts than NCBI writes, and raises beyond 4,300 digits."""
-    with pytest.raises(InputError, match="^taxid=") as caught:
+    with pytest.raises(InputError, match="taxid=") as caught:
         parse_taxids(text)
     assert len(str(caught.value)) < 300
     tree, mapped = tmp_path / "nodes.dmp", tmp_path / "map"
