@@ -185,7 +185,7 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits
             place = {"record": error.record, "line": error.line, "column": error.column}
             raise FastaFormatError(error.problem, _QUERIES, identifier=error.identifier, **place) from error
         except AlphabetMismatch as error:
-            raise InputError(str(error).replace(file.name, _QUERIES)) from error
+            raise InputError(error.marked.replace(file.name, _QUERIES)) from error
     if len(records) > limits.search_queries:
         raise _too_many(len(records), limits)
     return records

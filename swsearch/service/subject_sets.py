@@ -79,7 +79,7 @@ class SubjectSets:
         try:
             raw = bytes_of(text, _SUBJECTS)
         except InputError as error:
-            raise UnreadableSubjects(str(error)) from error
+            raise UnreadableSubjects(error.marked) from error
         if archive_format(raw[:MAGIC_BYTES]) is not None:
             raise UnreadableSubjects(f"{_SUBJECTS} are an archive; send their text")
         try:
@@ -138,6 +138,6 @@ def _built(source: Path, target: Path) -> Catalogue:
     except FastaFormatError as error:
         place = {"record": error.record, "line": error.line, "column": error.column}
         named = FastaFormatError(error.problem, _SUBJECTS, identifier=error.identifier, **place)
-        raise UnreadableSubjects(str(named)) from error
+        raise UnreadableSubjects(named.marked) from error
     except AlphabetMismatch as error:
-        raise UnreadableSubjects(str(error).replace(str(source), _SUBJECTS)) from error
+        raise UnreadableSubjects(error.marked.replace(str(source), _SUBJECTS)) from error

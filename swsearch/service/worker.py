@@ -323,7 +323,7 @@ class Worker:
         except EngineError:
             raise
         except SwSearchError as error:
-            reason = self._residents.databases.without_paths(str(error))
+            reason = self._residents.databases.without_paths(error.on_command_line())
             for search_id in ids:
                 self._store.fail_search(search_id, reason, self._keep)
             return None
@@ -337,7 +337,7 @@ class Worker:
                 )
                 searcher.check(record)
             except InputError as error:
-                self._store.fail(self.name, query, str(error), self._keep)
+                self._store.fail(self.name, query, error.on_command_line(), self._keep)
                 continue
             flight.queries.append(query)
             flight.records.append(record)

@@ -51,11 +51,11 @@ class Refusal(Exception):
 def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:
     """Status, code and message for an expected error; the API and the pages show the same."""
     if isinstance(error, Refused):
-        return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(str(error))
+        return _STATUS.get(error.code, 400), error.code, service.databases.without_paths(error.on_command_line())
     if isinstance(error, SearchNotFound):
         return 404, "not_found", str(error)
     if isinstance(error, InputError):
-        return 400, "bad_input", service.databases.without_paths(str(error))
+        return 400, "bad_input", service.databases.without_paths(error.on_command_line())
     if isinstance(error, StoreError):
         return 503, "store_unavailable", "the server's store cannot be used at the moment; try again"
     if isinstance(error, DatabaseError):
