@@ -31,6 +31,7 @@ from swsearch.service.worker import Worker
 from swsearch.store.leases import WorkStore
 from swsearch.store.searches import SearchStore
 from swsearch.threads import SWITCH_SECONDS
+from tests.patience import LIMIT_SECONDS
 
 LETTERS = "MKVLAAGIVGLCAKAYLEWTNQDERSTHPFY"
 
@@ -117,6 +118,12 @@ class CountingStore(WorkStore):
 def offered(databases):
     """One database, as a service knows it."""
     return Databases({"few.db": databases / "few.db"})
+
+
+@pytest.fixture(autouse=True)
+def batches_follow_each_other(monkeypatch):
+    """The next batch is taken early only soon after a look at the databases, and a busy machine takes any time."""
+    monkeypatch.setattr(worker_module, "NOTICE_SECONDS", LIMIT_SECONDS)
 
 
 @pytest.fixture
@@ -209,7 +216,7 @@ def test_the_next_batch_begins_before_the_last_result(searches, offered, databas
 
 def test_a_worker_that_is_told_of_work_does_not_look_for_it_after_each_result(searches, offered, monkeypatch):
     """The first search is one batch. The second comes in its middle, with the hint of the server."""
-    monkeypatch.setattr(worker_module, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(worker_module, "LOOK_SECONDS", LIMIT_SECONDS)
     pipe, end_of_server = os.pipe()
     monkeypatch.setattr(worker_module.os, "read", lambda _, most, read=os.read: read(pipe, most))
     keys = [submit(searches, offered, 12)]
