@@ -140,8 +140,8 @@ def search_database(
 
     Raises
     ------
-    TypeError
-        A query is of an unsupported type; the message states its position and type.
+    WrongType
+        An argument is of an unsupported type; the message names it, and states the position and the type of a query.
     InputError
         A query has invalid letters, a file cannot be read, or an option is out of range.
     DatabaseError
@@ -166,9 +166,9 @@ def search_database(
     'theirs' [('first', 74)]
     >>> swsearch.search_database(("mine", letters), folder / "proteins.db").to_arrow(["sseqid", "pident"]).to_pylist()
     [{'sseqid': 'first', 'pident': 85.0}]
-    >>> swsearch.search_database([letters, 7], folder / "proteins.db")
+    >>> swsearch.search_database([letters, 7], folder / "proteins.db")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    TypeError: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, or a header and letters
+    swsearch.errors.WrongType: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, ...
     """
     function("progress", progress)
     (file,) = paths("queries", queries) if is_path(queries) else (None,)
@@ -273,7 +273,7 @@ def align_families(
 
     Raises
     ------
-    TypeError, InputError, DatabaseError, EngineUnavailable
+    InputError, DatabaseError, EngineUnavailable
         As for :func:`search_database`; or the databases have different alphabets, or there are none.
 
     Examples

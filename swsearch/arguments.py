@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from swsearch.errors import InputError, WrongType
-from swsearch.words import option
+from swsearch.words import a_kind, option
 
 Kind = TypeVar("Kind")
 
@@ -133,7 +133,7 @@ def of_type(name: str, value: Any, kind: type[Kind], needed: str) -> Kind:
         It is none.
     """
     if not isinstance(value, kind):
-        raise WrongType(f"{option(name, value)}: {needed} is needed")
+        raise WrongType(f"{option(name)} is {a_kind(value)}; {needed} is needed")
     return value
 
 

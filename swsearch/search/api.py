@@ -99,9 +99,10 @@ def open_searcher(
     chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
     flag("bound", bound)
     function("translating", translating)
-    for name, residues in (("partition_residues", partition_residues), ("query_residues", query_residues)):
-        if (residues is not None or name == "query_residues") and whole_number(name, residues) < 1:
-            raise InputError(f"{option(name, residues)}: at least 1 residue is needed")
+    if partition_residues is not None and whole_number("partition_residues", partition_residues) < 1:
+        raise InputError(f"{option('partition_residues', partition_residues)}: at least 1 residue is needed")
+    if whole_number("query_residues", query_residues) < 0:
+        raise InputError(f"{option('query_residues', query_residues)}: choose a number of residues, at least 0")
     return _searcher(
         database, chosen, engine, threads, devices, kernel, bound, partition_residues, query_residues, translating
     )

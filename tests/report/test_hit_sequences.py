@@ -123,7 +123,7 @@ def test_the_minus_strand_reverses_no_full_sequence(written):
 
 
 def test_a_part_out_of_range_or_for_another_format_is_refused():
-    with pytest.raises(InputError, match=r"a flank of 1,000,001 residues: give a number from 0 to 1,000,000"):
+    with pytest.raises(InputError, match=r"flank=1000001: give a number of residues, 0 to 1,000,000"):
         SubjectPart(True, 1_000_001)
     with pytest.raises(InputError, match="flanks are beside an aligned part"):
         SubjectPart(False, 3)
