@@ -40,6 +40,7 @@ from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import InputError, WrongType
+from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.hits.subjects import SubjectPart
 from swsearch.msa.row_filter import EVERY_ROW, RowFilter
@@ -102,6 +103,7 @@ def open_database(path: Places) -> PackedDatabase:
         return database
 
 
+@registered()
 def search_database(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
     database: Databases,
@@ -192,6 +194,7 @@ def search_database(
         return _started(run, searcher.database, n_queries, stack)
 
 
+@registered()
 def all_pairs(
     database: str | os.PathLike[str],
     options: SearchOptions = PAIR_OPTIONS,
@@ -242,6 +245,7 @@ def all_pairs(
         return _started(run, searcher.database, len(queries.order[0]), stack)
 
 
+@registered()
 def align_families(
     queries: str | os.PathLike[str] | Query | Iterable[Query],
     databases: Databases | Sequence[Databases],
@@ -311,7 +315,8 @@ def align_families(
         alphabet = first.options.aligned_alphabet(first.database.alphabet)
         alignments = stack.enter_context(closing(deep_alignments(records, searchers)))
         results = (with_kept_rows(distinct(found.query), rows, alphabet) for found in alignments)
-        return SearchResults(first.run_info("python"), None, results, stack.pop_all(), len(records))
+        run = first.run_info("python").having_read(registry().sources)
+        return SearchResults(run, None, results, stack.pop_all(), len(records))
 
 
 def _store(store: HitStore | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], HitStore] | None:
@@ -343,6 +348,7 @@ def _alone(queries: Any) -> Any:
     return [queries] if is_pair else queries
 
 
+@registered()
 def write_report(
     results: SearchResults | tuple[RunInfo, Iterable[QueryResult]],
     path: str | os.PathLike[str],
@@ -385,7 +391,8 @@ def write_report(
     Raises
     ------
     InputError
-        The format or a field is unknown, the file cannot be created, whole subjects are asked for of results of
+        The format or a field is unknown; the file cannot be created, or was read by the search, or is a store or in a
+        packed database; whole subjects are asked for of results of
         several databases, or the report needs a taxonomy and there is none.
     DatabaseError
         The report of a stored run needs the database, which has changed or is not there any more.
@@ -420,6 +427,8 @@ def write_report(
         needed = "give the results of a search, or the record of a stored run and its queries"
         raise WrongType(f"results is {a_kind(results)}; {needed}")
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
+    registry().read_sources(run.sources)
+    registry().write("path", target)
     check_fits(report, run)
     shown = ", ".join(places_of(run.database, database))
     with ExitStack() as stack:

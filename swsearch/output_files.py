@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
 from swsearch.errors import InputError, writing_to
+from swsearch.file_registry import registry
 
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
 """Suffixes of file names that select compression."""
@@ -65,11 +66,12 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        The file cannot be created.
+        The file cannot be created, or must not be replaced (:meth:`swsearch.file_registry.FileRegistry.write`).
     OSError
         The file cannot be written, for example because the disk is full; ``filename`` of the error is ``path``.
     """
     descriptor = descriptor_of(path)
+    registry().write(option, path)
     try:
         if descriptor is not None or (path.exists() and not path.is_file()):
             direct = os.dup(descriptor) if descriptor is not None else os.open(path, os.O_WRONLY)
@@ -92,6 +94,7 @@ def binary_file(path: Path, option: str) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+        registry().write(option, path)  # what was read meanwhile must not be replaced either
         with writing_to(str(path)):
             unfinished.replace(target)
     except BaseException:
@@ -121,10 +124,11 @@ def log_file(path: Path, option: str) -> Iterator[TextIO]:
     Raises
     ------
     InputError
-        The file cannot be opened.
+        The file cannot be opened, or must not be written (:meth:`swsearch.file_registry.FileRegistry.write`).
     OSError
         The file cannot be written.
     """
+    registry().write(option, path)
     is_new = not os.path.lexists(path)
     try:
         stream = path.open("a", encoding="utf-8")

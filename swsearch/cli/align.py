@@ -76,7 +76,10 @@ def align(
     ] = "diamond",
     serial: Annotated[bool, typer.Option("--serial", help="The reference implementation: --engine reference.")] = False,
     matrix_out: Annotated[
-        Path | None, typer.Option(help="Write the table of one small pair (tab-separated) into this file.")
+        Path | None,
+        typer.Option(
+            click_type=options.OUTPUT_FILE, help="Write the table of one small pair (tab-separated) into this file."
+        ),
     ] = None,
     threads: options.Threads = None,
     format_name: Annotated[
@@ -89,7 +92,10 @@ def align(
         ),
     ] = "table",
     out: options.Out = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a dot-plot of the pair into this .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(click_type=options.OUTPUT_FILE, help="Draw a dot-plot of the pair into this .png, .svg or .pdf."),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Align two sequences, or the records of two files pair by pair, over all their cells.
@@ -98,7 +104,6 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import threads_to_use
@@ -114,11 +119,6 @@ def align(
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 
-    files = [matrix] if text else [query, subject, matrix]
-    plot_file = None if str(plot) == "-" else plot  # check_plot refuses stdout
-    refuse_collisions({"--out": out or "-", "--plot": plot_file, "--matrix-out": matrix_out}, inputs=files)
-    if plot is not None:
-        check_plot(plot)
     report.check_format(format_name)
     if format_name == "pairwise":
         if cigar is False:
@@ -163,6 +163,8 @@ def align(
                 matrix=matrix, match=match, mismatch=mismatch, gap_open=gap_open, gap_extend=gap_extend
             )
             scoring = scheme_scoring(chosen.scheme(record.alphabet, local=mode == "local"))
+    if plot is not None:
+        check_plot(plot)
     mode_scoring(mode, scoring)
     for option, path in (("--plot", plot), ("--matrix-out", matrix_out)):
         if path is not None and len(pairs) != 1:
@@ -186,14 +188,14 @@ def align(
         which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"
         advice = "so score and end alone are found; --cigar finds the alignment"
         say(f"{which} more than {CIGAR_CELLS:,} cells, {advice}", quiet=quiet)
-    if matrix_out is not None:
-        matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
-        write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))
     with (
         aligner,
         result_stream(out) as stream,
         ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress,
     ):
+        if matrix_out is not None:
+            matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
+            write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))
 
         def results() -> Iterator[PairAlignment]:
             for found in aligner.align(pairs, progress.advance):

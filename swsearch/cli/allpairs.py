@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from swsearch.cli import options
 from swsearch.cli.comparison_arguments import PairRunArguments, PairSearchArguments
 from swsearch.cli.search_arguments import takes_arguments
 from swsearch.words import counted
@@ -17,6 +18,7 @@ def allpairs(
         str,
         typer.Argument(
             metavar="DB",
+            click_type=options.INPUT_NAME,
             help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
         ),
     ],
@@ -42,7 +44,7 @@ def allpairs(
     from swsearch.cli.output import say
     from swsearch.search.subject_queries import SubjectQueries
 
-    asked = prepared(search, run, [database])
+    asked = prepared(search, run)
     with (
         opened(database, threads=search.threads, quiet=search.quiet) as subjects,
         # A query is compared with half of the subjects.

@@ -34,6 +34,7 @@ from swsearch.cli.start import leave
 from swsearch.cli.wording import in_plain_words
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
+from swsearch.file_registry import registered
 
 EXIT_BAD_INPUT = 1
 EXIT_WRONG_USAGE = 2
@@ -163,7 +164,8 @@ def main(arguments: list[str] | None = None) -> int:
     # SIGTERM unwinds the stack like Ctrl-C, so that temporary files are removed and the run is marked as interrupted.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
-        code = _code(arguments)
+        with registered("command"):
+            code = _code(arguments)
     except BaseException as error:
         end_log(began, error)
         raise

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli import store_options
+from swsearch.cli import options, store_options
 from swsearch.cli.search_arguments import BatchArguments, SearchArguments, takes_arguments
 from swsearch.words import counted
 
@@ -15,7 +15,11 @@ from swsearch.words import counted
 def batch(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FASTA… DB…", help="Query files, then databases as for `swsearch query`."),
+        typer.Argument(
+            metavar="FASTA… DB…",
+            click_type=options.INPUT_NAME,
+            help="Query files, then databases as for `swsearch query`.",
+        ),
     ] = None,
     *,
     context: typer.Context,

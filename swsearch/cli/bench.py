@@ -21,7 +21,9 @@ app = CommandGroup(invoke_without_command=True)
 @app.callback()
 def bench(
     context: typer.Context,
-    fasta: Annotated[Path | None, typer.Option(help="Subjects to measure with. [generated proteins]")] = None,
+    fasta: Annotated[
+        Path | None, typer.Option(click_type=options.INPUT_PATH, help="Subjects to measure with. [generated proteins]")
+    ] = None,
     residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 10_000_000,
     lengths: Annotated[str, typer.Option(help="Query lengths, separated by commas.")] = "40,144,375,1000,5478",
     instruction_sets: Annotated[
@@ -141,7 +143,9 @@ def _given(context: typer.Context) -> list[str]:
 @app.command()
 def kernels(
     context: typer.Context,
-    fasta: Annotated[Path | None, typer.Option(help="Subjects of the search. [generated proteins]")] = None,
+    fasta: Annotated[
+        Path | None, typer.Option(click_type=options.INPUT_PATH, help="Subjects of the search. [generated proteins]")
+    ] = None,
     residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 20_000_000,
     query_length: Annotated[int, typer.Option(min=1, help="Residues of the query of the search.")] = 375,
     pair_length: Annotated[int, typer.Option(min=1, help="Letters of both sides of the long pair.")] = 4800,
@@ -161,12 +165,10 @@ def kernels(
     """
     from swsearch.bench import kernels as kernel_bench
     from swsearch.bench.workloads import generated_proteins, workload_of_file
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream
     from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
 
-    refuse_collisions({"--out": out or "-"}, inputs=[fasta])
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
         if task not in kernel_bench.TASKS:

@@ -29,6 +29,7 @@ def cluster(
         str,
         typer.Argument(
             metavar="DB",
+            click_type=options.INPUT_NAME,
             help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
         ),
     ],
@@ -52,7 +53,12 @@ def cluster(
     ] = "tsv",
     representatives: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="FASTA file for the representatives.", rich_help_panel=options.OUTPUT),
+        typer.Option(
+            metavar="FILE",
+            click_type=options.OUTPUT_FILE,
+            help="FASTA file for the representatives.",
+            rich_help_panel=options.OUTPUT,
+        ),
     ] = None,
     search: PairSearchArguments,
     run: ComparisonRunArguments,
@@ -80,7 +86,7 @@ def cluster(
 
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
-    asked = prepared(search, run, [database], {"--out": run.out or Path("-"), "--representatives": representatives})
+    asked = prepared(search, run)
     say_if_named_otherwise(output_format, "tsv", run.out, quiet=search.quiet, formats=_FORMATS)
     with (
         opened(database, threads=search.threads, quiet=search.quiet) as subjects,

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from swsearch.cli import log
 from swsearch.cli.configuration import Given, converted, defaults_of
+from swsearch.cli.options import tell_files
 from swsearch.cli.wording import CommandOptions, in_own_words
 from swsearch.errors import UsageError
 
@@ -45,6 +46,8 @@ class Command(TyperCommand):
         ------
         UsageError
             An option has no counterpart.
+        InputError
+            An output must not be written.
         """
         if not ctx.resilient_parsing:
             name = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
@@ -57,11 +60,14 @@ class Command(TyperCommand):
                 ctx.default_map = {key: value for key, (value, _) in found.items()}
                 log.begin_log(args, ctx.default_map.get(log.NAME), ctx.default_map.get("shard"))
         try:
-            return super().parse_args(ctx, args)
+            left = super().parse_args(ctx, args)
         except Exception as error:
             if getattr(error, "ctx", ctx) is None:  # an option without its value; the message names this command
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
+        if not ctx.resilient_parsing:
+            tell_files(self.params, ctx.params)
+        return left
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options in groups: each under its panel, in the order of the groups."""

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from swsearch.cli.comparison_arguments import PairSearchArguments
@@ -52,8 +51,6 @@ class Prepared:
 def prepared(
     search: PairSearchArguments,
     run: ClusterRunChoice,
-    databases: Sequence[str],
-    outputs: Mapping[str, Path | None] | None = None,
 ) -> Prepared:
     """Check the options of a command before its databases are opened.
 
@@ -61,17 +58,12 @@ def prepared(
     ----------
     search, run
         The options.
-    databases : sequence of str
-        Databases or sequence files.
-    outputs : mapping of str to path, optional
-        Outputs besides those of ``run``, by their options.
 
     Raises
     ------
     InputError
-        Options exclude each other, an option is out of its range, or an output would replace an input.
+        Options exclude each other, or an option is out of its range.
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.command_run import must_store, named_by_share, named_store, report_format
     from swsearch.hits.job_arrays import asked_shard
     from swsearch.output_files import refuse_compressed
@@ -81,9 +73,6 @@ def prepared(
     if search.store == "none" and run.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
     run.refuse_options_of_clusters()
-    is_printed = run.format_name != "none" or run.out is not None
-    written = {"--out": (run.out or "-") if is_printed else None, "--events": run.events, **(outputs or {})}
-    refuse_collisions(written, inputs=search.files, databases=list(databases), store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
     needs_store = must_store(search, run)
     search = replace(search, store=named_store(search, must_store=needs_store))

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from swsearch.cli.wording import in_plain_words
 from swsearch.errors import InputError, UsageError
+from swsearch.file_registry import registry
 from swsearch.search.option_meanings import MEANINGS
 from swsearch.words import quoted
 
@@ -107,6 +108,7 @@ class ConfigurationFile:
             return cls(path)
         import tomllib
 
+        registry().read(path, is_source=False)
         try:
             text = path.read_text(encoding="utf-8")
             return cls(path, True, tomllib.loads(text), text)

@@ -28,16 +28,22 @@ app = CommandGroup(help="Look at a database, check it, export it and change it."
 AnyDatabase = Annotated[
     str,
     typer.Argument(
-        metavar="DB", help="A database made by `swsearch index`, its URL in an object store, or a sequence file."
+        metavar="DB",
+        click_type=options.INPUT_NAME,
+        help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
     ),
 ]
 AnyDatabases = Annotated[
     list[str],
     typer.Argument(
-        metavar="DB…", help="Databases made by `swsearch index`, their URLs in an object store, or sequence files."
+        metavar="DB…",
+        click_type=options.INPUT_NAME,
+        help="Databases made by `swsearch index`, their URLs in an object store, or sequence files.",
     ),
 ]
-Database = Annotated[Path, typer.Argument(metavar="DB", help="A database made by `swsearch index`.")]
+Database = Annotated[
+    Path, typer.Argument(metavar="DB", click_type=options.INPUT_PATH, help="A database made by `swsearch index`.")
+]
 
 
 @app.command()
@@ -175,12 +181,10 @@ def export(
 
     Example: swsearch db export proteins.db --out proteins.fasta
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.databases import opened
     from swsearch.cli.output import result_stream
     from swsearch.database.export import export as write_fasta
 
-    refuse_collisions({"--out": out or "-"}, databases=[database])
     with opened(database, threads=threads) as subjects, result_stream(out) as stream:
         write_fasta(subjects, stream, width, threads=threads)
 
@@ -193,7 +197,11 @@ def fetch(
     ] = None,
     ids: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File of entries: identifier, and optionally range and strand; - is stdin."),
+        typer.Option(
+            metavar="FILE",
+            click_type=options.INPUT_NAME,
+            help="File of entries: identifier, and optionally range and strand; - is stdin.",
+        ),
     ] = None,
     part: Annotated[
         str | None,
@@ -214,7 +222,6 @@ def fetch(
 
     Example: swsearch db fetch proteins.db --ids list.txt --out some.fasta
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.databases import opened
     from swsearch.cli.output import result_stream
     from swsearch.errors import InputError
@@ -223,7 +230,6 @@ def fetch(
 
     if not identifiers and ids is None:
         raise UsageError("give identifiers, or a file of them with --ids")
-    refuse_collisions({"--out": out or "-"}, inputs=[ids], databases=[database])
     chosen = None if part is None else SubjectRange.parse(part)
     entries = [Entry(name, chosen, is_minus(strand)) for name in identifiers or ()]
     if ids is not None:
@@ -268,7 +274,6 @@ def add(
 
     Example: swsearch db add proteins.db --blastdb swissprot --skip-bad
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import add_to_database
@@ -283,7 +288,6 @@ def add(
     if alphabet not in (None, holds):
         advice = f"leave --alphabet out or take a database of {alphabet}"
         raise AlphabetMismatch(str(alphabet), holds, str(database), advice)
-    refuse_collisions({"--skipped": skipped}, inputs=fasta or [], databases=[database])
     sources, _ = sources_of(fasta or [], blastdb or [], ALPHABETS[holds], quiet)
     with ExitStack() as stack:
         left_out = LeftOut(skipped, stack)
@@ -319,7 +323,8 @@ def remove(
         list[str] | None, typer.Argument(metavar="[IDENTIFIER]...", help="First words of headers.")
     ] = None,
     from_file: Annotated[
-        Path | None, typer.Option("--from-file", help="File of identifiers, one a line; - is stdin.")
+        Path | None,
+        typer.Option("--from-file", click_type=options.INPUT_PATH, help="File of identifiers, one a line; - is stdin."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -384,7 +389,12 @@ def compact(
 def taxonomy(
     database: Database,
     taxdump: Annotated[
-        str, typer.Argument(metavar="TAXDUMP", help="NCBI's taxdump: folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp.")
+        str,
+        typer.Argument(
+            metavar="TAXDUMP",
+            click_type=options.INPUT_NAME,
+            help="NCBI's taxdump: folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp.",
+        ),
     ],
     taxid_map: options.DatabaseTaxidMap = None,
     quiet: options.Quiet = False,

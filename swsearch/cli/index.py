@@ -15,7 +15,14 @@ from swsearch.words import counted
 
 
 def index(
-    out: Annotated[Path, typer.Option(*options.names("out"), help="Database to build, a folder that does not exist.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            *options.names("out"),
+            click_type=options.NEW_DATABASE,
+            help="Database to build, a folder that does not exist.",
+        ),
+    ],
     fasta: Fasta = None,
     blastdb: Blastdb = None,
     alphabet: Annotated[
@@ -43,7 +50,6 @@ def index(
 
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
-    from swsearch.cli.collisions import refuse_collisions, refuse_database
     from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
@@ -60,9 +66,6 @@ def index(
     refuse_unused_list(skipped, skip_bad=skip_bad)
     chosen = None if alphabet is None else ALPHABETS[alphabet]
     refuse_url(str(out))
-    kept: list[str | Path] = [*(fasta or []), *(path for path in (taxonomy, taxid_map) if path is not None)]
-    refuse_database("--out", out, kept)
-    refuse_collisions({"--skipped": skipped}, inputs=kept)
     sources, chosen = sources_of(fasta or [], blastdb or [], chosen, quiet)
     with ExitStack() as stack:
         left_out = LeftOut(skipped, stack)

@@ -135,7 +135,7 @@ def end_log(began: float, outcome: int | BaseException) -> None:
 
 def _refuse(name: str, others: Sequence[str]) -> None:
     """Refuse a file that cannot be a log, or that other words of the command line name."""
-    from swsearch.cli.collisions import identity_of, refuse_collisions
+    from swsearch.file_registry import identity_of, registry
     from swsearch.output_files import descriptor_of, refuse_compressed
 
     shown = f"--{NAME} {name or quoted(name)}"
@@ -145,7 +145,7 @@ def _refuse(name: str, others: Sequence[str]) -> None:
     mine = identity_of(name)
     if mine is not None and mine in {identity_of(word.partition("=")[2] or word) for word in others if word}:
         raise InputError(f"{shown}: the command line names this file for something else, too; choose another file")
-    refuse_collisions({f"--{NAME}": name})
+    registry().write(f"--{NAME}", name)
 
 
 def _log_thread(failed: threading.ExceptHookArgs) -> None:

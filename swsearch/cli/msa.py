@@ -75,19 +75,15 @@ class MsaSearchArguments:
         names = {field.name for field in fields(SearchOptions)} & {field.name for field in fields(self)}
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
-    @property
-    def files(self) -> list[str]:
-        """The files that these options refer to; a matrix may be a file or a name."""
-        named = (self.matrix, self.exclude, self.taxid_map, self.taxonomy)
-        return [path for path in named if path is not None]
-
 
 @takes_arguments
 def msa(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="QUERY… DB…", help="Query files, - is stdin; then one or more databases as for `swsearch query`."
+            metavar="QUERY… DB…",
+            click_type=options.INPUT_NAME,
+            help="Query files, - is stdin; then one or more databases as for `swsearch query`.",
         ),
     ],
     *,
@@ -117,6 +113,7 @@ def msa(
         str | None,
         typer.Option(
             *options.names("out"),
+            click_type=options.OUTPUT_FILE,
             help="File for the alignments, or a folder for a file of each query: it exists, or its name ends with /. "
             "[stdout]",
             rich_help_panel=options.OUTPUT,
@@ -147,23 +144,21 @@ def msa(
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
+    from swsearch.file_registry import registry
     from swsearch.output_files import text_file
     from swsearch.report.pairing import write_complex
     from swsearch.report.registry import ALIGNMENTS
     from swsearch.run.deep_alignments import deep_alignments
 
-    inputs = [*paths, *search.files]
     if folder is None:
-        refuse_collisions({"--out": out or "-"}, inputs=inputs, databases=databases)
         say_if_named_otherwise(format_name, "a3m", out, quiet=search.quiet, formats=ALIGNMENTS)
     with ExitStack() as stack:
         searchers, queries = _opened(paths, databases, search, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)
         for path in files_of_queries:
-            refuse_collisions({"--out": path}, inputs=inputs, databases=databases)
+            registry().write("--out", path)
         for line in (searchers[0].engine_choice, *searchers[0].notes):
             say(line, quiet=search.quiet)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.models import TyperPath
 
 from swsearch.cli import completion
 from swsearch.errors import InputError
+from swsearch.file_registry import FileRegistry, registry
 from swsearch.search.option_meanings import CHOICE, FILTERS, MEANINGS, ROUNDS, SCORING
 from swsearch.words import quoted
 
@@ -41,6 +44,86 @@ def names(option: str) -> tuple[str, ...]:
     return (long, SHORT[option]) if option in SHORT else (long,)
 
 
+class NamedFile(TyperPath):
+    """The type of an option or argument that names a file, a store or a database.
+
+    It is told to the registry of the command (:mod:`swsearch.file_registry`) before the command begins. Files that are
+    named in another way are told when they are opened.
+
+    Parameters
+    ----------
+    tell : callable
+        Tells the registry the name; takes the registry, the option and the name.
+    is_written : bool
+        Whether the command writes what is named.
+    name : str
+        The name of the type, for the help; ``str`` for what may be a URL.
+    """
+
+    def __init__(
+        self, tell: Callable[[FileRegistry, str, str], None], *, is_written: bool = False, name: str = "path"
+    ) -> None:
+        super().__init__()
+        self.tell = tell
+        self.is_written = is_written
+        self.name = name
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as it is, if it may be a URL; otherwise, a path."""
+        return value if self.name == "str" else super().convert(value, param, ctx)
+
+
+def _read(registry: FileRegistry, _option: str, name: str) -> None:
+    registry.read_named(name)
+
+
+def _keep(registry: FileRegistry, _option: str, store: str) -> None:
+    registry.keep_store(store)
+
+
+INPUT_PATH: Final = NamedFile(_read)
+INPUT_NAME: Final = NamedFile(_read, name="str")
+OUTPUT_FILE: Final = NamedFile(FileRegistry.write, is_written=True)
+NEW_DATABASE: Final = NamedFile(FileRegistry.write_database, is_written=True)
+CREATED_STORE: Final = NamedFile(FileRegistry.write_store, is_written=True, name="str")
+KEPT_STORE: Final = NamedFile(_keep, name="str")
+_NAME_FILES: Final = ("matrix", "include", "exclude", "taxid_map", "taxonomy")
+"""The options of a search whose values name files."""
+
+
+def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
+    """Tell the registry which files a command line names, with the share in place of ``{shard}`` in outputs.
+
+    Results on stdout are told when they begin, because some commands refuse two of them with a better message. Here it
+    matters only that stdout may have been redirected to a file.
+
+    Raises
+    ------
+    InputError
+        An output must not be written.
+    """
+    registry().write("", "-")
+    for one in parameters:
+        value = values.get(one.name)
+        if not isinstance(one.type, NamedFile) or value is None:
+            continue
+        option = max(one.opts, key=len)
+        for name in map(str, value if isinstance(value, (list, tuple)) else [value]):
+            if not one.type.is_written:
+                one.type.tell(registry(), option, name)
+            elif name != "-":
+                one.type.tell(registry(), option, _of_share(name, values.get("shard")))
+
+
+def _of_share(name: str, shard: str | None) -> str:
+    """The name of an output with the share of ``--shard`` in place of ``{shard}``, if the command has this option."""
+    if shard is None or "{shard}" not in name:
+        return name
+    from swsearch.hits.job_arrays import asked_shard
+
+    return asked_shard(shard, os.environ).named(name)
+
+
 def _option(name: str) -> Any:
     """The option of a search with this name, with its meaning from :mod:`swsearch.search.option_meanings`."""
     meaning = MEANINGS[name]
@@ -50,6 +133,7 @@ def _option(name: str) -> Any:
         rich_help_panel=meaning.group,
         min=meaning.minimum,
         metavar=f"[{'|'.join(meaning.choices)}]" if meaning.choices else meaning.metavar,
+        click_type=INPUT_NAME if name in _NAME_FILES else None,
         autocompletion=completion.matrices if name == "matrix" else completion.one_of(meaning.choices),
     )
 
@@ -121,6 +205,7 @@ DatabaseTaxonomy = Annotated[
     typer.Option(
         "--taxonomy",
         metavar="PATH",
+        click_type=INPUT_NAME,
         help="NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), whose names and lineages are stored.",
         rich_help_panel=ORGANISMS,
     ),
@@ -130,6 +215,7 @@ DatabaseTaxidMap = Annotated[
     typer.Option(
         "--taxid-map",
         metavar="FILE",
+        click_type=INPUT_NAME,
         help="Lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
         rich_help_panel=ORGANISMS,
     ),
@@ -282,11 +368,18 @@ LcaTop = Annotated[
 ]
 Unaligned = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="FASTA file for the queries without hits.", rich_help_panel=SEQUENCES),
+    typer.Option(
+        metavar="FILE",
+        click_type=OUTPUT_FILE,
+        help="FASTA file for the queries without hits.",
+        rich_help_panel=SEQUENCES,
+    ),
 ]
 AlignedQueries = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="FASTA file for the queries with hits.", rich_help_panel=SEQUENCES),
+    typer.Option(
+        metavar="FILE", click_type=OUTPUT_FILE, help="FASTA file for the queries with hits.", rich_help_panel=SEQUENCES
+    ),
 ]
 BatchFormat = Annotated[
     str,
@@ -302,6 +395,7 @@ SavePssm = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
+        click_type=OUTPUT_FILE,
         help="File for the profile of each query's last round, as PSI-BLAST's checkpoint (ASN.1); a query file for "
         "later searches.",
         rich_help_panel=OUTPUT,
@@ -311,6 +405,7 @@ InPssm = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
+        click_type=INPUT_PATH,
         rich_help_panel=INPUT,
         help="File of profiles to search with, beside the query files or instead of them: checkpoints of --save-pssm "
         "or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
@@ -320,6 +415,7 @@ Db = Annotated[
     list[str] | None,
     typer.Option(
         metavar="DB",
+        click_type=INPUT_NAME,
         rich_help_panel=INPUT,
         help="Database; given several times, all are searched as one.",
     ),
@@ -371,11 +467,13 @@ Deadline = Annotated[
     ),
 ]
 Events = Annotated[
-    Path | None, typer.Option(help="File that takes a line of JSON for each event.", rich_help_panel=OUTPUT)
+    Path | None,
+    typer.Option(click_type=OUTPUT_FILE, help="File that takes a line of JSON for each event.", rich_help_panel=OUTPUT),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option(
+        click_type=OUTPUT_FILE,
         help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
         rich_help_panel=OUTPUT,
     ),
@@ -388,7 +486,10 @@ Explain = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Out = Annotated[Path | None, typer.Option(*names("out"), help="File for the results. [stdout]", rich_help_panel=OUTPUT)]
+Out = Annotated[
+    Path | None,
+    typer.Option(*names("out"), click_type=OUTPUT_FILE, help="File for the results. [stdout]", rich_help_panel=OUTPUT),
+]
 Quiet = Annotated[bool, typer.Option(*names("quiet"), help="Say nothing but errors on stderr.", rich_help_panel=OUTPUT)]
 
 

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 
 from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
+from swsearch.file_registry import registry
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
 from swsearch.words import as_options, one_line
 
@@ -172,6 +173,7 @@ def result_stream(path: Path | None, *, binary: bool = False, option: str = "--o
         The reader of stdout has closed it, for example ``head``.
     """
     if path is None or str(path) == "-" or descriptor_of(path) == 1:
+        registry().write(option, "-")
         with _standard_output(binary=binary) as stream:
             yield stream
         return

@@ -16,6 +16,7 @@ def query(
         list[str] | None,
         typer.Argument(
             metavar="QUERY… DB…",
+            click_type=options.INPUT_NAME,
             help="Query files, - is stdin; then databases made by `swsearch index`, URLs of such, or, without --db, a "
             "sequence file.",
         ),

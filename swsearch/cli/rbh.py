@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swsearch.cli import options
 from swsearch.cli.comparison_arguments import BestHitSearchArguments, ReciprocalRunArguments
 from swsearch.cli.search_arguments import takes_arguments
 from swsearch.errors import InputError
@@ -23,8 +24,11 @@ _HELP = "A database made by `swsearch index`, its URL in an object store, or a s
 
 @takes_arguments
 def rbh(
-    first: Annotated[str, typer.Argument(metavar="A", help=_HELP)],
-    second: Annotated[str, typer.Argument(metavar="B", help="As A, with sequences of the same alphabet.")],
+    first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=_HELP)],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", click_type=options.INPUT_NAME, help="As A, with sequences of the same alphabet."),
+    ],
     *,
     search: BestHitSearchArguments,
     run: ReciprocalRunArguments,
@@ -46,7 +50,7 @@ def rbh(
 
     if run.resume not in (None, "latest"):
         raise InputError(f"--resume {run.resume}: the best hits of A and those of B are two runs; say --resume latest")
-    asked = prepared(search, run, [first, second])
+    asked = prepared(search, run)
     with (
         opened(first, threads=search.threads, quiet=search.quiet) as a,
         opened(second, threads=search.threads, quiet=search.quiet) as b,

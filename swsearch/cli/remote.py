@@ -42,13 +42,11 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
             "a server searches one database at a time; give --db once, or search with `swsearch query` here"
         )
     _refuse_options_of_this_machine(search, run)
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
     from swsearch.service.client import Client
 
-    refuse_collisions({"--out": run.out or "-"}, inputs=paths)
     names = options.field_list(run.fields)
     rows = run.rows
     report = get_format(

@@ -40,6 +40,7 @@ def report(
         list[str] | None,
         typer.Option(
             metavar="DB",
+            click_type=options.INPUT_NAME,
             help="The run's database, if it has another path now; for whole sequences and organisms of subjects. Given "
             "once for each of several, in their order.",
             rich_help_panel=options.SEQUENCES,
@@ -62,7 +63,6 @@ def report(
     Example: swsearch report latest --format fasta --flank 50
     """
     from swsearch.cli.checkpoints import refuse_shared_stdout
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.command_run import write_report
     from swsearch.cli.output import say, say_if_named_otherwise, table_width
     from swsearch.cli.runs import find_run, what_is_missing
@@ -73,9 +73,6 @@ def report(
     from swsearch.store.repository import HitStore
 
     refuse_shared_stdout(save_pssm, out)
-    outputs = {"--out": out or "-", "--save-pssm": save_pssm}
-    inputs = [path for path in (taxid_map, taxonomy) if path is not None]
-    refuse_collisions(outputs, inputs=inputs, databases=database or [], stores=[store])
     shown_width = table_width(format_name, out, width)
     chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part, shown_width, lca_top)
     narrowing = narrow.narrowing

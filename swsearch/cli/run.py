@@ -76,7 +76,7 @@ def execute(
     needs_store = must_store(search, run) or isinstance(run, BatchArguments)
     search = replace(search, store=named_store(search, must_store=needs_store))
     paths += map(str, run.in_pssm or [])
-    _refuse_contradictions(paths, databases, search, run)
+    _refuse_contradictions(search, run)
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     if not all(
@@ -173,10 +173,9 @@ def _refuse_sequences(queries: QueryFiles) -> None:
             raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
-def _refuse_contradictions(paths: list[str], databases: list[str], search: SearchArguments, run: RunArguments) -> None:
-    """Refuse options that exclude each other, and outputs that must not be written."""
+def _refuse_contradictions(search: SearchArguments, run: RunArguments) -> None:
+    """Refuse options that exclude each other, and plots and logs of events that cannot be written."""
     from swsearch.cli.checkpoints import refuse_shared_stdout
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.output_files import refuse_compressed
 
     if search.store == "none" and run.resume is not None:
@@ -195,7 +194,6 @@ def _refuse_contradictions(paths: list[str], databases: list[str], search: Searc
     refuse_shared_stdout(run.save_pssm, run.out, printed=printed)
     outputs = {
         "--out": (run.out or "-") if printed else None,
-        "--plot": None if str(run.plot) == "-" else run.plot,  # check_plot refuses stdout
         "--save-pssm": run.save_pssm,
         "--unaligned": run.unaligned,
         "--aligned-queries": run.aligned_queries,
@@ -206,7 +204,6 @@ def _refuse_contradictions(paths: list[str], databases: list[str], search: Searc
         if option in on_stdout and len(on_stdout) > 1:
             others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
-    refuse_collisions(outputs, inputs=[*paths, *search.files], databases=databases, store=search.store)
     refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
     if run.plot is not None:
         from swsearch.plots import check_plot

@@ -212,14 +212,12 @@ def merge(
 
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
-    from swsearch.cli.collisions import refuse_collisions
     from swsearch.cli.output import say
     from swsearch.cli.share_stores import named_runs, stores_of
     from swsearch.merge import Source, choose_runs, plan_merge, shares_named
     from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
 
-    refuse_collisions({}, store=store)
     with ExitStack() as stack:
         given: list[HitStore | Source] = []
         for name, runs in (named_runs(name) for pattern in shards for name in stores_of(pattern)):
@@ -243,7 +241,9 @@ def merge(
 @app.command(short_help="Copy one run into a store of its own.")
 def export(
     run: Run,
-    out: Annotated[str, typer.Option(*options.names("out"), help="Store to write the run to.")],
+    out: Annotated[
+        str, typer.Option(*options.names("out"), click_type=options.CREATED_STORE, help="Store to write the run to.")
+    ],
     store: store_options.KeptStore = store_options.DEFAULT_STORE,
     stage_store: store_options.StageStore = "auto",
 ) -> None:
@@ -251,15 +251,15 @@ def export(
 
     Example: swsearch runs export latest --out run7.sqlite
     """
-    from swsearch.cli.collisions import refuse_collisions, refuse_same_store
+    from swsearch.file_registry import store_identities
     from swsearch.merge import Source, copy_run
     from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
 
-    refuse_collisions({}, store=out, store_option="--out", stores=[store])
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
-    refuse_same_store("--out", out, store)
+    if out == store or store_identities(out) & store_identities(store):
+        raise InputError(f"--out {out}: this is the store that is read; choose another for the copy")
     with HitStore(store, only_read=True) as source:
         stored = find_run(source, run)
         with open_store(out, create=True, stage=stage_store) as target:

@@ -66,12 +66,6 @@ class SearchChoice:
         names = [field.name for field in fields(SearchOptions) if hasattr(self, field.name)]
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
-    @property
-    def files(self) -> list[str]:
-        """The files that these options refer to; a matrix may be a file or a name."""
-        named = (self.matrix, self.include, self.exclude, self.taxid_map, self.taxonomy)
-        return [path for path in named if path is not None]
-
     def warm_up_gpus(self, database: PackedDatabase, query_residues: int) -> None:
         """Start the GPUs of this search while the program imports its other modules; never raises an error.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
+from swsearch.cli.options import INPUT_PATH, OUTPUT_FILE
 from swsearch.errors import InputError, OutputClosed
 from swsearch.words import as_options, counted, one_line
 
@@ -23,7 +24,8 @@ N_SHOWN: Final = 10
 """Number of skipped records that are printed."""
 
 Fasta = Annotated[
-    list[Path] | None, typer.Argument(help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin.")
+    list[Path] | None,
+    typer.Argument(click_type=INPUT_PATH, help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
 ]
 Blastdb = Annotated[
     list[str] | None,
@@ -34,7 +36,10 @@ SkipBad = Annotated[
 ]
 Skipped = Annotated[
     Path | None,
-    typer.Option(help="With --skip-bad: list all records that are left out in this file, or - for stdout."),
+    typer.Option(
+        click_type=OUTPUT_FILE,
+        help="With --skip-bad: list all records that are left out in this file, or - for stdout.",
+    ),
 ]
 
 

@@ -18,6 +18,7 @@ from swsearch.cli import options, store_options
 from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.cores import usable_cores
 from swsearch.errors import InputError
+from swsearch.file_registry import unregistered
 
 if TYPE_CHECKING:
     from swsearch.service.databases import Databases
@@ -146,7 +147,7 @@ def serve(
         web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
     # Workers and web processes inherit the log and the store; it may have a password, which a command line would show.
-    with _environment({store_options.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}):
+    with _environment({store_options.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
         run_server(settings, host, port, lambda url: print(url, flush=True))
 
 
@@ -194,6 +195,7 @@ def worker(
     chosen = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     keep = timedelta(days=expiry_days) if expiry_days else None
     with (
+        unregistered(),
         WorkStore(store, create=True) as opened,
         Residents(chosen, engine, threads, options.device_list(devices)) as residents,
     ):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from swsearch.cli import completion
-from swsearch.cli.options import OUTPUT
+from swsearch.cli.options import CREATED_STORE, KEPT_STORE, OUTPUT, NamedFile
 from swsearch.errors import InputError
 from swsearch.file_systems import check_staging
 
@@ -83,8 +83,9 @@ def say_if_former_default_is_here(*, quiet: bool = False) -> None:
         say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; {advice}", quiet=quiet)
 
 
-def _store_option(purpose: str, callback: Callable[..., str]) -> Any:
+def _store_option(purpose: str, callback: Callable[..., str], kind: NamedFile) -> Any:
     return typer.Option(
+        click_type=kind,
         envvar=STORE_VARIABLE,
         help=f"SQLite file or database URL that keeps the hits{purpose}.",
         rich_help_panel=OUTPUT,
@@ -92,9 +93,9 @@ def _store_option(purpose: str, callback: Callable[..., str]) -> Any:
     )
 
 
-Store = Annotated[str, _store_option(", or none", _store_or_none)]
-KeptStore = Annotated[str, _store_option("", _kept_store)]
-CreatedStore = Annotated[str, _store_option("; a missing one is created", _created_store)]
+Store = Annotated[str, _store_option(", or none", _store_or_none, CREATED_STORE)]
+KeptStore = Annotated[str, _store_option("", _kept_store, KEPT_STORE)]
+CreatedStore = Annotated[str, _store_option("; a missing one is created", _created_store, CREATED_STORE)]
 StageStore = Annotated[
     str,
     typer.Option(

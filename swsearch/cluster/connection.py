@@ -29,6 +29,7 @@ from typing import Any, Final
 from swsearch.closeable import Closeable
 from swsearch.cores import usable_cores
 from swsearch.errors import EngineError, InputError
+from swsearch.file_registry import registry
 
 CHANGED_VARIABLES: Final = ("PYTHONHASHSEED", "__DASK_PARENT_PID")
 """Variables that Dask sets in this process for the workers that it starts."""
@@ -167,6 +168,7 @@ class Connection(Closeable):
             return str(self._local.scheduler_address)
         if "://" in self.where:
             return self.where
+        registry().read(self.where)
         try:
             return str(json.loads(Path(self.where).read_bytes())["address"])
         except FileNotFoundError:

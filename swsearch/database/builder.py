@@ -20,6 +20,7 @@ from swsearch.database.format import MAX_SLICES, Catalogue, content_digest, segm
 from swsearch.database.segment_writer import Progress, sequence_chunks, source_names, write_segment
 from swsearch.database.staging import staged_folder, write_catalogue_file
 from swsearch.errors import DatabaseError, InputError
+from swsearch.file_registry import registered
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.fasta import Skip
 from swsearch.threads import Threads
@@ -52,6 +53,7 @@ class BuildReport:
     notes: tuple[str, ...] = ()
 
 
+@registered()
 def build_database(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],

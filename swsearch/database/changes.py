@@ -15,20 +15,20 @@ compaction temporarily takes twice the size of the remaining residues, in additi
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
 from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
 from swsearch.database.format import (
     CATALOGUE,
+    GENERATION,
     TOMBSTONE_DTYPE,
+    TOMBSTONES,
     Catalogue,
     SegmentEntry,
     Tombstones,
@@ -59,10 +59,6 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES, Skip
 from swsearch.sequences.record import split_header
 from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
-
-_SEGMENT: Final = re.compile(r"segment-[0-9]{6,}(-slice-[0-9]{3,})?")
-_TAXONOMY: Final = re.compile(r"taxonomy-[0-9]{6,}")
-_TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
 
 
 @dataclass(frozen=True)
@@ -381,16 +377,14 @@ def _sweep(folder: Path, catalogue: Catalogue) -> None:
     in_use = {entry.name for entry in catalogue.segments}
     taxonomy = None if catalogue.taxonomy is None else catalogue.taxonomy.name
     for path in folder.iterdir():
-        match = _TOMBSTONES.fullmatch(path.name)
-        if (_SEGMENT.fullmatch(path.name) and path.name not in in_use) or (
-            _TAXONOMY.fullmatch(path.name) and path.name != taxonomy
-        ):
+        match = TOMBSTONES.fullmatch(path.name)
+        if GENERATION.fullmatch(path.name) and path.name not in (*in_use, taxonomy):
             shutil.rmtree(path, ignore_errors=True)
         elif match and not _first_generation(catalogue) <= int(match[1]) <= catalogue.generation:
             path.unlink()
     for name in in_use:
         for path in (folder / name).iterdir():
-            match = _TOMBSTONES.fullmatch(path.name)
+            match = TOMBSTONES.fullmatch(path.name)
             if match and int(match[1]) > catalogue.generation:
                 path.unlink()
     (folder / f".{CATALOGUE}").unlink(missing_ok=True)

@@ -108,17 +108,19 @@ not name, and ``removed-G.bin`` files of a later generation.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from swsearch import file_registry
 from swsearch.taxonomy.layout import ARRAY_DTYPES as TREE_DTYPES
 
-FORMAT_NAME: Final = "swsearch packed database"
+FORMAT_NAME: Final = file_registry.FORMAT_NAME
+CATALOGUE: Final = file_registry.CATALOGUE
 FORMAT_VERSIONS: Final = (1, 2, 3)
 """Supported versions. The lowest one is written that can represent the database."""
-CATALOGUE: Final = "catalogue.json"
 SUBJECT_ALIGNMENT: Final = 16
 TAIL_PADDING: Final = 64
 MAX_SUBJECT_LENGTH: Final = 2**31 - 2**16
@@ -365,3 +367,9 @@ def tombstones_name(generation: int) -> str:
     'removed-000003.bin'
     """
     return f"removed-{generation:06}.bin"
+
+
+GENERATION: Final = re.compile(r"segment-[0-9]{6,}(-slice-[0-9]{3,})?|taxonomy-[0-9]{6,}")
+"""The names of the folders that generations add."""
+TOMBSTONES: Final = re.compile(r"removed-([0-9]{6,})\.bin")
+"""The names of :func:`tombstones_name`."""

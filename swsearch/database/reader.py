@@ -29,8 +29,8 @@ from swsearch.database.mapping import mapped_taxonomy
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
 from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, parts_of
-from swsearch.database.staging import is_staging
 from swsearch.errors import DatabaseError
+from swsearch.file_registry import is_building, registry
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
@@ -470,9 +470,11 @@ def load_catalogue(folder: Path) -> Catalogue:
     ------
     DatabaseError
         There is no database, or none of this program's format; the message says what was found instead.
+    InputError
+        An output of the same command is a file of it.
     """
     refuse_url(os.fspath(folder))
-    if is_staging(Path(os.path.abspath(folder))):
+    if is_building(Path(os.path.abspath(folder))):
         raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
     try:
         if not folder.is_dir():
@@ -490,13 +492,15 @@ def load_catalogue(folder: Path) -> Catalogue:
             raise DatabaseError(
                 f"{folder} is neither a packed database (a folder with {CATALOGUE}) nor a sequence file"
             )
-        return read_catalogue(catalogue_text(folder))
+        catalogue = read_catalogue(catalogue_text(folder))
     except FileNotFoundError as error:
         raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
     except OSError as error:
         raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
+    registry().read_folder(folder)
+    return catalogue
 
 
 def _refuse_blast(path: Path) -> None:

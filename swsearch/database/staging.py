@@ -26,20 +26,15 @@ from types import FrameType
 
 from swsearch import _native
 from swsearch.database.catalogue_json import catalogue_text, read_catalogue, write_catalogue
-from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.lock import writer_lock
-from swsearch.errors import DatabaseError
-from swsearch.words import option
+from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
+from swsearch.database.lock import LOCK, writer_lock
+from swsearch.errors import DatabaseError, InputError
+from swsearch.file_registry import BUILDING, is_sqlite, registry
+from swsearch.words import counted, option
 
-_MARK = ".building-"
 _FORCE = option("overwrite", True, flag="--force")
 _GRACE_SECONDS = 60.0
 """The builder of a folder younger than this may not have locked it yet."""
-
-
-def is_staging(path: Path) -> bool:
-    """Whether a folder's name is that of a database under construction, whether its build is running or abandoned."""
-    return path.name.startswith(".") and _MARK in path.name
 
 
 @contextmanager
@@ -53,14 +48,19 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
     ----------
     target : path
     overwrite : bool
-        Whether a database at ``target`` is replaced by the new one, in one step if the file system supports it.
+        Whether a database at ``target`` is replaced by the new one, in one step if the file system supports it. A
+        symbolic link is followed.
 
     Raises
     ------
     DatabaseError
         ``target`` exists and may not be replaced, its parent cannot be written to, or the disk is full.
+    InputError
+        ``target`` has a file that does not belong to the database, or is read by the same command.
     """
-    target = Path(os.path.abspath(target))
+    registry().write_database("", target)
+    target = Path(os.path.realpath(target))
+    _refuse_foreign_files(target)
     _check_target(target, overwrite=overwrite)
     _remove_leftovers(target)
     folder: Path | None = None
@@ -71,6 +71,7 @@ def staged_folder(target: Path, *, overwrite: bool) -> Iterator[Path]:
                 folder, lock = _make_folder(target)
                 yield folder
                 sync_folder(folder)
+                _refuse_foreign_files(target)
                 publish(folder, target, overwrite=overwrite)
                 sync_folder(target.parent)
             except OSError as error:
@@ -99,8 +100,37 @@ def _check_target(target: Path, *, overwrite: bool) -> None:
         ) from error
 
 
+def _refuse_foreign_files(target: Path) -> None:
+    """Refuse to replace a database whose folder has files that do not belong to it, which would be deleted with it.
+
+    Raises
+    ------
+    InputError
+        There is such a file or folder; the message names the first one.
+    """
+    try:
+        catalogue = read_catalogue(catalogue_text(target))
+    except (OSError, ValueError):
+        return  # no database, which is never replaced
+    named = {CATALOGUE, f".{CATALOGUE}", LOCK, *catalogue.files}
+    named |= {name.partition("/")[0] for name in catalogue.files}
+
+    def is_own(path: Path) -> bool:
+        name = str(path.relative_to(target))
+        top, _, inner = name.partition("/")
+        is_left_behind = GENERATION.fullmatch(top) is not None and top not in named
+        return name in named or is_left_behind or TOMBSTONES.fullmatch(inner or top) is not None
+
+    inside = [Path(parent, name) for parent, folders, files in os.walk(target) for name in (*folders, *files)]
+    foreign = sorted(path for path in inside if path.is_symlink() or not is_own(path))
+    if foreign:
+        problem = "is a store" if is_sqlite(foreign[0]) else "is no file of the database"
+        others = f", and {counted(len(foreign) - 1, 'other')}" if len(foreign) > 1 else ""
+        raise InputError(f"{target}: {foreign[0]} lies in it and {problem}{others}; move it out of the database")
+
+
 def _make_folder(target: Path) -> tuple[Path, int]:
-    folder = target.with_name(f".{target.name}{_MARK}{_host()}-{os.getpid()}-{os.urandom(4).hex()}")
+    folder = target.with_name(f".{target.name}{BUILDING}{_host()}-{os.getpid()}-{os.urandom(4).hex()}")
     folder.mkdir()
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -113,7 +143,7 @@ def _make_folder(target: Path) -> tuple[Path, int]:
 
 def _remove_leftovers(target: Path) -> None:
     """Remove the folders of abandoned builds of the same target on this machine."""
-    pattern = re.compile(re.escape(f".{target.name}{_MARK}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
+    pattern = re.compile(re.escape(f".{target.name}{BUILDING}{_host()}-") + r"(\d+)-[0-9a-f]{8}")
     try:
         siblings = os.listdir(target.parent)
     except OSError:

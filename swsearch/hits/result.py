@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -138,6 +138,9 @@ def with_taxonomy(results: Iterable[QueryResult], taxonomy: TaxonomyOfSubjects) 
 CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
 """Parameters that are paths of files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects
 that passed."""
+FILES_READ: Final = "files_read"
+"""Parameter with the paths of all files that the search has read, as words of a command line; absent if there are none.
+They have no influence on the hits, and protect these files from reports of the run."""
 TAXONOMY_DIGEST: Final = "taxonomy_digest"
 """Parameter with the SHA-256 of the taxonomy that the searched database has stored; absent if it has none."""
 
@@ -267,7 +270,7 @@ class RunInfo:
         """
         # Instead of these parameters, the values that they determine are compared.
         # A taxonomy changes reports and the choice of subjects, which is compared, but no hit.
-        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, *CHOICE_FILES}
+        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, FILES_READ, *CHOICE_FILES}
         names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
             "database": (self.database.digest, found.database.digest),
@@ -295,10 +298,23 @@ class RunInfo:
         A matrix file is represented by its name. Files for filters on subjects are omitted; ``chosen_digest``
         represents them.
         """
-        shown = {name: value for name, value in self.parameters.items() if name not in CHOICE_FILES}
+        paths = (FILES_READ, *CHOICE_FILES)
+        shown = {name: value for name, value in self.parameters.items() if name not in paths}
         if isinstance(matrix := shown.get("matrix"), str):
             shown["matrix"] = os.path.basename(matrix)
         return shown
+
+    @property
+    def sources(self) -> list[str]:
+        """The files and databases that the search has read: paths, URLs of databases, and ``<stdin>`` or ``<pipe>``."""
+        read = self.parameters.get(FILES_READ)
+        with suppress(ValueError):
+            return [*self.database.paths, *shlex.split(str(read or ""))]
+        return [*self.database.paths]
+
+    def having_read(self, paths: Sequence[str]) -> RunInfo:
+        """The record of a search that has read these files."""
+        return replace(self, parameters={**self.parameters, FILES_READ: shlex.join(paths)}) if paths else self
 
     @property
     def translates(self) -> str | None:

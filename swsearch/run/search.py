@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
+from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.run.events import EventLog
@@ -185,7 +186,8 @@ class Run:
         resume_finished: bool = False,
     ) -> None:
         info = searcher.run_info(command)
-        self.info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
+        info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
+        self.info = info.having_read(registry().sources)
         self._queries = queries
         self._searcher = searcher
         self._open_store = store if store is None or callable(store) else lambda: store

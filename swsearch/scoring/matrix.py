@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.errors import ScoringError
+from swsearch.file_registry import registry
 from swsearch.sequences.alphabet import AMINO_ACIDS, DNA, IUPAC_AMINO_ACIDS, IUPAC_BASES, N_CODES, PROTEIN, Alphabet
 from swsearch.typing import Floats, ScoreTable
 from swsearch.words import quoted, shortened
@@ -256,6 +257,7 @@ def matrix_file(path: str | os.PathLike[str], alphabet: Alphabet) -> Substitutio
 
 def _matrix_lines(path: str | os.PathLike[str], name: str) -> list[str]:
     """The lines of a small text file."""
+    registry().read(path)
     try:
         with open(path, "rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)

@@ -35,6 +35,7 @@ from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.file_registry import registry
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.resources import user_cache
 from swsearch.scoring.background import background
@@ -277,6 +278,7 @@ def _cache_path(scheme: ScoringScheme) -> Path:
 def _simulated(scheme: ScoringScheme, threads: int | None) -> Simulated:
     """The result of :func:`simulate`, from the cache if possible; a cache that cannot be used is not an error."""
     path = _cache_path(scheme)
+    registry().read(path, is_source=False)
     with contextlib.suppress(OSError, ValueError, TypeError):  # the file is missing or damaged
         return Simulated(**json.loads(path.read_text("utf-8")))
     found = simulate(scheme, threads)

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Final
 
 from swsearch.errors import InputError
+from swsearch.file_registry import registry
 
 STDIN: Final = "-"
 _BLOCK_BYTES: Final = 1 << 20
@@ -107,11 +108,12 @@ def seekable(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
     Raises
     ------
     InputError
-        Standard input is closed, or the copy cannot be written.
+        Standard input is closed, the copy cannot be written, or the file is an output of the same command.
     """
     if isinstance(path, HeldFile):
         return path
     given = os.fspath(path)
+    registry().read(given)
     if given == STDIN:
         return Spooled(given, standard_input())
     try:

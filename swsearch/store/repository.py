@@ -23,6 +23,7 @@ from sqlalchemy.exc import IntegrityError
 from swsearch.arguments import flag, number, path
 from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
+from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.share import AskedQueries, FailedQuery, Shard
 from swsearch.sequences.identifiers import names_of
@@ -91,6 +92,8 @@ class HitStore(Closeable):
         There is no store and ``create`` is False, or it cannot be opened, read or written.
     SchemaOutdated
         Another version of the program wrote it.
+    InputError
+        The file is read or written by the same command for something else, or is inside a packed database.
     """
 
     def __init__(
@@ -107,6 +110,10 @@ class HitStore(Closeable):
         number("busy_seconds", busy_seconds)
         flag("only_read", only_read)
         url = store_url(target)
+        if create:
+            registry().write_store("", os.fspath(target))
+        else:
+            registry().keep_store(os.fspath(target))
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
         self._whole: Connection | None = None
@@ -330,7 +337,9 @@ class HitStore(Closeable):
         """
         with reading(self._engine) as connection:
             run_id = self._find(connection, run)
-            return stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
+            found = stored_run(connection.execute(_select_runs().where(RUNS.c.id == run_id)).one())
+        registry().read_sources(found.info.sources)
+        return found
 
     def newest_run(self) -> StoredRun:
         """The run that was started last, whatever its state.

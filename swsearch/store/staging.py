@@ -38,6 +38,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
+from swsearch.file_registry import registry
 from swsearch.file_systems import check_staging, is_shared
 from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING
@@ -154,6 +155,10 @@ class StagedStore(HitStore):
         is_upgrade: bool = False,
     ) -> None:
         url = store_url(target)
+        if create:
+            registry().write_store("", os.fspath(target))
+        else:
+            registry().keep_store(os.fspath(target))
         check_file(url, create=create)
         shown = display_name(url)
         self._target = Path(os.path.realpath(str(url.database)))

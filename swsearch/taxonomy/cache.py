@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
+from swsearch.file_registry import registry
 from swsearch.resources import user_cache
 from swsearch.taxonomy.dump import ADVICE, dump_files, read_dump
 from swsearch.taxonomy.layout import ARRAY_DTYPES
@@ -58,6 +59,7 @@ def load_taxonomy(path: str | os.PathLike[str], option: str = option("taxonomy")
 def _checksum(files: list[Path]) -> str:
     digest = hashlib.sha256(_VERSION)
     for path in files:
+        registry().read(path)
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
@@ -65,6 +67,7 @@ def _checksum(files: list[Path]) -> str:
 
 def _read(folder: Path) -> Taxonomy | None:
     """The tree in a folder; None if it has none that can be used."""
+    registry().read_folder(folder, "the cache of taxonomies")
     try:
         arrays = {name: _mapped(folder / f"{name}.bin", dtype) for name, dtype in ARRAY_DTYPES.items()}
         tree = unpacked(arrays)

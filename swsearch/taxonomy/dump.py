@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
+from swsearch.file_registry import registry
 from swsearch.sequences.archives import MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.source import seekable
 from swsearch.taxonomy.dump_lines import DumpLines, MalformedLine, line_blocks
@@ -165,6 +166,7 @@ def _members(path: str | os.PathLike[str], shown: str) -> Iterator[_Member]:
 
 def _plain_files(files: list[Path], folder: str) -> Iterator[_Member]:
     for path in files:
+        registry().read(path)
         with path.open("rb") as file:
             yield path.name, os.path.join(folder, path.name), cast(Readable, file)
 
