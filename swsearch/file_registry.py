@@ -7,8 +7,8 @@ database, or the file of another output. It does not matter which of the two the
 tells the outputs that its options name before it opens anything (:mod:`swsearch.cli.command`), and is then refused as
 soon as it opens one of them for reading.
 
-Files are compared by device and inode, so that links and different spellings of a path are recognised; a file that does
-not exist yet is identified by its folder and name.
+Files are compared by device and inode, so that links and different spellings of a path are recognised, and by folder
+and name, so that a file that does not exist yet, or is created meanwhile, is recognised too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ BUILDING: Final = ".building-"
 """Part of the name of a database under construction (:mod:`swsearch.database.staging`)."""
 
 Identity = tuple[object, ...]
-"""The identity of a file; it is equal for all paths to the same file."""
+"""Device and inode of a file, or device and inode of its folder and its name."""
 
 _SQLITE_MAGIC: Final = b"SQLite format 3\0"
 _SIDE_FILES: Final = ("-wal", "-shm", "-journal")
@@ -58,8 +58,8 @@ class _Output:
         return f"{self.option} {self.path}" if self.option else self.path
 
     @property
-    def identity(self) -> Identity | None:
-        return identity_of(self.path, existing=self.path == _STDOUT)
+    def identities(self) -> set[Identity]:
+        return identities_of(self.path, existing=self.path == _STDOUT)
 
 
 class FileRegistry:
@@ -109,15 +109,17 @@ class FileRegistry:
             The file is an output of the same command.
         """
         name = _STDIN if os.fspath(path) == "-" else os.fspath(path)
-        identity = identity_of(name, existing=True)
-        if identity is None or os.path.isdir(name):
+        identities = identities_of(name, existing=True)
+        if not identities or os.path.isdir(name):
             return
         with self._lock:
-            self._read[identity] = name, description or f"this file is read by the same {self._caller}"
+            self._read |= dict.fromkeys(
+                identities, (name, description or f"this file is read by the same {self._caller}")
+            )
             if is_source and (file := _regular_file(name)) is not None:
                 self._sources[file] = None
-            if (output := self._output_at(identity)) is not None:
-                raise self._is_read(output, identity)
+            if (output := self._output_at(identities)) is not None:
+                raise self._is_read(output, identities)
             for folder, output in self._new_databases.items():
                 if Path(os.path.realpath(name)).is_relative_to(folder):
                     raise InputError(f"{output.shown}: {path} lies in it and is read; move it out of the database")
@@ -148,9 +150,8 @@ class FileRegistry:
             self._folders[path] = name or f"the database {os.fspath(folder)}"
             if not self._outputs:
                 return
-            for identity in _files_of(path):
-                if (output := self._output_at(identity)) is not None:
-                    raise InputError(f"{output.shown}: this belongs to {self._folders[path]}; choose another file")
+            if (output := self._output_at(_files_of(path))) is not None:
+                raise InputError(f"{output.shown}: this belongs to {self._folders[path]}; choose another file")
 
     def read_sources(self, paths: Iterable[str]) -> None:
         """Note what a stored search has read: files, and folders of packed databases; URLs and pipes are ignored.
@@ -176,10 +177,9 @@ class FileRegistry:
         """
         with self._lock:
             self._stores[store] = None
-            for identity in store_identities(store):
-                output = self._output_at(identity)
-                if output is not None and not output.is_store:
-                    raise InputError(f"{output.shown}: {_is_store(store)}")
+            output = self._output_at(store_identities(store))
+            if output is not None and not output.is_store:
+                raise InputError(f"{output.shown}: {_is_store(store)}")
 
     # Writing
 
@@ -217,12 +217,11 @@ class FileRegistry:
         """
         output = _Output(option, os.fspath(folder))
         whole = os.path.realpath(folder)
-        identity = output.identity
         with self._lock:
             if whole in self._new_databases:
                 return
-            if identity is not None and identity in self._read:
-                raise self._is_read(output, identity)
+            if self._is_among_read(output.identities):
+                raise self._is_read(output, output.identities)
             if (database := packed_around(Path(whole).parent)) is not None:
                 raise InputError(f"{output.shown}: this lies in the packed database {database}; choose another place")
             for name, _ in self._read.values():
@@ -232,43 +231,48 @@ class FileRegistry:
             self._note_output(output)
 
     def _write(self, output: _Output) -> None:
+        identities = output.identities
+        if not identities:
+            return
+        path = Path(os.path.realpath(output.path) if output.path == _STDOUT else output.path)
         with self._lock:
-            identity = output.identity
-            if identity is None:
-                return
-            if self._is_current(self._read.get(identity, ("",))[0], identity):
-                raise self._is_read(output, identity)
+            if self._is_among_read(identities):
+                raise self._is_read(output, identities)
             for store in () if output.is_store else self._stores:
-                if identity in store_identities(store):
+                if identities & store_identities(store):
                     raise InputError(f"{output.shown}: {_is_store(store)}")
+            if (database := packed_around(path)) is not None:
+                problem = f"this lies in the packed database {database}; choose another place"
+                raise InputError(f"{output.shown}: {problem}")
             for folder, name in self._folders.items():
-                if identity in _files_of(folder):
+                if identities & _files_of(folder):
                     raise InputError(f"{output.shown}: this belongs to {name}; choose another file")
             self._note_output(output)
-        _refuse_place(output)
+        if not output.is_store and (found := _sqlite_at(path)) is not None:
+            advice = "choose another file, or remove it first"
+            raise InputError(f"{output.shown}: {found} is an SQLite database, such as a store of hits; {advice}")
 
     def _note_output(self, output: _Output) -> None:
         """Note an output unless another option names the same file; stores may be named twice."""
-        if (identity := output.identity) is None:
-            return
-        other = self._output_at(identity)
+        other = self._output_at(output.identities)
         is_same = other is None or other.option in ("", output.option) or (other.is_store and output.is_store)
         if other is not None and not is_same:
             advice = "choose another for one of them"
             raise InputError(f"{output.shown}: {other.option} writes the same file; {advice}")
-        self._outputs[identity] = other if other is not None and other.option else output
+        self._outputs |= dict.fromkeys(output.identities, other if other is not None and other.option else output)
 
-    def _output_at(self, identity: Identity) -> _Output | None:
-        """The output with this identity; None also if its path has another one now, because the file was replaced."""
-        output = self._outputs.get(identity)
-        return output if output is not None and self._is_current(output.path, identity) else None
+    def _output_at(self, identities: set[Identity]) -> _Output | None:
+        """The output with one of these identities, if it still has it; a replaced file leaves its inode to others."""
+        found = (self._outputs[identity] for identity in identities & self._outputs.keys())
+        return next((output for output in found if identities & output.identities), None)
 
-    @staticmethod
-    def _is_current(path: str, identity: Identity) -> bool:
-        return path != "" and identity_of(path) == identity
+    def _is_among_read(self, identities: set[Identity]) -> bool:
+        found = (self._read[identity][0] for identity in identities & self._read.keys())
+        return any(identities & identities_of(path) for path in found)
 
-    def _is_read(self, output: _Output, identity: Identity) -> InputError:
-        return InputError(f"{output.shown}: {self._read[identity][1]}; choose another file")
+    def _is_read(self, output: _Output, identities: set[Identity]) -> InputError:
+        description = next(self._read[identity][1] for identity in identities & self._read.keys())
+        return InputError(f"{output.shown}: {description}; choose another file")
 
 
 _REGISTRY: Final[ContextVar[FileRegistry | None]] = ContextVar("swsearch_file_registry", default=None)
@@ -312,25 +316,26 @@ def unregistered() -> Iterator[None]:
         _REGISTRY.reset(token)
 
 
-def identity_of(path: str | os.PathLike[str], *, existing: bool = False) -> Identity | None:
-    """The identity of a file; None for a device, which may be specified twice.
+def identities_of(path: str | os.PathLike[str], *, existing: bool = False) -> set[Identity]:
+    """The identities of a file; paths to the same file have one in common.
 
-    With ``existing``, the result is also None for a file that does not exist.
+    There is none for a device, which may be named twice, nor where no file can be created; and with ``existing``, none
+    for a file that does not exist.
     """
+    identities: set[Identity] = set()
     try:
         found = os.stat(path)
         if stat.S_ISCHR(found.st_mode) or stat.S_ISSOCK(found.st_mode):
-            return None
-        return found.st_dev, found.st_ino
+            return identities
+        identities.add((found.st_dev, found.st_ino))
     except (OSError, ValueError):
         if existing:
-            return None
-    try:
+            return identities
+    with suppress(OSError, ValueError):  # the attempt to create the file reports the error
         whole = os.path.realpath(path)
         folder = os.stat(os.path.dirname(whole))
-    except (OSError, ValueError):
-        return None  # no file can be created there, and the attempt will report the error
-    return folder.st_dev, folder.st_ino, os.path.basename(whole)
+        identities.add((folder.st_dev, folder.st_ino, os.path.basename(whole)))
+    return identities
 
 
 def is_building(path: Path) -> bool:
@@ -339,10 +344,16 @@ def is_building(path: Path) -> bool:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a path is a regular file that begins with the first bytes of SQLite files."""
+    """Whether a path is a regular file that begins with the first bytes of SQLite files.
+
+    One that is in use has side files and is not opened, because closing it would release all locks of this process on
+    it (POSIX), those of its open connections included.
+    """
     try:
         if not path.is_file():
             return False
+        if Path(f"{path}-shm").exists():
+            return True
         with path.open("rb") as file:
             return file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
     except (OSError, ValueError):
@@ -385,21 +396,11 @@ def store_identities(store: str) -> set[Identity]:
     if file is None:
         return set()
     names = {f"{name}{end}" for name in (str(file), os.path.realpath(file)) for end in ("", *_SIDE_FILES)}
-    return {identity for name in names if (identity := identity_of(name)) is not None}
+    return {identity for name in names for identity in identities_of(name)}
 
 
 def _is_store(store: str) -> str:
     return f"this is the store {store}, or a file of it; choose another file"
-
-
-def _refuse_place(output: _Output) -> None:
-    """Refuse an output that is inside a packed database, or that would replace an SQLite database."""
-    path = Path(os.path.realpath(output.path) if output.path == _STDOUT else output.path)
-    if (database := packed_around(path)) is not None:
-        raise InputError(f"{output.shown}: this lies in the packed database {database}; choose another place")
-    if not output.is_store and (found := _sqlite_at(path)) is not None:
-        advice = "choose another file, or remove it first"
-        raise InputError(f"{output.shown}: {found} is an SQLite database, such as a store of hits; {advice}")
 
 
 def _sqlite_at(path: Path) -> Path | None:
@@ -418,7 +419,7 @@ def _sqlite_at(path: Path) -> Path | None:
 def _files_of(folder: str) -> set[Identity]:
     """The identities of a folder and of all its files, which may have hard links outside."""
     paths = [folder, *(os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)]
-    return {identity for path in paths if (identity := identity_of(path, existing=True)) is not None}
+    return {identity for path in paths for identity in identities_of(path, existing=True)}
 
 
 def _regular_file(path: str) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 import typer
@@ -29,6 +30,8 @@ _FILE_METAVARS: Final = ("FILE", "DB", "FOLDER")
 _FILE_OPTIONS: Final = ("out", "taxonomy")
 """How options are recognised whose values name files, besides by their type."""
 
+_GIVEN: Final[ContextVar[frozenset[str]]] = ContextVar("swsearch_given_options", default=frozenset())
+"""The names of the parameters that the command line in progress gives."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -66,6 +69,7 @@ class Command(TyperCommand):
                 error.ctx = ctx  # type: ignore[attr-defined]
             raise
         if not ctx.resilient_parsing:
+            _GIVEN.set(frozenset(name for name in ctx.params if is_on_command_line(ctx, name)))
             tell_files(self.params, ctx.params)
         return left
 
@@ -142,6 +146,11 @@ def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameter
 def is_on_command_line(context: typer.Context, name: str) -> bool:
     """Whether the command line gives the option with this parameter name; otherwise, its value is a default."""
     return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def words_give(*names: str) -> bool:
+    """Whether the command line in progress gives one of these parameters, as :func:`is_on_command_line`."""
+    return not _GIVEN.get().isdisjoint(names)
 
 
 def option_names(command: Any, ctx: Any) -> dict[str, Any]:

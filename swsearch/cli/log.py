@@ -20,7 +20,7 @@ from typer.core import TyperOption
 
 from swsearch import __version__
 from swsearch.cli.command_line import command_line
-from swsearch.cli.options import OUTPUT
+from swsearch.cli.options import OUTPUT, OUTPUT_FILE
 from swsearch.command_log import append, close_log, log_path, open_log
 from swsearch.errors import InputError
 from swsearch.words import counted, quoted
@@ -34,6 +34,7 @@ def option() -> TyperOption:
     """The option of every command, which only help, completion and ``swsearch config`` read."""
     return TyperOption(
         param_decls=[NAME, f"--{NAME}"],
+        type=OUTPUT_FILE,
         metavar="FILE",
         help="Append what is said on stderr to this file, with times, the command line, tracebacks and the exit code.",
         rich_help_panel=OUTPUT,
@@ -135,15 +136,15 @@ def end_log(began: float, outcome: int | BaseException) -> None:
 
 def _refuse(name: str, others: Sequence[str]) -> None:
     """Refuse a file that cannot be a log, or that other words of the command line name."""
-    from swsearch.file_registry import identity_of, registry
+    from swsearch.file_registry import identities_of, registry
     from swsearch.output_files import descriptor_of, refuse_compressed
 
     shown = f"--{NAME} {name or quoted(name)}"
     if name in ("", "-") or descriptor_of(name) in (0, 1, 2):
         raise InputError(f"{shown}: a log is a file, and its lines are printed on stderr anyway; name a file")
     refuse_compressed(Path(name), f"--{NAME}", "each line is appended as it is said, which no archive can take")
-    mine = identity_of(name)
-    if mine is not None and mine in {identity_of(word.partition("=")[2] or word) for word in others if word}:
+    mine = identities_of(name)
+    if any(mine & identities_of(word.partition("=")[2] or word) for word in others if word):
         raise InputError(f"{shown}: the command line names this file for something else, too; choose another file")
     registry().write(f"--{NAME}", name)
 

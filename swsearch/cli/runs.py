@@ -141,7 +141,7 @@ def show(
 
     Example: swsearch runs show 3 --format json
     """
-    from swsearch.hits.result import ALL_AGAINST_ALL
+    from swsearch.hits.result import ALL_AGAINST_ALL, FILES_READ
     from swsearch.store.repository import HitStore
 
     with HitStore(store, only_read=True) as opened:
@@ -178,7 +178,7 @@ def show(
     for name, value in info.parameters.items():
         if value is not None:
             words = name.split("_")
-            is_option = words[0] != "chosen" and name != ALL_AGAINST_ALL
+            is_option = words[0] != "chosen" and name not in (ALL_AGAINST_ALL, FILES_READ)
             rows.append((f"--{'-'.join(words)}" if is_option else " ".join(words), str(value)))
     for name, text in rows:
         if text:

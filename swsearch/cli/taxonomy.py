@@ -28,12 +28,18 @@ def taxonomy_line(taxonomy: TaxonomyEntry) -> str:
 def refuse_unused(report: ReportFormat | None, taxid: str | None, taxonomy: str | None, taxid_map: str | None) -> None:
     """Refuse ``--taxonomy`` and ``--taxid-map`` where neither a filter nor the report uses them.
 
+    Those of the configuration are defaults for the commands that need them, and are not refused.
+
     Raises
     ------
     InputError
         One of them is given, and nothing uses it.
     """
     if (taxonomy is None and taxid_map is None) or taxid is not None:
+        return
+    from swsearch.cli.command import words_give
+
+    if not words_give("taxonomy", "taxid_map"):
         return
     from swsearch.report.protocol import TaxonomyUse
     from swsearch.report.registry import taxonomy_use

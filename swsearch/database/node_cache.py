@@ -78,8 +78,14 @@ class NodeCache:
         self.folder = _default_folder() if folder is None else folder
         self._limit_bytes = _limit() if limit_bytes is None else limit_bytes
 
-    def open(self, key: str, n_bytes: int, create: Callable[[Path], None]) -> CacheEntry:
-        """An entry, which is created if it is missing.
+    def open(
+        self,
+        key: str,
+        n_bytes: int,
+        create: Callable[[Path], None],
+        is_whole: Callable[[Path], bool] = lambda _: True,
+    ) -> CacheEntry:
+        """An entry, which is created if it is missing, and created anew if it is damaged.
 
         Parameters
         ----------
@@ -89,6 +95,8 @@ class NodeCache:
             Its size, or an estimate, for which room is made before it is created.
         create : callable
             Creates the content in a folder, which may contain files of an attempt that was killed.
+        is_whole : callable
+            Whether the content of an entry is undamaged.
 
         Raises
         ------
@@ -101,13 +109,14 @@ class NodeCache:
             self.folder.mkdir(parents=True, exist_ok=True)
             while True:
                 lock = self._locked(key, fcntl.LOCK_SH)
-                if entry.is_dir():
+                if entry.is_dir() and is_whole(entry):
                     os.utime(lock)
                     return CacheEntry(entry, lock)
                 os.close(lock)
                 lock = None
                 lock = self._locked(key, fcntl.LOCK_EX)
-                if not entry.is_dir():
+                if not (entry.is_dir() and is_whole(entry)):  # another process may have created it meanwhile
+                    shutil.rmtree(entry, ignore_errors=True)
                     self._create(key, n_bytes, create)
                 # Between the two locks, another process may remove the entry; therefore the loop looks again.
                 os.close(lock)

@@ -3,7 +3,8 @@
 :func:`packed` takes FASTA or FASTQ, from a file or a pipe, and returns an entry of :mod:`swsearch.database.node_cache`
 for :class:`~swsearch.database.reader.PackedDatabase`. The entry is the database that ``swsearch index`` would make. Its
 key contains the SHA-256 of the file, compressed or not, so that a changed file is packed again, and equal files are one
-entry. The checksum is computed at each call, or is remembered (:mod:`swsearch.database.checksums`).
+entry. An entry of which a file is missing or has changed is packed again, too. Checksums, those of the entry included,
+are computed at each call, or are remembered (:mod:`swsearch.database.checksums`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from swsearch import __version__
 from swsearch.database.builder import BuildReport, write_database
 from swsearch.database.checksums import Checksums, HashedFile
 from swsearch.database.node_cache import CacheEntry, NodeCache
+from swsearch.database.reader import load_catalogue
 from swsearch.database.segment_writer import Progress
-from swsearch.errors import InputError
+from swsearch.errors import DatabaseError, InputError
 from swsearch.output_files import COMPRESSED
 from swsearch.sequences.source import HeldFile, Spooled, held, shown_name
 
@@ -56,7 +58,8 @@ def packed(
     """
     cache = NodeCache() if cache is None else cache
     source = held(path)
-    file = HashedFile(source.descriptor, Checksums(cache.folder.with_name("checksums")))
+    checksums = Checksums(cache.folder.with_name("checksums"))
+    file = HashedFile(source.descriptor, checksums)
 
     def create(folder: Path) -> None:
         shutil.rmtree(folder)  # it may contain files of an attempt that was killed
@@ -66,7 +69,21 @@ def packed(
             raise InputError(f"{shown_name(source)} changed while it was read; run the command again when it is whole")
         report(built)
 
-    return cache.open(f"{file.sha256}-{__version__}", _about_bytes(source), create)
+    return cache.open(
+        f"{file.sha256}-{__version__}", _about_bytes(source), create, lambda entry: _is_whole(entry, checksums)
+    )
+
+
+def _is_whole(folder: Path, checksums: Checksums) -> bool:
+    """Whether the files of a database have the checksums that its catalogue states."""
+    try:
+        for name, entry in load_catalogue(folder).files.items():
+            with (folder / name).open("rb") as file:
+                if HashedFile(file.fileno(), checksums).sha256 != entry.sha256:
+                    return False
+    except (DatabaseError, OSError):
+        return False
+    return True
 
 
 def _about_bytes(source: HeldFile) -> int:

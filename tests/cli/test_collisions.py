@@ -6,11 +6,21 @@ Expected by hand: the command fails with a message, and the folder is unchanged.
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import swsearch as package
+from swsearch import file_registry
 from swsearch.cli.app import main
+from swsearch.errors import InputError
+from swsearch.output_files import text_file
+from swsearch.search.query_file import read_queries
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.store.repository import HitStore
+from tests.taxonomy.dumps import write_dump
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFWMKVLAAGIVGLLLAQWERTY"
 
@@ -218,4 +228,122 @@ def test_what_is_in_nobodys_way_is_written(swsearch, folder):
     long = 250 * "x"
     assert swsearch("align", "q.fa", "q.fa", "--out", long).code == 0
     assert (folder / long).read_text().startswith("Query:")
+    assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("option", ["--out", "--save-pssm"])
+@pytest.mark.parametrize("name", ["q.fa", "subjects.fa", "link.fa", "p.db/catalogue.json"])
+def test_no_report_replaces_what_its_run_has_searched(swsearch, folder, option, name):
+    """The record of the run names its files, so that they are refused from another folder, too."""
+    (folder / "subjects.fa").write_text(f">s\n{LETTERS}\n")
+    (folder / "link.fa").symlink_to("subjects.fa")
+    for database in ("subjects.fa", "p.db"):
+        assert swsearch("query", "q.fa", database, "--store", "runs.sqlite", "--out", os.devnull).code == 0
+    run = "2" if name.startswith("p.db") else "1"
+    (folder / "elsewhere").mkdir()
+    os.chdir(folder / "elsewhere")
+    for store in ("../runs.sqlite", "copy.sqlite"):
+        if store == "copy.sqlite":
+            assert swsearch("runs", "export", run, "--store", "../runs.sqlite", "--out", store).code == 0
+            run = "1"
+        error = refused(swsearch, folder, f"report {run} --store {store} {option}", f"../{name}")
+        assert "has read this file" in error or "lies in the packed database" in error
+
+
+def test_no_output_is_a_file_of_a_taxonomy_or_the_configuration(swsearch, folder, monkeypatch):
+    """Both are read although no option names them, or names the file itself."""
+    write_dump(folder / "dump", {1: 1, 9606: 1})
+    (folder / "config.toml").write_text("threads = 1\n")
+    (folder / "map.txt").write_text("q 9606\n")
+    search = "query q.fa p.db --store none --taxid 9606 --taxid-map map.txt"
+    for name in ("names.dmp", "nodes.dmp"):
+        error = refused(swsearch, folder, f"{search} --taxonomy dump --out", f"dump/{name}")
+        assert "read by the same command" in error
+    (folder / "dump" / "other.txt").write_text("a file that nobody reads\n")
+    assert swsearch(*f"{search} --taxonomy dump --out dump/other.txt".split()).code == 0
+    monkeypatch.setenv("SWSEARCH_TAXONOMY", str(folder / "dump" / "nodes.dmp"))
+    assert "read by the same command" in refused(swsearch, folder, f"{search} --out", "dump/nodes.dmp")
+    monkeypatch.setenv("SWSEARCH_CONFIG", "config.toml")
+    assert "read by the same command" in refused(swsearch, folder, f"{search} --out", "config.toml")
+    assert "read by the same command" in refused(
+        swsearch, folder, "report latest --store hits.sqlite -o", "config.toml"
+    )
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("name", ["q.fa", "p.db/catalogue.json", "hits.sqlite", "hits.sqlite-wal", "dump/nodes.dmp"])
+def test_no_report_of_python_replaces_a_file(folder, monkeypatch, is_stored, name):
+    monkeypatch.chdir(folder)
+    write_dump(folder / "dump", {1: 1, 9606: 1})
+    (folder / "map.txt").write_text("q 9606\n")
+    options = package.SearchOptions(taxid="9606", taxid_map="map.txt", taxonomy="dump")
+    with HitStore("hits.sqlite") as store:
+        found = package.search_database("q.fa", "p.db", options, store=store)
+        if is_stored:
+            assert list(found)
+            results = store.run(found.run_id).info, store.queries(found.run_id)
+        else:
+            results = found
+        before = {path: content for path, content in snapshot(folder).items() if "-" not in path.name}
+        with pytest.raises(
+            InputError, match=f"^path {name}: this|^path {name}: the search|^path {name}: .* is an SQLite"
+        ):
+            package.write_report(results, name)
+        assert before.items() <= snapshot(folder).items()
+        package.write_report(results, "new.txt")
+
+
+def test_calls_of_python_do_not_remember_the_files_of_others(folder, monkeypatch):
+    """What one call has read may be written by a later one; calls in threads have nothing to do with each other."""
+    monkeypatch.chdir(folder)
+    shutil.copy("q.fa", "old.fa")
+    package.build_database("old.fa", "old.db")
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda name: list(package.search_database(name, "p.db")), ["q.fa", "old.fa"] * 4)
+        assert len({len(results) for results in found}) == 1
+    for _ in range(2):
+        package.write_report(package.search_database("q.fa", "p.db"), "old.fa")
+    assert file_registry.registry().sources == []
+
+
+def test_an_input_that_is_opened_late_is_no_output(folder, monkeypatch):
+    """What is read after the output was opened is refused when it is read, and when the output is published."""
+    monkeypatch.chdir(folder)
+    before = snapshot(folder)
+
+    def write_and_read():
+        with file_registry.registered(), text_file(Path("q.fa"), "--out") as stream:
+            stream.write("new")
+            with suppress(InputError):
+                read_queries("q.fa", PROTEIN)
+            stream.write("more")
+
+    with pytest.raises(InputError, match=r"--out q\.fa: this file is read by the same call"):
+        write_and_read()
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_index_keeps_files_that_are_not_of_the_database(swsearch, folder, is_link):
+    name = "p.db"
+    if is_link:
+        (folder / "link.db").symlink_to("p.db")
+        name = "link.db"
+    for path in (Path("notes.txt"), Path("segment-000001", "mine.bin"), Path("results", "hits.txt")):
+        (folder / "p.db" / path).parent.mkdir(exist_ok=True)
+        (folder / "p.db" / path).write_text("mine\n")
+        assert str(path.parts[0] if path.parts[0] == "results" else path) in refused(
+            swsearch, folder, "index q.fa --force --out", name
+        )
+        with pytest.raises(InputError, match="is no file of the database"):
+            package.build_database(folder / "q.fa", folder / name, overwrite=True)
+        (folder / "p.db" / path).unlink()
+    (folder / "p.db" / "results").rmdir()
+    assert swsearch("db", "remove", name, "q").code == 1  # the last sequence
+    (folder / "more.fa").write_text(f">more\n{LETTERS}\n")
+    assert swsearch("db", "add", name, "more.fa").code == 0
+    assert swsearch("db", "remove", name, "q").code == 0
+    assert swsearch("index", "q.fa", "--force", "-o", name).code == 0
+    assert (folder / name).is_symlink() == is_link
+    assert swsearch("db", "export", "p.db").out == f">q\n{LETTERS}\n"
     assert not list(folder.glob(".*"))

@@ -66,6 +66,20 @@ def test_defaults_of_searches_do_not_narrow_reports(swsearch, configured, few_pr
     assert swsearch("report", "latest").out == searched
 
 
+def test_a_default_taxonomy_counts_where_taxa_are_needed(swsearch, configured, tmp_path, few_proteins_db):
+    """Expected: what the command without this default prints; on the command line, the option is refused."""
+    search = ("query", QUERIES, few_proteins_db, "--store", tmp_path / "s.sqlite", "-f", "blast6", "-q")
+    usual = swsearch(*search)
+    missing = tmp_path / "missing.tar.gz"
+    tables = "".join(f'[{name}]\ntaxonomy = "{missing}"\ntaxid_map = "{missing}"\n' for name in ("query", "report"))
+    configured(tables)
+    assert swsearch(*search) == usual
+    assert swsearch("report", "latest", "--store", tmp_path / "s.sqlite", "-f", "blast6").out == usual.out
+    for needed in (["--taxid", "9606"], ["--fields", "std sscinames"]):
+        assert str(missing) in swsearch(*search, *needed).error
+    assert "leave them out" in swsearch(*search, "--taxonomy", missing).error
+
+
 def test_a_run_is_not_resumed_with_another_default(swsearch, configured, few_proteins_db):
     """The run stores the value that it was searched with."""
     configured("evalue = 0.001\n")

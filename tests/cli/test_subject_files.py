@@ -187,6 +187,28 @@ def test_a_changed_file_is_packed_again(swsearch, files, cache):
     assert len(entries(cache)) == 2
 
 
+@pytest.mark.parametrize("damage", ["a letter", "the end of a file", "a file", "the catalogue"])
+def test_a_damaged_entry_is_packed_again(swsearch, files, cache, damage):
+    """Damaged files have the size that they had, or another one, or are missing."""
+    assert swsearch("db", "export", "s.fa").out == PROTEINS
+    (entry,) = (cache / name for name in entries(cache))
+    residues = entry / "segment-000001" / "residues.bin"
+    if damage == "a letter":
+        with residues.open("r+b") as file:
+            file.write(b"\x01\x02")
+    elif damage == "the end of a file":
+        os.truncate(residues, 3)
+    elif damage == "a file":
+        residues.unlink()
+    else:
+        (entry / "catalogue.json").write_text("{}")
+    again = swsearch("db", "export", "s.fa")
+    assert again.out == PROTEINS
+    assert "packed into" in again.err
+    assert "packed into" not in swsearch("db", "export", "s.fa").err
+    assert len(entries(cache)) == 1
+
+
 def test_a_checksum_is_remembered_until_the_file_changes(files, tmp_path, monkeypatch):
     """Source: SHA-256 of the content. A remembered checksum is recognised by a false one in its place."""
     monkeypatch.setattr(checksums, "SETTLED_SECONDS", -1e9)  # as if the file were old
