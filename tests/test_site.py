@@ -104,6 +104,15 @@ def test_the_site_builds_without_a_warning_or_a_broken_link(built):
     assert (folder / "index.html").is_file()
 
 
+def test_every_page_names_an_icon_of_the_site(built):
+    """Otherwise, browsers ask for ``/favicon.ico``, which a site below a path does not have."""
+    folder, _ = built
+    for path in folder.rglob("*.html"):
+        icon = re.search(r'<link rel="(?:shortcut )?icon" href="([^"]+)"', path.read_text("utf-8"))
+        assert icon is not None, path
+        assert (path.parent / icon[1]).read_text("utf-8").startswith("<svg "), path
+
+
 def test_every_page_of_the_repository_is_on_the_site(built):
     folder, _ = built
     pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}

@@ -39,6 +39,7 @@ html_theme = "furo"
 html_title = f"swsearch {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_favicon = str(Path(swsearch.__file__).parent / "service" / "web" / "static" / "icon.svg")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

@@ -46,7 +46,7 @@ SIGN_IN: Final = "/sign-in"
 SIGN_OUT: Final = "/sign-out"
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that need no token and are not counted."""
-_STATIC: Final = "/static/"
+_STATIC: Final = ("/static/", "/favicon.ico")
 _LINKED: Final = re.compile(r"/(?:results|api/v1/searches)/([^/]+)(?:/.*)?", re.DOTALL)
 _COOKIE_DAYS: Final = 30
 

@@ -311,6 +311,15 @@ def test_pages_forbid_what_they_do_not_have(served, protein):
     assert served.get("/static/style.css").text.startswith("/* Components of the html report")
 
 
+def test_an_icon_is_where_browsers_look_for_it(served, protein):
+    """A page names its own; for any other answer, browsers ask for ``/favicon.ico``."""
+    icon = re.search(r'<link rel="icon" href="([^"]+)">', served.get(protein).text)[1]
+    for path in (icon, "/favicon.ico"):
+        answer = served.get(path)
+        assert answer.headers["content-type"] == "image/svg+xml"
+        assert answer.text.startswith("<svg ")
+
+
 @pytest.mark.parametrize("name", HEADER_FORMATS)
 def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)

@@ -9,7 +9,7 @@
 ``/results/REF/queries/N/sequences.fasta``   hit sequences
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
 ``/results/REF/{progress,events,cancel,share,share/ID/withdraw,commands,request.json,queries.fasta}``
-``/history``, ``/databases``, ``/static/NAME``
+``/history``, ``/databases``, ``/static/NAME``, ``/favicon.ico``
 """
 
 from __future__ import annotations
@@ -498,3 +498,8 @@ def _add_lists(router: APIRouter, pages: Pages) -> None:
     @router.get("/static/{name}")
     def static(name: str) -> Response:
         return static_response(name)
+
+    @router.get("/favicon.ico")
+    def icon() -> Response:
+        """The icon for answers that are no pages of HTML, which cannot name it."""
+        return static_response("icon.svg")
