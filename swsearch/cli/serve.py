@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
@@ -203,13 +204,30 @@ def worker(
             os.nice(_NICENESS)
         working = Worker(opened, residents, keep=keep, max_losses=give_up_after, hints=hints)
 
-        def stop(*_: Any) -> None:
-            working.stop()
-
+        stop = handler_of(working.stop)
         signal.signal(signal.SIGTERM, stop)
         # Ctrl-C reaches both processes of a server; the server then ends the pipe.
         signal.signal(signal.SIGINT, signal.SIG_IGN if hints else stop)
         working.run()
+
+
+def handler_of(stop: Callable[[], None]) -> Callable[..., None]:
+    """A handler of signals for which a thread calls ``stop``.
+
+    A handler runs within the code that it interrupts, and would wait forever for a lock that this code holds, such as
+    that of a ``threading.Event`` that both use.
+    """
+    reading, writing = os.pipe()
+
+    def listen() -> None:
+        while os.read(reading, 1):
+            stop()
+
+    def handle(*_: Any) -> None:
+        os.write(writing, b"\0")
+
+    threading.Thread(target=listen, daemon=True).start()
+    return handle
 
 
 def _sets_folder(given: str | None, store: str) -> Path | None:

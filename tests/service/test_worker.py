@@ -8,6 +8,7 @@ docs/design/service.md, and the hits of a search without a service.
 import errno
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -455,3 +456,22 @@ def test_a_store_that_fails_again_and_again_is_said_once(searches, offered, monk
     assert len(attempts) == 5
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
     assert [line["event"] for line in lines].count("store failed") == 1
+
+
+STOPPED = """
+import os, signal, threading
+from swsearch.cli.serve import handler_of
+stopping = threading.Event()
+signal.signal(signal.SIGTERM, handler_of(stopping.set))
+with stopping._cond:  # as in a call of stopping.wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+stopping.wait()
+print("stopped", flush=True)
+"""
+
+
+def test_a_signal_waits_for_no_lock_of_the_code_that_it_interrupts(fork_server):
+    """A handler that sets the event itself would wait forever for the lock that its own thread holds."""
+    program = f"import signal; signal.alarm({round(LIMIT_SECONDS)}){STOPPED}"
+    with fork_server.popen(["-c", program], stdout=subprocess.PIPE) as process:
+        assert process.communicate()[0] == "stopped\n"

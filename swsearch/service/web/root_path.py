@@ -22,8 +22,8 @@ _ROOT: ContextVar[str] = ContextVar("_ROOT", default="")
 _FORM: Final = re.compile(r"(?:/[A-Za-z0-9._~-]+)+")
 _DOTS: Final = re.compile(r"/\.{1,2}(?=/|$)")
 OWN_PATHS: Final = frozenset({
-    "Tools", "api", "blast", "databases", "favicon.ico", "healthz", "history", "metrics", "readyz", "result", "results", "searches",
-    "sign-in", "sign-out", "static", "template", "ticket", "tickets",
+    "Tools", "api", "blast", "databases", "favicon.ico", "healthz", "history", "metrics", "readyz", "result", "results",
+    "searches", "sign-in", "sign-out", "static", "template", "ticket", "tickets",
 })  # fmt: skip
 """The first parts of the paths of the application, with all protocols."""
 _ADDRESS_HEADERS: Final = ("location", "hx-redirect")
