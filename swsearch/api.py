@@ -391,9 +391,9 @@ def write_report(
     Raises
     ------
     InputError
-        The format or a field is unknown; the file cannot be created, or was read by the search, or is a store or in a
-        packed database; whole subjects are asked for of results of
-        several databases, or the report needs a taxonomy and there is none.
+        The format or a field is unknown; the file cannot be created, was read by the search, is a store, or lies in a
+        packed database; whole subjects are asked for of results of several databases; or the report needs a taxonomy
+        and there is none.
     DatabaseError
         The report of a stored run needs the database, which has changed or is not there any more.
 
