@@ -37,13 +37,28 @@ bool encode_letters(const std::uint8_t* from, std::size_t n, const std::uint8_t*
     return all < 128;
 }
 
-// The end of the line that begins at `line`: the first CR or LF, or `end`.
-const std::uint8_t* line_end(const std::uint8_t* line, const std::uint8_t* end) {
-    const auto rest = [line](const std::uint8_t* stop) { return static_cast<std::size_t>(stop - line); };
-    if (const void* const found = std::memchr(line, '\n', rest(end))) end = static_cast<const std::uint8_t*>(found);
-    if (const void* const found = std::memchr(line, '\r', rest(end))) end = static_cast<const std::uint8_t*>(found);
-    return end;
-}
+// Finds the ends of consecutive lines, which are LF, CRLF or CR. Each byte is looked at twice at most: a search for LF in a
+// text whose lines end in CR would otherwise go to the end of the text for each line.
+class LineEnds {
+public:
+    explicit LineEnds(const std::uint8_t* end) : end_(end) {}
+
+    // The end of the line that begins at `line`, not before the line of the previous call: the first CR or LF, or the end
+    // of the text.
+    const std::uint8_t* of(const std::uint8_t* line) {
+        if (line_feed_ == nullptr || line_feed_ < line) line_feed_ = first(line, end_, '\n');
+        return first(line, line_feed_, '\r');
+    }
+
+private:
+    static const std::uint8_t* first(const std::uint8_t* from, const std::uint8_t* end, char byte) {
+        const void* const found = std::memchr(from, byte, static_cast<std::size_t>(end - from));
+        return found == nullptr ? end : static_cast<const std::uint8_t*>(found);
+    }
+
+    const std::uint8_t* end_;
+    const std::uint8_t* line_feed_ = nullptr;  // the first one that is not before the current line, or the end
+};
 
 // The index of the first byte without a code; n if there is none.
 std::size_t first_invalid(const std::uint8_t* letters, std::size_t n, const std::uint8_t* encode) {
@@ -103,8 +118,9 @@ Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
         out = record;
         return skips;
     };
+    LineEnds line_ends(end);
     for (const std::uint8_t* line = text; line < end;) {
-        const std::uint8_t* stop = line_end(line, end);
+        const std::uint8_t* stop = line_ends.of(line);
         const std::uint8_t* const next = stop + 1;
         while (line < stop && is_blank(*line)) ++line;
         while (stop > line && is_blank(stop[-1])) --stop;

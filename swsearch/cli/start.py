@@ -3,8 +3,10 @@
 Ctrl-C and SIGTERM during the import end the process at once, because nothing has been opened or written at that point;
 the exit codes are those of the command, and there is no traceback of an import. OpenBLAS gets one thread: NumPy loads
 it, its idle threads use more processor time than a short command, and the program computes nothing with it. Python
-looks for garbage cycles less often: at its own threshold, it looks dozens of times among the modules that are being
-imported, and all of what they define stays. This module imports no other module that takes time.
+processes that this one starts, such as the workers of ``--cluster local:4``, import nothing from the current folder,
+which may have modules of any name. Python looks for garbage cycles less often: at its own threshold, it looks dozens of
+times among the modules that are being imported, and all of what they define stays. This module imports no other module
+that takes time.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ def run() -> NoReturn:
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, leave)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["PYTHONSAFEPATH"] = "1"
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
 
     from swsearch.cli import app

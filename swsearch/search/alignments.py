@@ -27,6 +27,7 @@ from swsearch.errors import EngineError
 from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.pulse import beat
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.query_frames import QueryFrame
@@ -134,6 +135,7 @@ class SubjectAligner:
                         floor=floor,
                         n_threads=self.threads,
                         strand="plus" if query_frame.frame else query_frame.strand,
+                        progress=beat,
                     )
                 except EngineError as error:  # the arrays contradict each other, or the engine is at fault
                     name = self.search_subjects.database.name

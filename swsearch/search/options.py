@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
@@ -16,7 +15,7 @@ from typing import Any, Final
 from swsearch.arguments import number, path, text, whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.alignment_filter import AlignmentFilter
-from swsearch.filters.subject_filters import SubjectFilters
+from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
@@ -126,7 +125,8 @@ class SearchOptions:
     min_length, max_length : int, optional
         Smallest and largest number of residues of a subject that is searched, at least 1.
     id_pattern : str, optional
-        Python regular expression that must match somewhere in the first word of a subject's header.
+        Regular expression that must match somewhere in the first word of a subject's header
+        (:func:`swsearch.filters.subject_filters.identifier_pattern` states its syntax).
     include, exclude : path, optional
         Files with the identifiers of the only subjects to search, or of subjects to leave out
         (:mod:`swsearch.sequences.identifiers`).
@@ -252,12 +252,7 @@ class SearchOptions:
 
             parse_taxids(self.taxid)
         if self.id_pattern is not None:
-            if not self.id_pattern:
-                raise InputError(f"{option('id_pattern')} is empty, and so found in every identifier; leave it out")
-            try:
-                re.compile(self.id_pattern)
-            except (re.error, OverflowError, RecursionError) as error:
-                raise InputError(f"{self._given('id_pattern')} is no regular expression: {error}") from error
+            identifier_pattern(self.id_pattern)
 
     def _check_iterations(self) -> None:
         if not 1 <= self.iterations <= _MOST_ITERATIONS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -27,13 +27,18 @@ from swsearch.words import option
 
 
 def read_queries(
-    path: str | os.PathLike[str], alphabet: Alphabet, *, force_alphabet: bool = False, needs: QueryNeeds | None = None
+    path: str | os.PathLike[str],
+    alphabet: Alphabet,
+    *,
+    force_alphabet: bool = False,
+    needs: QueryNeeds | None = None,
+    on_record: Callable[[SequenceRecord], None] | None = None,
 ) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
     The letters of DNA are also letters of proteins. A file of 30 residues or more that looks like DNA is not accepted
     as protein unless ``force_alphabet`` is true. If ``needs`` of the search is given, messages name the options that
-    would work.
+    would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading.
 
     Raises
     ------
@@ -42,8 +47,12 @@ def read_queries(
     AlphabetMismatch
         Protein is required, and the file looks like DNA.
     """
+    records = []
     try:
-        records = list(read_sequences([path], alphabet))
+        for record in read_sequences([path], alphabet):
+            if on_record is not None:
+                on_record(record)
+            records.append(record)
     except FastaFormatError as error:
         raise error if needs is None else error.with_problem(needs.of_this_search(error.problem)) from error
     if force_alphabet:

@@ -28,6 +28,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.pulse import beat
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.alignments import SubjectAligner
@@ -310,7 +311,7 @@ class Searcher(PlannedSearch):
         prepared = replace(prepared, bound=self.significance.top_k_bound(len(prepared.query)), provisional_evalue=None)
         scores = self._begin([prepared])
         try:
-            found = results(self.engine, scores, None, time.perf_counter())
+            found = results(self.engine, scores, beat, time.perf_counter())
             ((_, blocks, seconds_a_cell),) = found
         finally:
             scores.cancel()

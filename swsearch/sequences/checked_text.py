@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Final, cast
 
 from swsearch.errors import FastaFormatError
@@ -21,6 +21,10 @@ MAX_RECORD_BYTES: Final = 1 << 32
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _FORBIDDEN: Final = tuple(bytes([byte]) for byte in (0, 0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F))
 """Bytes that no line may contain: NUL, and those that ``str.strip`` would silently remove from the end of a line."""
+_ANY_FORBIDDEN: Final = re.compile(b"[" + b"".join(_FORBIDDEN) + b"]")
+_BLANK_LINES: Final = re.compile(r"(?:[ \t]*+\n)*+")
+_HEADER_LINE: Final = re.compile(r"^[ \t]*>([^\n]*)", re.MULTILINE)
+_PIECE: Final = 1 << 20
 _COMMENT: Final = re.compile(rb"[\r\n][ \t]*[#;]")
 
 
@@ -98,60 +102,110 @@ def fasta_records(stream: BinaryIO) -> Iterator[tuple[str, str]]:
     """
     header: str | None = None
     letters: list[str] = []
-    for line in map(str.strip, io.TextIOWrapper(stream, encoding="ascii", errors="surrogateescape")):
-        if line.startswith(">"):
+    for text in _whole_lines(io.TextIOWrapper(stream, encoding="ascii", errors="surrogateescape")):
+        at = 0
+        while at < len(text):
+            found = _HEADER_LINE.search(text, at)
+            between = _joined(text[at : found.start() if found else len(text)])
+            if header is None and between:
+                raise ForeignBytes("there is no '>' before the first line")
+            letters.append(between)
+            if found is None:
+                break
             if header is not None:
                 yield header, "".join(letters)
-            header, letters = line[1:], []
-        elif header is not None:
-            letters.append(line)
-        elif line:
-            raise ForeignBytes("there is no '>' before the first line")
+            header, letters = found[1].strip(), []
+            at = found.end()
     if header is not None:
         yield header, "".join(letters)
 
 
-def first_problem(lines: Iterable[str], name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
-    """The first problem of a FASTA text with its location, by the rules of this module; None if there is none."""
-    record = header_line = 0
+def _joined(lines: str) -> str:
+    """Some lines without the blanks at their ends, as one; there may be millions of them."""
+    if " " in lines or "\t" in lines:
+        return "".join(map(str.strip, lines.split("\n")))
+    return lines.replace("\n", "")
+
+
+def first_problem(stream: io.TextIOBase, name: str, alphabet: Alphabet | None) -> FastaFormatError | None:
+    """The first problem of a FASTA text with its location, by the rules of this module; None if there is none.
+
+    Lines of residues without a problem are skipped together, because there may be millions of them.
+    """
+    record = header_line = number = 0
     identifier: str | None = None
-    n_residues = 0
+    has_residues = False
+    residues = _residue_lines(alphabet)
 
     def problem(text: str, line: int | None, column: int | None = None) -> FastaFormatError:
         return FastaFormatError(text, name, record=record or None, identifier=identifier, line=line, column=column)
 
-    for number, line in enumerate(lines, start=1):
-        raw = line.rstrip("\n").encode("ascii", "surrogateescape")
-        content = raw.strip(b" \t")
-        first = len(raw) - len(raw.lstrip(b" \t"))
-        for column, byte in enumerate(raw, start=1):
-            if bytes([byte]) in _FORBIDDEN:
+    for text in _whole_lines(stream):
+        at = 0
+        while at < len(text):
+            skipped = (residues if record else _BLANK_LINES).match(text, at)
+            assert skipped is not None
+            if skipped.end() > at:
+                number += text.count("\n", at, skipped.end())
+                has_residues |= not skipped[0].isspace()
+                at = skipped.end()
+                continue
+            stop = text.find("\n", at) + 1 or len(text)
+            raw = text[at:stop].rstrip("\n").encode("ascii", "surrogateescape")
+            at = stop
+            number += 1
+            content = raw.strip(b" \t")
+            first = len(raw) - len(raw.lstrip(b" \t"))
+            if foreign := _ANY_FORBIDDEN.search(raw):
+                byte = foreign[0][0]
                 hint = " (UTF-16 text or a binary file?)" if byte == 0 else ""
-                return problem(f"byte 0x{byte:02X} has no place in a sequence file{hint}; remove it", number, column)
-        if not content:
-            continue
-        if content[:1] in (b"#", b";"):
-            text = (
-                f"a line that begins with {content[:1].decode()!r} is a comment, which FASTA does not have; remove it"
-            )
-            if content.startswith(b"# STOCKHOLM"):
-                text = "this is a Stockholm file, whose alignments can be queries; a database takes FASTA or FASTQ"
-            return problem(text, number, first + 1)
-        if content[:1] == b">":
-            if record and not n_residues:
-                return problem(f"{NO_RESIDUES}; remove the record or give it a sequence", header_line)
-            words = content[1:].decode("utf-8", "replace").split()
-            record, header_line, n_residues = record + 1, number, 0
-            identifier = words[0] if words else None
-            continue
-        if not record:
-            found = content[:20].decode("ascii", "backslashreplace")
-            return problem(f"expected '>' or '@' at the beginning of the file, found {found!r}", number, first + 1)
-        n_residues += len(content)
-        bad = -1 if alphabet is None else content.translate(alphabet.encode_table.tobytes()).find(INVALID)
-        if alphabet is not None and bad >= 0:
-            text = wrong_letter(content[bad], alphabet)
-            return problem(text, number, first + bad + 1)
-    if record and not n_residues:
+                said = f"byte 0x{byte:02X} has no place in a sequence file{hint}; remove it"
+                return problem(said, number, foreign.start() + 1)
+            if not content:
+                continue
+            if content[:1] in (b"#", b";"):
+                mark = content[:1].decode()
+                said = f"a line that begins with {mark!r} is a comment, which FASTA does not have; remove it"
+                if content.startswith(b"# STOCKHOLM"):
+                    said = "this is a Stockholm file, whose alignments can be queries; a database takes FASTA or FASTQ"
+                return problem(said, number, first + 1)
+            if content[:1] == b">":
+                if record and not has_residues:
+                    return problem(f"{NO_RESIDUES}; remove the record or give it a sequence", header_line)
+                words = content[1:].decode("utf-8", "replace").split()
+                record, header_line, has_residues = record + 1, number, False
+                identifier = words[0] if words else None
+                continue
+            if not record:
+                found = content[:20].decode("ascii", "backslashreplace")
+                return problem(f"expected '>' or '@' at the beginning of the file, found {found!r}", number, first + 1)
+            has_residues = True
+            bad = -1 if alphabet is None else content.translate(alphabet.encode_table.tobytes()).find(INVALID)
+            if alphabet is not None and bad >= 0:
+                said = wrong_letter(content[bad], alphabet)
+                return problem(said, number, first + bad + 1)
+    if record and not has_residues:
         return problem(f"{NO_RESIDUES}; remove the record or give it a sequence", header_line)
     return None
+
+
+def _residue_lines(alphabet: Alphabet | None) -> re.Pattern[str]:
+    """An expression for consecutive lines of letters of the alphabet, with blanks at their ends, and empty lines."""
+    line = r"(?:[^>#;\x00-\x20][^\n\x00\x0b\x0c\x1c-\x1f]*+)?+"
+    if alphabet is not None:
+        letters = "".join(chr(byte) for byte in range(128) if alphabet.encode_table[byte] != INVALID)
+        line = rf"[{re.escape(letters)}]*+[ \t]*+"
+    return re.compile(rf"(?:[ \t]*+{line}\n)*+")
+
+
+def _whole_lines(stream: io.TextIOBase) -> Iterator[str]:
+    """The text in pieces of whole lines."""
+    parts: list[str] = []
+    while block := stream.read(_PIECE):
+        end = block.rfind("\n") + 1
+        if end:
+            yield "".join((*parts, block[:end]))
+            parts = []
+        parts.append(block[end:])
+    if rest := "".join(parts):
+        yield rest

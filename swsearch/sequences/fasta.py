@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import BinaryIO, Final, NoReturn
@@ -59,6 +60,9 @@ Skip = Callable[[RefusedRecord], None]
 """Called with each record that is left out because it is not a sequence of the alphabet."""
 
 _BLOCK_BYTES: Final = 1 << 20
+_CHUNK_RECORDS: Final = 1 << 16
+"""Number of records after which a chunk of the careful reader ends, however short they are."""
+_BLANK_LINES: Final = re.compile(r"\n[ \t\n]+")
 
 
 def read_sequences(
@@ -253,16 +257,21 @@ class _SequenceFile:
         size = number = 0
         is_fastq = is_new = True
         has_letters = False
-        while size < SAMPLE_RESIDUES and (part := stream.readline(_BLOCK_BYTES)):
-            content = part.strip()
-            if is_new:
-                is_fastq = content.startswith("@") if number == 0 else is_fastq
-                has_letters = number % 4 == 1 if is_fastq else not content.startswith(">")
-            if has_letters:
-                sample.append(content[: SAMPLE_RESIDUES - size])
-                size += len(sample[-1])
-            is_new = part.endswith("\n")
-            number += is_new
+        while size < SAMPLE_RESIDUES and (text := stream.read(_BLOCK_BYTES)):
+            if not is_fastq:  # there may be millions of blank lines
+                text = _BLANK_LINES.sub("\n", text)
+            for part in io.StringIO(text, "\n"):
+                content = part.strip()
+                if is_new:
+                    is_fastq = content.startswith("@") if number == 0 else is_fastq
+                    has_letters = number % 4 == 1 if is_fastq else not content.startswith(">")
+                if has_letters:
+                    sample.append(content[: SAMPLE_RESIDUES - size])
+                    size += len(sample[-1])
+                is_new = part.endswith("\n")
+                number += is_new
+                if size >= SAMPLE_RESIDUES:
+                    break
         return "".join(sample).encode("ascii", "replace")
 
     def _careful_chunks(self, alphabet: Alphabet | None, n_known: int, skip: Skip | None) -> Iterator[SequenceChunk]:
@@ -277,7 +286,8 @@ class _SequenceFile:
             headers.append(header)
             letters.append(sequence)
             n_residues += len(sequence)
-            if n_residues >= goal:
+            is_known = alphabet is not None or n_residues >= SAMPLE_RESIDUES
+            if n_residues >= goal or (is_known and len(headers) >= _CHUNK_RECORDS):
                 alphabet = alphabet or _detect(letters)
                 yield from self._encode(alphabet, headers, letters, n_before, n_known, skip)
                 n_before += len(headers)

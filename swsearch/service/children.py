@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,6 +21,8 @@ READY: Final = "ready"
 """The word of a child that can be used."""
 WORK: Final = "work"
 """The word of a web process that has stored a search."""
+ALIVE: Final = "alive"
+"""The word of a worker whose work has made progress."""
 CHANGED: Final = "changed"
 """The word before the keys of searches that have changed; without keys, any of them may have."""
 
@@ -37,7 +40,12 @@ def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[st
 
     The store is in its environment, since a URL may have a password.
     """
-    return (sys.executable, "-m", "swsearch", "worker", *databases, "--hints", *options)
+    return (*python_module("swsearch"), "worker", *databases, "--hints", *options)
+
+
+def python_module(name: str) -> tuple[str, ...]:
+    """The command that runs a module; no code is imported from the folder where the server was started (``-P``)."""
+    return (sys.executable, "-P", "-m", name)
 
 
 class Child:
@@ -56,6 +64,8 @@ class Child:
         What each process reads first.
     pass_fds : sequence of int
         Descriptors that it inherits.
+    silence : float, optional
+        Time in seconds after which a process that was ready and says nothing is killed. By default, none is.
     """
 
     def __init__(
@@ -67,6 +77,7 @@ class Child:
         *,
         greeting: bytes = b"",
         pass_fds: Sequence[int] = (),
+        silence: float | None = None,
     ) -> None:
         self._name = name
         self._command = command
@@ -74,6 +85,8 @@ class Child:
         self._on_death = on_death
         self._greeting = greeting
         self._pass_fds = tuple(pass_fds)
+        self._silence = silence
+        self._heard = 0.0
         self._process: Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -126,8 +139,12 @@ class Child:
             process.stdin.write(self._greeting)
             if self._stopping:
                 process.stdin.close()
+            watching = asyncio.create_task(self._watch(process))
             async for line in process.stdout:
+                self._heard = time.monotonic()
                 words = line.decode("ascii", "replace").split()
+                if words == [ALIVE]:
+                    continue
                 if words == [READY]:
                     self.is_ready = True
                 else:
@@ -135,9 +152,22 @@ class Child:
                 self._on_words(words)
             code = await process.wait()
             self.is_ready = False
+            watching.cancel()
             if self._stopping:
                 return
             log(f"{self._name} died", "error", code=code, restart_in_seconds=pause)
             self._on_death()
             await asyncio.sleep(pause)
             pause = min(_LONGEST_PAUSE, pause * 2)
+
+    async def _watch(self, process: Process) -> None:
+        """Kill the process if it hangs, as nothing else ends it: a signal that it can handle waits for its work."""
+        if self._silence is None:
+            return
+        while True:
+            await asyncio.sleep(min(1.0, self._silence / 4))
+            seconds = time.monotonic() - self._heard
+            if self.is_ready and seconds > self._silence:
+                log(f"{self._name} hangs", "error", process=process.pid, silent_seconds=round(seconds, 1))
+                process.kill()
+                return

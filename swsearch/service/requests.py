@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 from swsearch.sequences.record import SequenceRecord
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.fingerprints import content, fingerprint
+from swsearch.service.reading import check_wanted
 from swsearch.service.sent_text import bytes_of, check_words
 from swsearch.service.settings import Limits
 from swsearch.store.search_records import NewQuery, NewSearch
@@ -108,12 +109,6 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
     queries = []
     for record in records:
         needs.check_query(record)
-        if len(record) > limits.query_residues:
-            raise Refused(
-                "query_too_long",
-                f"query {shortened(record.identifier)} has {counted(len(record), 'residue')}; this server searches "
-                f"queries of up to {limits.query_residues:,}",
-            )
         cells = sum(frame_lengths(len(record), options, strands)) * subject_residues * options.iterations
         queries.append(NewQuery(record.header, record.letters, cells))
     asked = all_of((query.header, query.letters) for query in queries).digest
@@ -193,7 +188,7 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits
     InputError
         The text cannot be read as queries of this search; the message names record, line and column.
     Refused
-        There are more queries than a search may have.
+        There are more queries than a search may have, or one is too long; what comes after is not read.
     """
     if alphabet is not None and alphabet not in ALPHABETS:
         raise InputError(f"alphabet {shortened(alphabet)!r}: choose {' or '.join(ALPHABETS)}")
@@ -202,9 +197,22 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits
     raw = bytes_of(text, _QUERIES)
     if archive_format(raw[:MAGIC_BYTES]) is not None:
         raise InputError("the queries are an archive; send their text")
-    n_records = raw.count(b"\n>") + 1
-    if n_records > limits.search_queries and not raw.startswith(b"@"):
-        raise _too_many(n_records, limits)
+    n_read = 0
+
+    def on_record(record: SequenceRecord) -> None:
+        nonlocal n_read
+        check_wanted()
+        n_read += 1
+        if n_read > limits.search_queries:
+            most = f"a search on this server has up to {limits.search_queries:,}; send several searches"
+            raise Refused("too_many_queries", f"these are more than {limits.search_queries:,} queries; {most}")
+        if len(record) > limits.query_residues:
+            raise Refused(
+                "query_too_long",
+                f"query {shortened(record.identifier)} has {counted(len(record), 'residue')}; this server searches "
+                f"queries of up to {limits.query_residues:,}",
+            )
+
     # The reader takes files: it reads a second time to find the line of a problem.
     with tempfile.NamedTemporaryFile(prefix="swsearch-") as file:
         file.write(raw)
@@ -212,24 +220,25 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Limits
         if detect_query_format(file.name) != "fasta":
             raise InputError("the queries are profiles, which a server does not search; send sequences")
         try:
-            records = read_queries(file.name, needs.alphabet, force_alphabet=alphabet is not None, needs=needs)
+            return read_queries(
+                file.name, needs.alphabet, force_alphabet=alphabet is not None, needs=needs, on_record=on_record
+            )
         except FastaFormatError as error:
             place = {"record": error.record, "line": error.line, "column": error.column}
             raise FastaFormatError(error.problem, _QUERIES, identifier=error.identifier, **place) from error
         except AlphabetMismatch as error:
             raise InputError(error.marked.replace(file.name, _QUERIES)) from error
-    if len(records) > limits.search_queries:
-        raise _too_many(len(records), limits)
-    return records
 
 
-def _too_many(n_queries: int, limits: Limits) -> Refused:
-    most = f"a search on this server has up to {limits.search_queries:,}; send several searches"
-    return Refused("too_many_queries", f"these are {n_queries:,} queries; {most}")
-
-
-def plain_text(uploaded: bytes, limits: Limits) -> str:
+def plain_text(uploaded: bytes, limits: Limits, take: Callable[[int], None]) -> str:
     """The text of an uploaded file, which may be compressed (gzip, bzip2, xz or zstd).
+
+    Parameters
+    ----------
+    uploaded : bytes
+    limits : Limits
+    take : callable
+        Called with the number of bytes of each part that is decompressed; what it raises ends that.
 
     Raises
     ------
@@ -248,6 +257,10 @@ def plain_text(uploaded: bytes, limits: Limits) -> str:
             while n_bytes <= limits.request_bytes and (part := reader.read(1 << 20)):
                 parts.append(part)
                 n_bytes += len(part)
+                check_wanted()
+                take(len(part))
+        except InputError:
+            raise
         except Exception as error:  # each decompressor has its own exceptions
             raise InputError(
                 "the uploaded archive cannot be read to its end; it may be damaged or cut short"

@@ -24,6 +24,7 @@ from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import open_engine
 from swsearch.errors import DatabaseError
 from swsearch.hits.result import RunInfo
+from swsearch.pulse import beat
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
@@ -168,7 +169,14 @@ class Residents(Closeable):
         return self._run_infos[searcher]
 
     def _new_searcher(self, name: str, options: SearchOptions) -> Searcher:
-        return Searcher(self._open[name], self.engine, options, threads=self.threads, engine_choice=self.engine_choice)
+        return Searcher(
+            self._open[name],
+            self.engine,
+            options,
+            threads=self.threads,
+            translating=beat,
+            engine_choice=self.engine_choice,
+        )
 
     def warm_up(self) -> None:
         """On a GPU, upload the databases and compile the kernels of the default schemes before the first search."""

@@ -21,6 +21,11 @@ class Limits:
     ----------
     request_bytes : int
         Largest body of a request, and largest content of a compressed one after its decompression.
+    owner_bytes_in_flight : int
+        Largest number of bytes of the bodies of an owner's requests that are in memory at a time, decompressed; the
+        first 64 kB of each do not count.
+    bytes_in_flight : int
+        The same for all owners together, in each web process.
     query_residues : int
         Longest query, in residues.
     search_queries : int
@@ -44,9 +49,13 @@ class Limits:
         server without tokens does not count.
     failures_per_minute : int
         Tokens that are not valid, by address in a minute.
+    worker_silence_seconds : int
+        Time in seconds without progress after which the server ends its worker; its queries count as lost.
     """
 
     request_bytes: int = 64 << 20
+    owner_bytes_in_flight: int = 64 << 20
+    bytes_in_flight: int = 192 << 20
     query_residues: int = 100_000
     search_queries: int = 10_000
     queued_cells: int = 10**16
@@ -58,6 +67,7 @@ class Limits:
     downloads: int = 8
     requests_per_minute: int = 6000
     failures_per_minute: int = 20
+    worker_silence_seconds: int = 300
 
 
 @dataclass(frozen=True)

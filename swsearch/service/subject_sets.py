@@ -25,8 +25,10 @@ from typing import Final
 
 from swsearch.database.builder import build_database
 from swsearch.database.format import Catalogue
+from swsearch.database.segment_writer import Progress
 from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format
+from swsearch.service.reading import check_wanted
 from swsearch.service.sent_text import bytes_of
 from swsearch.service.settings import LOCAL_OWNER, Limits
 from swsearch.words import counted
@@ -107,13 +109,7 @@ class SubjectSets:
             with tempfile.TemporaryDirectory(prefix=".", dir=self._folder) as own:
                 source, built = Path(own) / "subjects.fasta", Path(own) / "database"
                 source.write_bytes(raw)
-                catalogue = _built(source, built)
-                if catalogue.n_residues > self._limits.subject_residues:
-                    raise Refused(
-                        "too_many_subjects",
-                        f"{_SUBJECTS} have {counted(catalogue.n_residues, 'residue')}; this server takes up to "
-                        f"{self._limits.subject_residues:,}",
-                    )
+                catalogue = _built(source, built, self._check_size)
                 name = _PREFIX + catalogue.digest[:20]
                 with self._locked():
                     self._make_room(name, _file_of(owner), searched)
@@ -125,6 +121,14 @@ class SubjectSets:
         except OSError as error:
             raise DatabaseError("the folder of sent subjects cannot be written at the moment") from error
         return name
+
+    def _check_size(self, _n_subjects: int, n_residues: int) -> None:
+        """Refuse subjects as soon as too many residues of them are read."""
+        check_wanted()
+        most = self._limits.subject_residues
+        if n_residues > most:
+            problem = f"{_SUBJECTS} have more than {counted(most, 'residue')}, and this server takes no more"
+            raise Refused("too_many_subjects", problem)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -186,10 +190,10 @@ def _file_of(owner: str) -> str:
     return _OWNER + hashlib.sha256(owner.encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
-def _built(source: Path, target: Path) -> Catalogue:
+def _built(source: Path, target: Path, progress: Progress) -> Catalogue:
     """The catalogue of a new database; messages do not name the file."""
     try:
-        return build_database(source, target, threads=1).catalogue
+        return build_database(source, target, threads=1, progress=progress).catalogue
     except FastaFormatError as error:
         place = {"record": error.record, "line": error.line, "column": error.column}
         named = FastaFormatError(error.problem, _SUBJECTS, identifier=error.identifier, **place)

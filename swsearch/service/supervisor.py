@@ -11,7 +11,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import SwSearchError
-from swsearch.service.children import CHANGED, READY, WORK, Child
+from swsearch.service.children import CHANGED, READY, WORK, Child, python_module
 from swsearch.service.settings import Settings
 from swsearch.service.web.exchange import AWAY, DRAIN_SECONDS, VALID, WORKER
 from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.start import GRACE_SECONDS, METRICS_VARIABLE, Start
 
-_COMMAND: Final = (sys.executable, "-m", "swsearch.service.web.process")
+_COMMAND: Final = python_module("swsearch.service.web.process")
 _MOST_DEATHS: Final = 3
 """Number of web processes that may die before all of them have answered."""
 _END_SECONDS: Final = GRACE_SECONDS + 10.0
@@ -65,7 +64,10 @@ class _Supervisor:
         self._web_restarts: Callable[[], None] = web_restarts.inc
         self._worker_restarts: Callable[[], None] = worker_restarts.inc
         command = settings.worker_command
-        self._worker = Child("worker", command, self._hear_worker, self._worker_died) if command else None
+        silence = settings.limits.worker_silence_seconds
+        self._worker = None
+        if command:
+            self._worker = Child("worker", command, self._hear_worker, self._worker_died, silence=silence)
         descriptors = (listening.fileno(), self._memory.descriptor)
         self._webs = [
             Child(

@@ -3,12 +3,14 @@
 :class:`Worker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
 predicted time (:mod:`swsearch.service.pace`), so that whoever comes next waits for seconds at most. An engine that
 works in the background has two batches, the second of which it begins while the results of the first are ranked,
-aligned and stored. A second thread tells the store that the worker lives, which extends its leases, and hears in return
-which of them were taken away.
+aligned and stored. A second thread tells the store when the work last made progress (:mod:`swsearch.pulse`) and extends
+the leases, and hears in return which of them were taken away. Of a worker that hangs, the leases end, and the server
+that started it ends its process.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
 outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
-searches, which the server passes on. Hints only save time; without them a worker looks for work several times a second.
+searches, which the server passes on, and a line ``alive`` for each second with progress. Hints only save time; without
+them a worker looks for work several times a second.
 """
 
 from __future__ import annotations
@@ -28,8 +30,10 @@ from typing import Final
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, EngineError, InputError, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
+from swsearch.pulse import beat, listening
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
+from swsearch.service.children import ALIVE
 from swsearch.service.commits import Commits
 from swsearch.service.fingerprints import content, fingerprint
 from swsearch.service.logs import log, log_seldom
@@ -50,6 +54,8 @@ HEARTBEAT_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 0.25
 """Time between two looks for work of an idle worker that gets no hint."""
 RECOVER_SECONDS: Final = 5.0
+HANG_SECONDS: Final = 300.0
+"""Time without progress after which a worker no longer extends its leases."""
 NOTICE_SECONDS: Final = 2.0
 """Longest time for which a worker under load uses a database without looking for a new generation."""
 OPEN_AGAIN_SECONDS: Final = 5.0
@@ -110,6 +116,7 @@ class _Flight:
         self.is_read = True
 
     def _advance(self, _cells: int) -> None:
+        beat()
         self.check_abandoned()
 
     def check_abandoned(self) -> None:
@@ -170,6 +177,7 @@ class Worker:
         self._flights: list[_Flight] = []
         self._to_store: dict[Query, _Flight] = {}
         self._is_background = isinstance(residents.engine, BackgroundEngine)
+        self._progressed = time.monotonic()
         self._commits: Commits
 
     def stop(self) -> None:
@@ -202,15 +210,20 @@ class Worker:
             lambda completed: self._store.complete_all(self.name, completed, self._keep), self._on_stored
         )
         try:
-            while not self._stopping.is_set():
-                with self._patience():
-                    if not self._work() and not self._stopping.is_set():
-                        self._wake.wait(LOOK_SECONDS)
+            with listening(self._progress):
+                self._work_on()
         finally:
             self._commits.close()
             self._ended.set()
         self._store.leave(self.name)
         log("worker stopped", worker=self.name)
+
+    def _work_on(self) -> None:
+        while not self._stopping.is_set():
+            beat()
+            with self._patience():
+                if not self._work() and not self._stopping.is_set():
+                    self._wake.wait(LOOK_SECONDS)
 
     @contextmanager
     def _patience(self) -> Iterator[None]:
@@ -222,6 +235,7 @@ class Worker:
             log_seldom("store failed", "error", worker=self.name, message=str(error))
             while not self._stopping.wait(self._pause):
                 self._pause = min(_LONGEST_PAUSE, self._pause * 2)
+                beat()  # it waits for something else than its own work
                 with suppress(StoreError):
                     self._store.give_back(self.name)
                     return
@@ -390,6 +404,7 @@ class Worker:
             assert flight.results is not None
             self._take_next(flight)
             for place, (query, result) in enumerate(zip(flight.queries, flight.results, strict=True), 1):
+                beat()
                 flight.check_abandoned()
                 n_hits += len(result.hits)
                 self._to_store[query.search_id, query.number] = flight
@@ -420,6 +435,7 @@ class Worker:
 
     def _on_stored(self, queries: Sequence[ClaimedQuery]) -> None:
         """Say which searches have changed; called by the thread that stores results."""
+        beat()  # the search may be waiting for this
         keys = {}
         for query in queries:
             flight = self._to_store.pop((query.search_id, query.number), None)
@@ -428,13 +444,24 @@ class Worker:
                 keys[query.search_id] = flight.batch.keys[query.search_id]
         self._say_changed(keys.values())
 
+    def _progress(self) -> None:
+        self._progressed = time.monotonic()
+
     def _keep_alive(self) -> None:
-        """Extend the leases; notice that all of them were taken away."""
+        """Extend the leases while there is progress; notice that all of them were taken away."""
+        told = 0.0
         while not self._ended.wait(HEARTBEAT_SECONDS):
+            progressed = self._progressed
+            if progressed > told:
+                told = progressed
+                self._say(ALIVE)
+            silence = time.monotonic() - progressed
+            if silence > HANG_SECONDS:
+                continue
             flights = [(flight, set(flight.in_hand)) for flight in list(self._flights)]
             try:
                 speed = 0.0 if self._pace is None else self._pace.cells_per_second
-                held = self._store.heartbeat(self.name, speed, LEASE)
+                held = self._store.heartbeat(self.name, speed, LEASE, timedelta(seconds=silence))
             except StoreError:
                 continue  # the loop reports it when it needs the store itself
             for flight, in_hand in flights:

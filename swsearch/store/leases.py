@@ -292,11 +292,23 @@ class WorkStore(HitStore):
             row = {"id": worker, **values, "cells_per_second": 0.0, "started_at": now, "seen_at": now}
             connection.execute(insert(WORKERS), row)
 
-    def heartbeat(self, worker: str, cells_per_second: float, lease: timedelta) -> set[Query]:
-        """Say that a worker is alive, extend its leases, and return the queries that it still holds."""
+    def heartbeat(
+        self, worker: str, cells_per_second: float, lease: timedelta, silence: timedelta = timedelta()
+    ) -> set[Query]:
+        """Say when a worker made progress, extend its leases, and return the queries that it still holds.
+
+        Parameters
+        ----------
+        worker : str
+        cells_per_second : float
+        lease : timedelta
+            Time from now to the end of its leases.
+        silence : timedelta
+            Time since its progress.
+        """
         with self._writing() as connection:
             now = store_time(connection)
-            seen = {"seen_at": now, "cells_per_second": cells_per_second}
+            seen = {"seen_at": now - silence, "cells_per_second": cells_per_second}
             connection.execute(update(WORKERS).where(WORKERS.c.id == worker).values(**seen))
             held = and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.state == LEASED)
             rows = connection.execute(select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).where(held)).all()

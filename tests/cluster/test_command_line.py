@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,14 @@ def test_the_plan_shows_the_slices(folder: Path, capfd: pytest.CaptureFixture[st
     assert "each holds some of 3 slices" in first
     assert [one.split(":")[0] for one in slices] == ["slice 1", "slice 2", "slice 3"]
     assert sum(float(one.split(", ")[1].split("%")[0]) for one in slices) == pytest.approx(100, abs=0.2)
+
+
+def test_workers_execute_no_code_of_the_folder_where_the_command_was_started(folder: Path, tmp_path: Path) -> None:
+    """Dask starts them with `python -c`, which looks for modules there first."""
+    for name in ("json", "multiprocessing", "numpy", "swsearch"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'a').write(__name__)\nimport nothing\n")
+    program = [Path(sys.executable).with_name("swsearch"), "batch", folder / "reads.fasta", folder / "bases.db"]
+    options = ["--cluster", "local:1", "--engine", "cpu", "--store", "hits.sqlite", "--quiet"]
+    ended = subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not (tmp_path / "executed").exists()

@@ -1,10 +1,14 @@
 """Lists, taxonomies and CIGARs of any length and with any digits; expected values are written by hand."""
 
+import re
+
 import pytest
 
 from swsearch.errors import InputError
+from swsearch.filters.subject_filters import identifier_pattern
 from swsearch.filters.taxonomy import mapped_members, parse_taxids
 from swsearch.hits.cigar import gapped, parse
+from swsearch.search.options import SearchOptions
 from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.taxonomy.dump import read_dump
@@ -16,6 +20,47 @@ def test_a_word_of_a_megabyte_is_an_identifier_like_others():
     assert list(names_of(word)) == [word]
     assert list(names_of(word + "1.2"))[1] == word + "1"
     assert header_organism(f"x OS=a{' ' * 200_000}b") == f"a{' ' * 200_000}b"
+
+
+def test_a_pattern_takes_linear_time():
+    """Python's re would take 2^100 steps."""
+    assert not identifier_pattern("(a+)+$b|(a|a)*c")("a" * 100 + "!")
+    assert identifier_pattern("(a|aa)+$")("b" + "a" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        (r"(a)\1", r"does not support \1 ("),
+        ("(?=a)b", "does not support (?="),
+        ("(?<!a)b", "does not support (?<"),
+        ("a++", "does not support ++"),
+        ("(?>a)", "does not support (?>"),
+        (r"a\Z", r"does not support \Z"),
+        ("a{2000}", "does not support {2000}"),
+        ("a{,3}", "{,3} is not supported; write {0,n}"),
+        ("[[:alpha:]]", "[:alpha:] is not supported"),
+        (r"\pL", "bad escape"),
+        ("(a", "unterminated subpattern"),
+        ("\udc80", "is no regular expression"),
+        ("((((a{50}){50}){50}){50})", "RE2"),
+    ],
+)
+def test_a_pattern_that_is_not_supported_is_refused_by_name(pattern, named):
+    with pytest.raises(InputError, match=r"^id_pattern=") as caught:
+        SearchOptions(id_pattern=pattern)
+    assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["^sp", "_HUMAN$", "(?i)human", r"\bP\d+\b", "P[0-9]{2,3}?|x", r"\Asp\|", "(?P<n>L)(?:GB)+", ".", "é", r"\x41"],
+)
+def test_a_usual_pattern_means_what_it_means_in_python(pattern):
+    """Expected values: re.search, for identifiers of ASCII and others."""
+    matches = identifier_pattern(pattern)
+    for identifier in ("sp|P02232|LGB1_HUMAN", "tr|A|x_human", "lgbGBGB", "é\udc80", "", "\udc80"):
+        assert matches(identifier) == (re.search(pattern, identifier) is not None), identifier
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1_0", "\u0661", "-1", ""])

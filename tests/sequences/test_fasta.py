@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from xopen import zstd
 
 from swsearch.errors import FastaFormatError
+from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.fasta import read_chunks, read_sequences
 
@@ -117,6 +118,34 @@ def test_errors_name_record_line_and_column(tmp_path: Path, case: str) -> None:
     error = error_of(path)
     assert (error.record, error.identifier, error.line, error.column) == (record, identifier, line, column)
     assert words in str(error)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_the_time_to_read_short_lines_does_not_depend_on_their_ends(tmp_path: Path, end: bytes) -> None:
+    """With a look for the next LF from each line, the third text would take many minutes."""
+    path = tmp_path / "s.fa"
+    path.write_bytes(b">a" + end + (b"M" + end) * 3_000_000 + b">b" + end + b"W" + end)
+    assert [(record.header, len(record)) for record in read_sequences(path)] == [("a", 3_000_000), ("b", 1)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("size", [1, 3, 10, 1 << 20])
+def test_places_are_counted_over_lines_that_are_skipped_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes, size: int
+) -> None:
+    """Whatever the pieces are in which the text is looked through; blank lines and blanks at either end count."""
+    monkeypatch.setattr(checked_text, "_PIECE", size)
+    path = tmp_path / "s.fa"
+    lines = [b"", b">a", b"", b" ", b"MKV ", b"\tMKV", b"", b"mk", b">b", b"W", b"", b"  W1", b"MK"]
+    path.write_bytes(end.join(lines))
+    error = error_of(path, PROTEIN)
+    assert (error.record, error.identifier, error.line, error.column) == (2, "b", 12, 4)
+    path.write_bytes(end.join([*lines[:9], b"", b" "]))
+    error = error_of(path, PROTEIN)
+    assert (error.record, error.line) == (2, 9)
+    path.write_bytes(end.join([*lines[:10], b" #MK"]))
+    error = error_of(path)
+    assert (error.record, error.line, error.column) == (2, 11, 2)
 
 
 def test_protein_given_as_dna_is_refused_with_advice(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -28,7 +28,7 @@ class RunningServer:
 
     With ``forks``, the main process is a fork that has loaded its modules; its children are new interpreters. A server
     of several web processes needs an interpreter of its own, because the metrics' library asks the environment when it
-    is loaded whether to share its numbers.
+    is loaded whether to share its numbers. Without it, ``program`` is what runs the command; by default, the module.
     """
 
     def __init__(
@@ -39,19 +39,22 @@ class RunningServer:
         port: int = 0,
         store: str | None = None,
         forks: ForkServer | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "swsearch"),
     ) -> None:
         self.folder = folder
         self.store = store or str(folder / "hits.sqlite")
-        command = ["-m", "swsearch", "serve", *map(str, databases), "--port", str(port)]
+        command = ["serve", *map(str, databases), "--port", str(port)]
         command += ["--engine", "cpu", "--threads", "1", "--store", self.store, *arguments]
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
         self.process: subprocess.Popen[str] | Fork
         if forks is None:
             self.process = subprocess.Popen(
-                [sys.executable, *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe, text=True
+                [*program, *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe, text=True
             )
         else:
-            self.process = forks.popen(command, cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe)
+            self.process = forks.popen(
+                ["-m", "swsearch", *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe
+            )
         self.log: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

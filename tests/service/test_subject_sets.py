@@ -98,7 +98,7 @@ def test_a_set_is_kept_while_a_search_needs_it_and_for_an_hour(tmp_path):
 
 def test_limits_and_problems_leave_nothing_behind(tmp_path):
     sets = SubjectSets(tmp_path, Limits(subject_residues=39, subject_sets=1))
-    with pytest.raises(Refused, match="have 40 residues; this server takes up to 39"):
+    with pytest.raises(Refused, match="have more than 39 residues, and this server takes no more"):
         sets.add(TWO)
     for text in (">a\n12\n", "", ">a\n"):
         with pytest.raises(UnreadableSubjects, match=r"^the subjects"):

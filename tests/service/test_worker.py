@@ -310,6 +310,41 @@ def test_a_query_that_was_lost_is_searched_alone(searches, offered):
     assert searches.search(lost).state == "done"
 
 
+def test_a_worker_that_hangs_does_not_say_that_it_is_alive(searches, offered, monkeypatch):
+    """A batch hangs in a loop of Python, so that the other thread of the worker goes on."""
+    monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(worker_module, "HANG_SECONDS", 0.5)
+    key = submit(searches, offered, 2)
+    silences, after = [], []
+    with running(searches, offered) as (engine, worker):
+        heartbeat = worker._store.heartbeat
+
+        def noted(name, speed, lease, silence):
+            silences.append(silence.total_seconds())
+            return heartbeat(name, speed, lease, silence)
+
+        worker._store.heartbeat = noted
+
+        def on_block(n_left, progress):
+            if n_left > 1 or searches.search(key).state != "running":
+                return
+            while time.monotonic() - worker._progressed < 0.6:
+                time.sleep(0.01)
+            silences.append(0.0)
+            time.sleep(0.1)
+            after.extend(silences[silences.index(0.0) + 1 :])
+            assert searches.workers(timedelta(seconds=0.3)) == []
+            progress(0)
+            while not searches.workers(timedelta(seconds=0.3)):
+                time.sleep(0.001)
+
+        engine.on_block = on_block
+        run_until(worker, lambda: searches.search(key).is_finished)
+    assert max(silences) > 0.2, "the store knows since when there is no progress"
+    assert len(after) <= 1, "then the leases are left to end"
+    assert searches.search(key).state == "done"
+
+
 # --- how long a batch is predicted to take ---
 
 

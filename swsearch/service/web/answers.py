@@ -25,6 +25,8 @@ _STATUS: Final = {
     "daily_limit": 429,
     "too_many_hits": 429,
     "too_many_downloads": 429,
+    "too_many_bytes": 429,
+    "server_busy": 503,
     "too_many_subject_sets": 429,
     "idempotency_conflict": 409,
     "no_results": 409,
@@ -39,6 +41,8 @@ _RETRY_SECONDS: Final = {
     "daily_limit": 3600,
     "too_many_hits": 3600,
     "too_many_downloads": 5,
+    "too_many_bytes": 5,
+    "server_busy": 5,
     "too_many_subject_sets": 30,
 }
 
@@ -55,6 +59,12 @@ class Refusal(Exception):
     def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
         self.answer: Response = error_answer(status, code, message, headers)
         super().__init__(message)
+
+
+def refusal_of(error: Refused) -> Refusal:
+    """The answer for a limit, with the time after which to try again."""
+    status = _STATUS.get(error.code, 400)
+    return Refusal(status, error.code, str(error), {"Retry-After": str(_RETRY_SECONDS.get(error.code, 1))})
 
 
 def described(error: SwSearchError, service: Service) -> tuple[int, str, str]:

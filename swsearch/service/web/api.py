@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -24,6 +25,7 @@ from swsearch.sequences.record import identifier
 from swsearch.service.requests import Submission
 from swsearch.service.web import models
 from swsearch.service.web.hub import Hub
+from swsearch.service.web.readers import readers_of
 from swsearch.service.web.reports import MEDIA_TYPES, Download, ending
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.store.result_views import SORTS, HitFilter, HitView
@@ -120,7 +122,9 @@ async def submit(
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
     service, owner = service_of(request), owner_of(request)
-    stored, is_new = await asyncio.wrap_future(await run_in_threadpool(service.begin_to_submit, submission, owner))
+    stored, is_new = await asyncio.wrap_future(
+        await readers_of(request).read(request, service.begin_to_submit, submission, owner)
+    )
     status = None if stored.is_finished else await _finished(request, stored.key, wait)
     if status is None:
         status = await run_in_threadpool(service.status_of, stored)
@@ -343,9 +347,10 @@ async def report(
         return search, Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
 
     search, download = await run_in_threadpool(made)
+    await download.begin()
     name = f"search-{search.key[:8]}{ending(format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return await download.answer(MEDIA_TYPES[format], headers)
+    return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])
 
 
 # --- databases and usage ---

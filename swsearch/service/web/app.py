@@ -1,9 +1,9 @@
 """The FastAPI application of the web process: :func:`create_app`.
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.web.state.Service`), ``hub`` (who waits for a change),
-``identity`` (who sent a request), ``changed(key)`` (wakes the worker and everybody who waits for a search) and
-``settings``. ``request.state`` has ``owner`` and ``request_id``. What the process exchanges with others goes through an
-:class:`~swsearch.service.web.exchange.Exchange`.
+``identity`` (who sent a request), ``readers`` (threads for long texts), ``changed(key)`` (wakes the worker and
+everybody who waits for a search) and ``settings``. ``request.state`` has ``owner`` and ``request_id``. What the process
+exchanges with others goes through an :class:`~swsearch.service.web.exchange.Exchange`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.pages.wiring import add_pages
 from swsearch.service.web.protocols.registry import add_protocols
 from swsearch.service.web.proxies import TrustedProxies
+from swsearch.service.web.readers import Readers
 from swsearch.service.web.root_path import RootPath
 from swsearch.service.web.shared import SharedMemory
 from swsearch.service.web.state import Service
@@ -78,9 +79,12 @@ def create_app(
     service = Service(settings, shared.downloads(settings.limits))
     metrics = Metrics(service, metrics_folder)
     hub = Hub(service)
-    others = OwnWorker(settings.worker_command, metrics.worker_restarts.inc) if exchange is None else exchange
+    others = exchange or OwnWorker(
+        settings.worker_command, metrics.worker_restarts.inc, settings.limits.worker_silence_seconds
+    )
     others.on_change, others.on_valid = hub.hint, service.remember_valid
     service.on_submit, service.on_valid = others.work, others.valid
+    readers = Readers()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -96,6 +100,7 @@ def create_app(
                 expiry.cancel()
             await hub.stop()
             await others.stop()
+            readers.close()
             service.close()
             shared.close()
 
@@ -112,6 +117,7 @@ def create_app(
     app.state.settings = settings
     app.state.service = service
     app.state.hub = hub
+    app.state.readers = readers
 
     def changed(key: str) -> None:
         others.work()
@@ -138,9 +144,9 @@ def create_app(
 
     @app.get("/readyz", include_in_schema=False)
     def readyz() -> JSONResponse:
-        """The store can be read, and a worker is alive."""
+        """The store can be read, and a worker has made progress lately: that of this server, if it has one."""
         try:
-            is_ready = others.is_worker_ready if settings.worker_command else service.is_ready()
+            is_ready = service.is_ready() and (others.is_worker_ready or not settings.worker_command)
             service.store.check_place()
             service.store.waiting()
         except SwSearchError:

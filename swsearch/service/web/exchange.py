@@ -76,12 +76,14 @@ class OwnWorker(Exchange):
         The command of the worker; empty if the server starts none.
     on_death : callable
         Called when the worker died.
+    silence : float
+        Time in seconds without progress after which the worker is ended.
     """
 
-    def __init__(self, command: Sequence[str], on_death: Callable[[], None]) -> None:
+    def __init__(self, command: Sequence[str], on_death: Callable[[], None], silence: float) -> None:
         super().__init__()
         self._on_death = on_death
-        self._worker = Child("worker", command, self._hear, self._died) if command else None
+        self._worker = Child("worker", command, self._hear, self._died, silence=silence) if command else None
 
     def start(self) -> None:
         """Start the worker."""

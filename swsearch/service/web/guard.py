@@ -8,7 +8,7 @@ A middleware of ASGI, so that answers are streamed through it. In this order, a 
 - its address has the character NUL, which no store can look for;
 - nobody is known to have sent it (:mod:`swsearch.service.web.identity`), or its sender has sent too many;
 - it changes something for the owner of a cookie, and does not say that a page of this server sent it;
-- its body is too large, as it was sent or decompressed.
+- its body is too large, as it was sent or decompressed, or there are too many of them (:mod:`.bodies`).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from __future__ import annotations
 import re
 import secrets
 import time
-import zlib
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from swsearch.errors import Refused
 from swsearch.service.logs import log
-from swsearch.service.web.answers import Refusal
+from swsearch.service.web.answers import Refusal, refusal_of
+from swsearch.service.web.bodies import CLAIM, Budget, Claim, whole_body
 from swsearch.service.web.identity import OPEN_PATHS, SAFE, SENDER, Identity, Sender
 from swsearch.service.web.metrics import Metrics
 from swsearch.service.web.root_path import site_of
@@ -34,9 +34,6 @@ from swsearch.service.web.state import Service
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CHARSET: Final = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^\s"';]*)""")
-_CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"})
-"""Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
 _OPEN_BYTES: Final = 10_000
 """Largest body of a request that needs no owner: the form of the sign-in page."""
 _HEADERS: Final = {
@@ -64,6 +61,7 @@ class Guard:
         self._service = service
         self._identity = identity
         self._metrics = metrics
+        self._budget = Budget(service.settings.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -88,6 +86,7 @@ class Guard:
                     answer.setdefault(name, value)
             await send(message)
 
+        claim: Claim | None = None
         try:
             try:
                 self._check_site(scope["method"], headers)
@@ -98,15 +97,22 @@ class Guard:
                 SENDER.set(sender)
                 self._identity.count(sender, scope)
                 _check_page(sender, scope["method"], headers)
+                claim = self._budget.claim(sender.owner)
+                CLAIM.set(claim)
                 if scope["method"] not in SAFE:
                     most = self._service.settings.limits.request_bytes
                     most = min(most, _OPEN_BYTES) if sender.means == "open" else most
-                    receive = await self._whole_body(headers, receive, scope, most)
+                    receive = await whole_body(headers, receive, scope, most, claim)
             except Refusal as refusal:
                 await refusal.answer(scope, receive, send_with_headers)
                 return
+            except Refused as refused:
+                await refusal_of(refused).answer(scope, receive, send_with_headers)
+                return
             await self._app(scope, receive, send_with_headers)
         finally:
+            if claim is not None:
+                claim.end()
             seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "(other)")
             method = scope["method"] if scope["method"] in _METHODS else "(other)"  # clients can invent any
@@ -131,67 +137,12 @@ class Guard:
         if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
             raise Refusal(403, "cross_site", "this request was sent by the page of another site")
 
-    async def _whole_body(self, headers: Headers, receive: Receive, scope: Scope, most: int) -> Receive:
-        """Read the body, decompress it, and return a channel that gives it to the application."""
-        too_large = Refusal(413, "too_large", f"the request has more than {most:,} bytes")
-        charset = _CHARSET.search(headers.get("content-type", ""))
-        if charset is not None and charset[1].lower() not in _CHARSETS:
-            raise Refusal(415, "bad_encoding", "send texts in UTF-8")
-        length = headers.get("content-length", "")
-        if length.isdecimal() and int(length) > most:
-            raise too_large
-        parts: list[bytes] = []
-        n_bytes = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Refusal(400, "bad_input", "the request ended early")
-            parts.append(message.get("body", b""))
-            n_bytes += len(parts[-1])
-            if n_bytes > most:
-                raise too_large
-            if not message.get("more_body", False):
-                break
-        body = b"".join(parts)
-        coding = headers.get("content-encoding", "identity").strip().lower()
-        if coding == "gzip":
-            body = await run_in_threadpool(_unzipped, body, most)
-            kept = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
-            scope["headers"] = [
-                (name, str(len(body)).encode() if name == b"content-length" else value) for name, value in kept
-            ]
-        elif coding != "identity":
-            raise Refusal(415, "bad_encoding", "send the body as it is, or with Content-Encoding: gzip")
-        is_sent = False
-
-        async def replay() -> Message:
-            nonlocal is_sent
-            if is_sent:
-                return await receive()
-            is_sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        return replay
-
 
 def _check_page(sender: Sender, method: str, headers: Headers) -> None:
     """Refuse what changes something by a cookie alone, unless the browser says that a page of this server sent it."""
     is_said = "origin" in headers or headers.get("sec-fetch-site") in ("same-origin", "none")
     if method not in SAFE and sender.means in ("cookie", "open") and not is_said:
         raise Refusal(403, "cross_site", "this request does not say which page sent it; programs send a token")
-
-
-def _unzipped(body: bytes, most: int) -> bytes:
-    unzip = zlib.decompressobj(wbits=31)
-    try:
-        plain = unzip.decompress(body, most + 1)
-    except zlib.error as error:
-        raise Refusal(400, "bad_encoding", "the body is no gzip, as its Content-Encoding says") from error
-    if len(plain) > most:
-        raise Refusal(413, "too_large", f"the request has more than {most:,} bytes when it is decompressed")
-    if not unzip.eof:
-        raise Refusal(400, "bad_encoding", "the gzip of the body is cut short")
-    return plain
 
 
 def _host_name(host: str) -> str:

@@ -41,7 +41,7 @@ from swsearch.store.submitted_groups import HitLimit
 from swsearch.store.tokens import TokenStore, token_digest
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
-"""Time after the last heartbeat during which a worker counts as alive."""
+"""Time after its last progress during which a worker counts as alive."""
 _FORECAST_SECONDS: Final = 0.25
 _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
@@ -381,5 +381,5 @@ class Service(Closeable):
         return self.store.usage(owner)
 
     def is_ready(self) -> bool:
-        """Whether a worker is alive."""
+        """Whether a worker has made progress lately."""
         return bool(self.store.workers(SEEN_WITHIN))

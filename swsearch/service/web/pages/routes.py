@@ -51,6 +51,7 @@ from swsearch.service.web.pages.results import (
 )
 from swsearch.service.web.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.web.pages.templating import page, rendered, static_response
+from swsearch.service.web.readers import readers_of, sent_form
 from swsearch.service.web.reports import MEDIA_TYPES, ending, opens_database
 from swsearch.service.web.root_path import address, server_url
 from swsearch.store.records import StoredRun
@@ -213,9 +214,9 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
 
     @router.post("/searches")
     async def submit(request: Request) -> Response:
-        async with request.form(max_part_size=MAX_PASTED) as sent:
+        async with sent_form(request, max_part_size=MAX_PASTED) as sent:
             form, sequences = await _read_form(sent)
-        return await run_in_threadpool(_submitted, pages, pages.owner_of(request), form, sequences)
+        return await readers_of(request).read(request, _submitted, pages, pages.owner_of(request), form, sequences)
 
 
 async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:

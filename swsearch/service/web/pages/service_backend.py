@@ -20,6 +20,7 @@ from swsearch.service.requests import Submission, plain_text
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.subject_sets import UnreadableSubjects, is_subject_set
 from swsearch.service.web import state
+from swsearch.service.web.bodies import CLAIM
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.pages.backend import (
     CANCELLED,
@@ -96,7 +97,7 @@ class ServiceBackend:
         options = dict(request.options)
         alphabet = options.pop("alphabet", None)
         try:
-            text = plain_text(request.sequences, self._service.settings.limits)
+            text = plain_text(request.sequences, self._service.settings.limits, CLAIM.get().take)
             queries_are = None if alphabet is None else str(alphabet)
             submission = Submission(text, request.database, options, queries_are, subjects=request.subjects)
             stored, _ = self._service.submit(submission, owner)

@@ -22,7 +22,9 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission, plain_text
 from swsearch.service.web.answers import described, log_error
 from swsearch.service.web.api import owner_of, service_of
+from swsearch.service.web.bodies import CLAIM
 from swsearch.service.web.hub import Hub
+from swsearch.service.web.readers import readers_of, sent_form
 from swsearch.service.web.root_path import site_of
 from swsearch.service.web.state import SearchStatus, Service
 from swsearch.words import shortened
@@ -52,13 +54,14 @@ async def sent_fields(request: Request) -> list[tuple[str, str]]:
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
         raise InputError(f"send a form, not {shortened(kind)}")
     try:
-        async with request.form(
-            max_files=_MAX_FILES, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes
+        async with sent_form(
+            request, max_files=_MAX_FILES, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes
         ) as form:
             for name, value in form.multi_items():
                 if isinstance(value, UploadFile):
-                    content = await value.read()
-                    fields.append((name, await run_in_threadpool(plain_text, content, limits)))
+                    content, take = await value.read(), CLAIM.get().take
+                    text = await readers_of(request).read(request, plain_text, content, limits, take)
+                    fields.append((name, text))
                 else:
                     fields.append((name, value))
     except HTTPException as error:
@@ -144,7 +147,7 @@ async def submitted(
     try:
         service = service_of(request)
         stored, _ = await asyncio.wrap_future(
-            await run_in_threadpool(service.begin_to_submit, given, owner_of(request))
+            await readers_of(request).read(request, service.begin_to_submit, given, owner_of(request))
         )
         return await run_in_threadpool(service.status_of, stored)
     except FastaFormatError as error:

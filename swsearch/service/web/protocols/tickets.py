@@ -36,6 +36,7 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import plain_text
 from swsearch.service.web import models
 from swsearch.service.web.api import owner_of, service_of
+from swsearch.service.web.bodies import CLAIM
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.protocols import ticket_jobs
 from swsearch.service.web.protocols.ticket_jobs import Ticket, Tickets, status_of
@@ -45,6 +46,7 @@ from swsearch.service.web.protocols.ticket_results import (
     query_answer,
     write_archive,
 )
+from swsearch.service.web.readers import readers_of, sent_form
 from swsearch.service.web.state import Service
 from swsearch.store.page_store import PageStore
 from swsearch.store.search_records import StoredSearch
@@ -123,12 +125,13 @@ class _Form:
     @classmethod
     async def read(cls, request: Request) -> _Form:
         limits = service_of(request).settings.limits
-        async with request.form(max_part_size=limits.request_bytes) as sent:
+        async with sent_form(request, max_part_size=limits.request_bytes) as sent:
             fields = []
             for name, value in sent.multi_items():
                 if isinstance(value, UploadFile):
-                    content = await value.read()
-                    fields.append((name, await run_in_threadpool(plain_text, content, limits)))
+                    content, take = await value.read(), CLAIM.get().take
+                    text = await readers_of(request).read(request, plain_text, content, limits, take)
+                    fields.append((name, text))
                 else:
                     fields.append((name, value))
         return cls(fields)
@@ -151,7 +154,7 @@ async def _submitted(request: Request, submit: Callable[[Tickets, str, _Form], T
     """Submit, and answer with the status: that of the end, if it comes soon."""
     began = time.monotonic()
     form = await _Form.read(request)
-    ticket = await run_in_threadpool(submit, _tickets_of(request), owner_of(request), form)
+    ticket = await readers_of(request).read(request, submit, _tickets_of(request), owner_of(request), form)
     return _ticket_answer(ticket.id, await _held_status(request, ticket, began))
 
 
