@@ -125,7 +125,7 @@ class Limits:
     # --- the order and the end of the list ---
 
     def end(self, rank_at: Callable[[int], Rank], n_subjects: int, wanted: int) -> int:
-        """Number of subjects of a list of ``wanted`` subjects, of ``n_subjects`` in order, with the ties of the last."""
+        """Length of a list of ``wanted`` subjects, of ``n_subjects`` in order, with the ties of the last."""
         last = min(wanted, n_subjects)
         if self.ties == "all" and last:
             while last < n_subjects and rank_at(last)[:2] == rank_at(last - 1)[:2]:

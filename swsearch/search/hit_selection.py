@@ -123,7 +123,7 @@ class HitSelection:
             if len(ranks) >= wanted and limits.is_complete(ranks[wanted - 1], candidates.rank(first)):
                 break
             some = candidates.rows(np.arange(first, min(first + size, n_candidates)))
-            listed = self._listed_alignments(prepared, compared, some, threshold.farthest(ranks, wanted))
+            listed = self._listed_alignments(prepared, compared, some, ranks, wanted)
             ranks = sorted([*ranks, *(_rank(subject, several[0]) for subject, several in listed.items())])
             alignments.update(listed)
             first += size
@@ -135,11 +135,19 @@ class HitSelection:
         return ReportedSubjects([subject for *_, subject in ranks], evalues, alignments, masked)
 
     def _listed_alignments(
-        self, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates, farthest: float
+        self,
+        prepared: PreparedQuery,
+        compared: list[ScoreBlock],
+        candidates: RankedCandidates,
+        ranks: list[Rank],
+        wanted: int,
     ) -> dict[int, list[ListedAlignment]]:
-        """The alignments of candidates that are listed, for each subject that has such alignments."""
+        """The alignments of candidates that are listed, for each subject that has such alignments.
+
+        ``ranks`` are those of the subjects of a list of ``wanted`` subjects so far.
+        """
         aligned = _Alignments(self, prepared, compared, candidates)
-        aligned.compute(self._options.max_hsps, farthest)
+        aligned.compute(self._options.max_hsps, [evalue for evalue, *_ in ranks[:wanted]], wanted)
         alignment_filter = self._options.alignment_filter
         listed = {}
         for subject, several in zip(candidates.subject_index.tolist(), aligned.in_order(), strict=True):
@@ -245,7 +253,8 @@ class _Alignments:
     """The alignments of some candidates of a query, which are computed as far as they are needed.
 
     ``found`` has the alignments of each candidate, and ``next_scores``, shape (n_comparisons, n_candidates), an upper
-    bound of the score of its next alignment in each comparison, which is 0 if there is none that matters.
+    bound of the score of its next alignment in each comparison, which is 0 if there is none that matters;
+    ``n_aligned``, of the same shape, has the number of those that are known.
     """
 
     def __init__(
@@ -259,38 +268,53 @@ class _Alignments:
         self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
         self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
+        self._n_aligned = np.zeros_like(self._next_scores)
         for number, block in enumerate(compared):
             known = block.among(candidates.subject_index)
             rows = [self._row_of[subject] for subject in known.subject_index.tolist()]
             self._next_scores[number, rows] = known.score
 
-    def compute(self, max_hsps: int, farthest: float) -> None:
-        """Compute all alignments that may be among the first ``max_hsps`` of their subject and be listed."""
+    def compute(self, max_hsps: int, listed: list[float], wanted: int) -> None:
+        """Compute all alignments that may be among the first ``max_hsps`` of their subject and be listed.
+
+        ``listed`` are the E-values of a list of ``wanted`` subjects so far.
+        """
         candidates, threshold = self._candidates, self._prepared.threshold
         floor = 1 if max_hsps == 1 else threshold.min_alignment_score
         for number in range(len(self._comparisons)):
-            wanted = self._next_scores[number] >= floor
+            is_aligned = self._next_scores[number] >= floor
             if max_hsps == 1:
-                wanted &= candidates.comparison == number
-            self._extend(number, np.flatnonzero(wanted), max_hsps, floor)
+                is_aligned &= candidates.comparison == number
+            self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
         size = 1
+        most = np.maximum(threshold.most_alignments(candidates.subject_index), max_hsps)
         while threshold.is_adjusted:
             evalues = [sorted(one.evalue for one in several if one.evalue is not None) for several in self._found]
+            firsts = [several[0] if several else np.inf for several in evalues]
+            farthest = threshold.farthest(listed, firsts, wanted)
             lowest = threshold.min_next_scores(
                 candidates.subject_index,
                 self._next_scores.max(axis=0),
-                np.array([several[0] if several else np.inf for several in evalues]),
+                np.array(firsts),
                 np.array([several[max_hsps - 1] if len(several) >= max_hsps else np.inf for several in evalues]),
                 farthest,
             )
-            further = [np.flatnonzero(scores >= lowest) for scores in self._next_scores]
+            self._next_scores[self._n_aligned >= most] = 0
+            further = [np.flatnonzero((scores > 0) & (scores >= lowest)) for scores in self._next_scores]
             if not any(rows.size for rows in further):
                 return
             for number, rows in enumerate(further):
-                self._extend(number, rows, size, lowest[rows])
+                self._extend(number, rows, size, lowest[rows], most)
             size = min(2 * size, _MOST_FURTHER)
 
-    def _extend(self, number: int, rows: NDArray[np.intp], most: int, floor: int | NDArray[np.int32]) -> None:
+    def _extend(
+        self,
+        number: int,
+        rows: NDArray[np.intp],
+        most: int,
+        floor: int | NDArray[np.int32],
+        most_in_all: NDArray[np.int64] | None = None,
+    ) -> None:
         """Compute up to ``most`` further alignments of the candidates at ``rows`` in a comparison."""
         if not rows.size:
             return
@@ -300,13 +324,18 @@ class _Alignments:
         block = ScoreBlock(subjects, self._next_scores[number, rows], within=self._compared[number].within)
         comparison = self._comparisons[number]
         found = self._selection.align(self._prepared, comparison, block, most, floor, earlier)
+        for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
+            several = found[subject]
+            self._next_scores[number, row] = several[-1].score if len(several) == most else 0
+            if most_in_all is not None:
+                del several[max(0, int(most_in_all[row]) - len(before)) :]
+            self._n_aligned[number, row] += len(several)
         aligned = [one for subject in subjects.tolist() for one in found[subject]]
         repeated = np.repeat(subjects, [len(found[subject]) for subject in subjects.tolist()])
         evalues = iter(self._selection.evalues(self._prepared, repeated, aligned))
         for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
             for place, one in enumerate(found[subject], len(before)):
                 self._found[row].append(_Aligned(next(evalues), number, place, one))
-            self._next_scores[number, row] = found[subject][-1].score if len(found[subject]) == most else 0
 
     def in_order(self) -> list[list[_Aligned]]:
         """The alignments of each candidate, best first."""

@@ -65,7 +65,7 @@ class QueryProfiles:
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
 
     def position_specific(self, query: PositionSpecificQuery) -> tuple[QueryProfile, QueryProfile | None]:
-        """The profile and the masked profile of position-specific scores, such as those of a round of an iterated search."""
+        """The profile and the masked profile of position-specific scores, as of a round of an iterated search."""
         profile = query.profile(self._scheme.gap)
         if self._lam is not None:
             profile = replace(profile, table=corrected_scores(query.scores, self._scheme.matrix, self._lam))

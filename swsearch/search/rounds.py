@@ -9,8 +9,8 @@ for composition, so that a profile of a biased family does not meet all proteins
 (:mod:`swsearch.pssm.composition`). The alignments of the included subjects are the
 rows of a multiple alignment (:mod:`swsearch.pssm.rows`), of which the scores of the next round are estimated
 (:mod:`swsearch.pssm.estimation`). A search has *converged* when a round includes no subject that was not included
-before; a query whose first round includes nothing converges at once. A round includes :data:`~swsearch.hits.limits.MOST_INCLUDED` subjects at
-most, the best ones, whatever the length of the reported list.
+before; a query whose first round includes nothing converges at once. A round includes a limited number of subjects
+(:data:`swsearch.hits.limits.MOST_INCLUDED`), the best ones, whatever the length of the reported list.
 
 An engine that works in the background has two groups of queries, and scores one while the profiles of the other are
 estimated. Neither the groups nor the number of threads affect the results.
@@ -100,7 +100,7 @@ class IteratedSearch:
     Attributes
     ----------
     search_once : SearchOnce
-        Lists at least the subjects that are included, :data:`~swsearch.hits.limits.MOST_INCLUDED` at most, even if fewer are reported.
+        Lists at least the subjects that are included, even if fewer are reported.
     as_searched : callable
         Masks a query.
     cells : callable

@@ -1,7 +1,7 @@
 """How deep a search looks: the lowest score that an engine needs, and which subjects and alignments matter.
 
 :class:`SearchThresholds` is made once for a search, and makes a :class:`Threshold` for each query. The engine, the
-ranking and the alignment of subjects ask it; the limits of the lists themselves are :class:`swsearch.hits.limits.Limits`.
+ranking and the alignment of subjects ask it; the limits of the lists themselves are in :mod:`swsearch.hits.limits`.
 
 *The score threshold* is the lowest score with which a subject can have an E-value within ``--evalue``, and the lowest
 one that ``--min-score`` and ``--min-bits`` allow. It increases with the length of the subject, so it is determined for
@@ -29,7 +29,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.hits.limits import Rank
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.options import SearchOptions
@@ -45,6 +44,12 @@ LENGTH_STEPS: Final = (64, 128, 256)
 """Lengths of subjects between which score thresholds are computed. They increase little beyond the last one."""
 SMALLEST_SHARE: Final = 8
 """Subjects per expected hit from which on an initial threshold saves more than it costs."""
+
+
+JUDGED_CELLS: Final = 1 << 24
+"""Cells of the alignment matrices of one comparison that its alignments may cost where E-values are adjusted."""
+FEWEST_JUDGED: Final = 2
+"""Alignments of a comparison that are judged, however long the sequences are."""
 
 
 def expected_hits(top: int) -> float:
@@ -126,8 +131,8 @@ class SearchThresholds:
     def min_score(self, n_letters: int, evalue: float, lengths: LengthRange | None = None) -> int:
         """Lowest score, at least 1, with which a subject can have an E-value up to ``evalue``.
 
-        ``lengths`` restricts it to stored subjects of these lengths, both included. It may be that of further lengths as
-        well: it is computed for the ranges between :data:`LENGTH_STEPS`.
+        ``lengths`` restricts it to stored subjects of these lengths, both included. It may be that of further lengths
+        as well: it is computed for the ranges between :data:`LENGTH_STEPS`.
         """
         key = n_letters, evalue
         if key not in self._min_scores:
@@ -288,7 +293,7 @@ class Threshold:
         return self.of_search.significance.evalues(subject_index, scores, self.n_letters)
 
     def is_certain(self, evalues: Floats | None) -> bool:
-        """Whether a list with these E-values is complete, because the initial threshold left out none of its subjects."""
+        """Whether a list with these E-values is complete: the initial threshold left out none of its subjects."""
         if self.initial is None:
             return True
         assert evalues is not None
@@ -301,15 +306,37 @@ class Threshold:
         """Whether the alignments of a subject decide whether it is listed, and where."""
         return self.is_adjusted or self.of_search.filters_alignments
 
-    def farthest(self, listed: list[Rank], n_wanted: int) -> float:
-        """The largest E-value with which a further subject matters to a list of ``n_wanted`` subjects."""
-        return listed[n_wanted - 1][0] if len(listed) >= n_wanted else self.evalue
+    def farthest(self, listed: list[float], judged: list[float], wanted: int) -> float:
+        """The largest E-value with which a subject matters to a list.
+
+        Parameters
+        ----------
+        listed : list of float
+            The E-values of the subjects that are listed so far.
+        judged : list of float
+            The smallest E-values so far of further subjects, which no filter on scores or alignments leaves out.
+        wanted : int
+            Length of the list.
+        """
+        is_filtered = self.of_search.filters_alignments or self.of_search.lowest_score > 1
+        known = sorted(listed if is_filtered else [*listed, *judged])
+        return min(known[wanted - 1], self.evalue) if len(known) >= wanted else self.evalue
 
     @property
     def min_alignment_score(self) -> int:
         """The lowest score of a listed alignment; where E-values are adjusted, also of one that is only numbered."""
         score = self.of_search.min_score(self.n_letters, self.of_search.limits.evalue)
         return score if self.is_adjusted else max(score, self.of_search.lowest_score)
+
+    def most_alignments(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
+        """The number of alignments of each subject that are judged in one comparison, because E-values are adjusted.
+
+        Long sequences of repeats have thousands of alignments with each other, whose number increases with the product
+        of the lengths, as does the time that one takes. The numbers depend on nothing but the lengths.
+        """
+        significance = self.of_search.significance
+        lengths = self.of_search.subjects.lengths(subject_index).astype(np.int64)
+        return np.maximum(JUDGED_CELLS // (lengths * significance.query_residues(self.n_letters)), FEWEST_JUDGED)
 
     def min_next_scores(
         self,

@@ -108,8 +108,8 @@ def alignment(evalue: float | None, score: int) -> ListedAlignment:
 def best(ordered: RankedCandidates, judge: Any, **options: Any) -> Any:
     """The list of a selection whose alignments ``judge`` gives."""
     selection = HitSelection(None, SearchOptions(**options), None, None)  # type: ignore[arg-type]
-    selection._listed_alignments = lambda _prepared, _compared, some, _farthest: judge(some)  # type: ignore[method-assign]
-    threshold = SimpleNamespace(needs_alignments=True, farthest=lambda *_: 10.0)
+    selection._listed_alignments = lambda _prepared, _compared, some, *_: judge(some)  # type: ignore[method-assign]
+    threshold = SimpleNamespace(needs_alignments=True)
     return selection.best(SimpleNamespace(threshold=threshold), [], ordered)  # type: ignore[arg-type]
 
 
