@@ -1,9 +1,9 @@
 """Scores of many queries, computed by an engine batch by batch.
 
 A query is a group of profiles: those of its strands or frames, and their masked profiles. :func:`begin` passes a batch
-of queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An engine
-that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and aligns
-earlier results; any other engine scores a batch during the iteration over :func:`results`.
+of queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An
+engine that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and
+aligns earlier results; any other engine scores a batch during the iteration over :func:`results`.
 """
 
 from __future__ import annotations
