@@ -9,12 +9,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
 revision = "0.1.0_i"
-down_BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+down_revision = "0.1.0_h"
 
-revision = "0.1.0_h"
+BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
