@@ -3,12 +3,16 @@
 The expected values come from the ranking of all candidates, and from the source text.
 """
 
+import ast
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import swsearch
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import RankedCandidates
@@ -98,3 +102,49 @@ def test_subjects_below_the_lowest_score_bound_nothing():
     assert evalues[0] < evalues[1]
     rule = bound(1, statistics, 300, np.unique(lengths), 10**7, 1, lowest_score=100)
     assert rule.lowest(scores, lengths) in (100, 101)
+
+
+LIMITED = re.compile(r"(^|_)(evalues?|scores?|bits)$")
+PERMITTED = {
+    "hits/limits.py": "the limits themselves",
+    "search/threshold.py": "the depth of a search",
+    "search/options.py": "checks of arguments",
+    "search/ranking.py": "the order of subjects",
+    "store/result_views.py": "questions of users to a store, in SQL",
+}
+PERMITTED_FOLDERS = {
+    "statistics", "scoring", "engine", "alignment", "pairs", "bench", "pssm", "query", "msa", "cli", "service",
+}  # fmt: skip
+"""Numbers, kernels, profiles, comparisons without lists, and words and figures about results."""
+
+
+def test_no_other_module_compares_a_score_or_an_evalue_with_a_limit():
+    """Source: every comparison by order in the text of the program, one of whose sides is named as a score."""
+    root = Path(swsearch.__file__).parent
+    found = set()
+    for path in root.rglob("*.py"):
+        name = path.relative_to(root).as_posix()
+        if name in PERMITTED or name.split("/")[0] in PERMITTED_FOLDERS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                sides = [ast.unparse(side) for side in (node.left, *node.comparators)]
+                if any(LIMITED.search(side.split(".")[-1].split("[")[0]) for side in sides):
+                    found.add(f"{name}: {ast.unparse(node)}")
+    assert found == {
+        "report/numbers.py: evalue < _ZERO_BELOW",
+        "report/numbers.py: evalue < 0.0009",
+        "report/numbers.py: evalue < 0.1",
+        "report/numbers.py: evalue < 1.0",
+        "report/numbers.py: evalue < 10.0",
+    }
+
+
+def test_adjusted_evalues_have_no_top_k_bound_when_the_initial_threshold_was_too_low():
+    """The condition is one for the first scoring of a query and for the second."""
+    for is_adjusted in (False, True):
+        first = replace(
+            bound(1, None, 100, np.array([10], np.uint32), 1000, 1), is_bounded=not is_adjusted, initial=24.0
+        )
+        assert first.engine_bound is None
+        assert (first.without_initial().engine_bound is None) == is_adjusted
