@@ -197,7 +197,8 @@ class HitSelection:
         if prepared.adjustment is not None:
             aligned = [one.alignment for one in alignments]
             evalues = adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
-        return evalues.tolist()
+        known: list[float] = evalues.tolist()
+        return known
 
     def hits(self, prepared: PreparedQuery, best: ReportedSubjects) -> tuple[Hit, ...]:
         """The hits of these subjects, one for each listed alignment."""
