@@ -132,7 +132,7 @@ def measure(searcher: Searcher, records: Sequence[SequenceRecord], repeat: int) 
 def engine_gcups(searcher: Searcher, records: Sequence[SequenceRecord]) -> float:
     """The rate of the engine in calls of 64 queries, with the floors of the search: cells by the engine's own time."""
     profiles = [sequence_profile(record.codes, searcher.scheme) for record in records]
-    floors = [searcher.significance.floor(len(record)) for record in records]
+    floors = [searcher.thresholds.min_score(len(record), searcher.options.evalue) for record in records]
     (partition,) = searcher.search_subjects.partitions
     for _ in range(2):
         if not isinstance(searcher.engine, TimedCpuEngine):

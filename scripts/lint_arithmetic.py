@@ -67,8 +67,7 @@ ALLOWED = {
     ("swsearch/search/slices.py", "sum"): COUNTS + ": residues, bytes and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
-    ("swsearch/search/provisional_cut.py", "sum"): COUNTS + ": subjects",
-    ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues",
+    ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues and subjects",
     ("swsearch/search/score_batches.py", "sum"): COUNTS + ": subjects",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }

@@ -98,6 +98,8 @@ def align_local(
     most: int = 1,
     floor: int = 1,
     ends: NDArray[np.int64] | None = None,
+    floors: NDArray[np.int32] | None = None,
+    earlier: Sequence[Sequence[tuple[int, int, str]]] = (),
 ) -> list[list[tuple[int, int, int, int, int, str, int, int, int, int, int]]]: ...
 def score_ends(
     rows: NDArray[np.int32],

@@ -32,6 +32,9 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 """Real numbers, one axis."""
 
+Bools = NDArray[np.bool_]
+"""Truth values, one axis."""
+
 Places = NDArray[np.int64]
 """Positions in a sequence, from 0, one axis."""
 

@@ -89,10 +89,10 @@ struct Path {
 };
 
 // Returns at most `most` alignments that score at least `floor` and above 0. Each is the best of those that use no pair
-// of residues of the alignments before it, so their scores do not increase. In addition to memory linear in the lengths
-// the function uses about `memory_bytes`; the paths do not depend on it.
+// of residues of the alignments before it, nor of `used`, so their scores do not increase. In addition to memory linear
+// in the lengths the function uses about `memory_bytes`; the paths do not depend on it.
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
-                             std::int32_t floor, std::size_t memory_bytes, Observer& observer);
+                             std::int32_t floor, std::size_t memory_bytes, Observer& observer, UsedPairs used = {});
 
 // The same for `most` = 1 if the end of the best alignment is known: the pass covers no more columns than the alignment
 // can span. If no alignment with that score has that end, the end of the path differs from it, or there is no path.

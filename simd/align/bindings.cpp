@@ -3,10 +3,13 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "align/forward_pass.hpp"
 #include "common/python.hpp"
@@ -32,6 +35,38 @@ std::vector<align::End> checked_ends(const Array& array, std::int32_t query_leng
     return checked;
 }
 
+using Earlier = std::vector<std::tuple<std::int64_t, std::int64_t, std::string>>;
+
+// The pairs of residues of alignments, each a query_start, a subject_start and a CIGAR, which stay inside the pair.
+align::UsedPairs checked_pairs(const Earlier& earlier, std::int64_t query_length, std::int64_t subject_length) {
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (const auto& [query_start, subject_start, cigar] : earlier) {
+        std::int64_t row = query_start, column = subject_start, length = 0;
+        check_that(row >= 0 && column >= 0, "an earlier alignment leaves the pair");
+        for (const char letter : cigar) {
+            if (letter >= '0' && letter <= '9') {
+                length = length * 10 + (letter - '0');
+                check_that(length <= INT32_MAX, "an earlier alignment leaves the pair");
+                continue;
+            }
+            const bool pairs_residues = letter == '=' || letter == 'X';
+            check_that(pairs_residues || letter == 'I' || letter == 'D', "a CIGAR consists of numbers with =, X, I or D");
+            const std::int64_t rows = letter == 'D' ? 0 : length, columns = letter == 'I' ? 0 : length;
+            check_that(row + rows <= query_length && column + columns <= subject_length,
+                       "an earlier alignment leaves the pair");
+            for (std::int64_t k = 0; pairs_residues && k < length; ++k) {
+                pairs.emplace_back(static_cast<std::size_t>(row + k), static_cast<std::size_t>(column + k));
+            }
+            row += rows;
+            column += columns;
+            length = 0;
+        }
+    }
+    align::UsedPairs used;
+    used.add(pairs);
+    return used;
+}
+
 // Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread has a
 // long subject at the end.
 template <class Task>
@@ -55,7 +90,8 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
                      std::int32_t gap_extend, const Array& identity, const Array& residues, const Array& starts,
                      const Array& lengths, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
                      const std::string& instruction_set, std::uint64_t most, std::int32_t floor,
-                     const std::optional<Array>& ends) {
+                     const std::optional<Array>& ends, const std::optional<Array>& floors,
+                     const std::vector<Earlier>& earlier) {
     const Profile profile = checked_profile(rows, table, gap_open, gap_extend);
     const auto codes = view_of<const std::uint8_t>(query_codes, "query_codes");
     check_that(codes.length == static_cast<std::size_t>(profile.length), "query_codes and rows differ in length");
@@ -64,12 +100,23 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     check_that(!ends || most == 1, "ends are of the best alignments alone; leave most at 1");
     const std::vector<align::End> known = ends ? checked_ends(*ends, profile.length, subjects) : std::vector<align::End>();
+    std::vector<std::int32_t> lowest(subjects.n, floor);
+    if (floors) {
+        const auto each = view_of<const std::int32_t>(*floors, "floors");
+        check_that(each.length == subjects.n, "floors and lengths differ in length");
+        lowest.assign(each.data, each.data + each.length);
+    }
+    check_that(earlier.empty() || (earlier.size() == subjects.n && !ends), "earlier alignments are of all subjects, without ends");
+    std::vector<align::UsedPairs> used(subjects.n);
+    for (std::size_t i = 0; i < earlier.size(); ++i) {
+        used[i] = checked_pairs(earlier[i], profile.length, subjects.lengths[i]);
+    }
     const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
     std::vector<std::vector<align::Path>> paths(subjects.n);
     for_each_subject(subjects, n_threads, progress, [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
         paths[i] = known.empty()
-                       ? align::find_paths(query, subject, subjects.lengths[i], most, floor, memory_bytes, observer)
-                       : align::find_path_to(query, subject, known[i], floor, memory_bytes, observer);
+                       ? align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], memory_bytes, observer, used[i])
+                       : align::find_path_to(query, subject, known[i], lowest[i], memory_bytes, observer);
     });
     nb::list result;
     for (const std::vector<align::Path>& of_subject : paths) {
@@ -92,7 +139,7 @@ nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open,
     const align::Query query(profile, nullptr, nullptr, align::kernels_of(instruction_set));
     std::vector<align::End> ends(subjects.n);
     for_each_subject(subjects, n_threads, progress, [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
-        ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, observer).end();
+        ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, {}, observer).end();
     });
     nb::list result;
     for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));
@@ -105,11 +152,13 @@ void bind_align(nb::module_& module) {
     module.def("align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a,
                "identity"_a, "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1,
                "memory_bytes"_a = std::uint64_t{64} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
-               "most"_a = std::uint64_t{1}, "floor"_a = 1, "ends"_a = nb::none(),
+               "most"_a = std::uint64_t{1}, "floor"_a = 1, "ends"_a = nb::none(), "floors"_a = nb::none(),
+               "earlier"_a = std::vector<Earlier>{},
                "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
                "For each subject a list of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
                "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair of\n"
-               "residues of those before it and scores at least `floor`, and above 0. `ends`, int64 of shape (n, 3), are the\n"
+               "residues of those before it and scores at least `floor` (or the subject's element of `floors`, int32), and\n"
+               "above 0; nor of the `earlier` alignments of each subject (query_start, subject_start, cigar). `ends`, int64 of shape (n, 3), are the\n"
                "score, query_end and subject_end of each subject's best alignment as `score_ends` returns them: the alignment\n"
                "is then found from a pass over no more columns than it can span. Raises ValueError for arrays that do not fit\n"
                "together, TypeError for arrays of another kind, and KeyboardInterrupt, each after all threads have ended; what\n"

@@ -1,5 +1,5 @@
 // The forward pass. This file determines which columns are computed, in which lanes, and which states are saved. The
-// recurrence is in kernels.cpp and, for columns with barred pairs, in barred_column.
+// recurrence is in kernels.cpp.
 
 #include "align/forward_pass.hpp"
 
@@ -30,8 +30,8 @@ ForwardPass::Memory ForwardPass::zeroed(std::size_t bytes) {
 }
 
 ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several,
-                         Observer& observer)
-    : query_(query), length_(length), several_(several), observer_(observer) {
+                         const UsedPairs& used, Observer& observer)
+    : query_(query), length_(length), several_(several), observer_(observer), used_(used) {
     if (query.length == 0 || length == 0) return;
     const std::uint64_t most = std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
     if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max() / 2)) {
@@ -52,6 +52,7 @@ bool ForwardPass::run_all(bool narrow) {
     lanes_ = static_cast<std::size_t>(lanes);
     kernel_ = narrow ? query_.kernels.narrow : query_.kernels.wide;
     state_.profile = query_.striped(lanes);
+    profile_.clear();
     state_.segments = query_.segments(lanes);
     bytes_ = state_.segments * lanes_ * (narrow ? sizeof(std::int16_t) : sizeof(std::int32_t));
     for (int i = 0; i < 3; ++i) {
@@ -125,37 +126,43 @@ void ForwardPass::run_columns(std::size_t from, std::size_t to) {
     }
 }
 
-// Computes one column cell by cell, by the recurrence of docs/design/traceback.md without the barred pairs.
+// Computes one column with barred pairs by the kernel, which reads changed values: a barred pair scores -128 after a
+// diagonal H of 0, so it is never part of an alignment. The E of the row of that H is raised to what it would be from
+// the H itself; afterwards, all values but this E are restored.
 template <class Value>
 void ForwardPass::barred_column(std::size_t column) {
-    const std::size_t segments = state_.segments;
-    const Rows barred = used_.rows(column);
-    const std::int8_t* const scores = state_.profile + (state_.subject[column] & 31u) * segments * lanes_;
-    const Value* const before = static_cast<const Value*>(state_.h[state_.last]);
-    const int target = free_column(state_);
-    Value* const now = static_cast<Value*>(state_.h[target]);
-    Value* const e_column = static_cast<Value*>(state_.e);
-    const std::int32_t first = state_.first;
-    const std::int32_t extend = state_.extend;
-    std::int32_t diagonal = 0;
-    std::int32_t f = 0;
-    std::int32_t largest = 0;
-    std::size_t row = 0;  // counts rows past the query as well
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-        for (std::size_t at = lane; at < segments * lanes_; at += lanes_, ++row) {
-            const std::int32_t left = before[at];
-            const std::int32_t e = std::max(e_column[at] - extend, left - first);
-            e_column[at] = static_cast<Value>(e);
-            const std::int32_t paired = barred.contains(row) ? 0 : diagonal + scores[at];
-            const std::int32_t without_f = std::max(std::max(paired, 0), e);
-            const std::int32_t h = std::max(without_f, f);
-            now[at] = static_cast<Value>(h);
-            largest = std::max(largest, h);
-            f = std::max(f - extend, without_f - first);  // F - first is no more than F - extend
-            diagonal = left;
-        }
+    const std::size_t width = state_.segments * lanes_;
+    if (profile_.empty()) {
+        profile_.assign(state_.profile, state_.profile + kCodes * width);
+        state_.profile = profile_.data();
     }
-    finish_column<Value>(state_, column, target, largest);
+    std::int8_t* const scores = profile_.data() + (state_.subject[column] & 31u) * width;
+    Value* const before = static_cast<Value*>(state_.h[state_.last]);
+    Value* const e_column = static_cast<Value*>(state_.e);
+    struct Changed {
+        std::size_t at;
+        std::int8_t score;
+        Value diagonal;
+    };
+    std::vector<Changed> changed;
+    for (const std::uint32_t row : used_.rows(column)) {
+        const std::size_t at = striped_index(row, state_.segments, lanes_);
+        changed.push_back({at, scores[at], 0});
+        scores[at] = -128;
+        if (row == 0) continue;
+        const std::size_t above = striped_index(row - 1, state_.segments, lanes_);
+        changed.back().diagonal = before[above];
+        const std::int32_t opened = std::int32_t{before[above]} - state_.first + state_.extend;
+        e_column[above] = static_cast<Value>(std::max(std::int32_t{e_column[above]}, opened));
+        before[above] = 0;
+    }
+    kernel_(state_, column, column + 1);
+    std::size_t number = 0;
+    for (const std::uint32_t row : used_.rows(column)) {
+        const Changed& one = changed[number++];
+        scores[one.at] = one.score;
+        if (row > 0) before[striped_index(row - 1, state_.segments, lanes_)] = one.diagonal;
+    }
 }
 
 void ForwardPass::load(std::size_t block) {

@@ -20,8 +20,9 @@ namespace swsearch::align {
 // the columns that it spans, not that of a complete pass.
 class ForwardPass {
 public:
-    // Computes all columns in 16-bit lanes, and again in 32-bit lanes if those are too narrow.
-    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, Observer& observer);
+    // Computes all columns without the pairs of `used`, in 16-bit lanes, and again in 32-bit lanes if those are too narrow.
+    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, const UsedPairs& used,
+                Observer& observer);
 
     // The end of the best alignment without the barred pairs; among several ends, the smallest subject end, then the
     // smallest query end.
@@ -59,6 +60,7 @@ private:
     const bool several_;
     Observer& observer_;
     UsedPairs used_;
+    std::vector<std::int8_t> profile_;  // a copy of the query's, for the columns with barred pairs
     bool narrow_ = false;
     std::size_t lanes_ = 0;
     std::size_t bytes_ = 0;          // bytes of one column of H or E

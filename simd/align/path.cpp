@@ -356,10 +356,9 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const Path& path, cons
 }  // namespace
 
 std::vector<Path> find_paths(const Query& query, const std::uint8_t* subject, std::size_t length, std::size_t most,
-                             std::int32_t floor, std::size_t memory_bytes, Observer& observer) {
+                             std::int32_t floor, std::size_t memory_bytes, Observer& observer, UsedPairs used) {
     std::vector<Path> paths;
-    UsedPairs used;
-    ForwardPass forward(query, subject, length, most > 1, observer);
+    ForwardPass forward(query, subject, length, most > 1, used, observer);
     while (paths.size() < most) {
         Path path;
         path.end = forward.end();

@@ -31,7 +31,7 @@ private:
 
 class UsedPairs {
 public:
-    // Adds pairs (row, column), in any order; none of them has been added before.
+    // Adds pairs (row, column), in any order.
     void add(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
         std::vector<std::pair<std::size_t, std::uint32_t>> all;
         for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -39,6 +39,7 @@ public:
         }
         for (const auto& [row, column] : pairs) all.emplace_back(column, static_cast<std::uint32_t>(row));
         std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
         columns_.clear();
         rows_.clear();
         begins_.assign(1, 0);
@@ -57,6 +58,8 @@ public:
         const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);
         return found == columns_.end() ? SIZE_MAX : *found;
     }
+
+    bool empty() const { return columns_.empty(); }
 
     Rows rows(std::size_t column) const {
         const auto found = std::lower_bound(columns_.begin(), columns_.end(), column);

@@ -7,7 +7,7 @@ returned; the choice does not depend on threads, memory or instruction set.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -77,7 +77,8 @@ def align_several(
     starts: Offsets,
     lengths: Lengths,
     most: int = 1,
-    floor: int = 1,
+    floor: int | Scores = 1,
+    earlier: Sequence[Sequence[Alignment]] = (),
     n_threads: int = 1,
     strand: str = "plus",
     scores: Scores | None = None,
@@ -107,8 +108,11 @@ def align_several(
         Number of residues of each subject.
     most : int
         Largest number of alignments of a subject, at least 1.
-    floor : int
-        Lowest score of an alignment, at least 1.
+    floor : int, or int32 array of shape (n_subjects,)
+        Lowest score of an alignment, at least 1; one for all subjects, or one of each.
+    earlier : sequence of sequence of Alignment, optional
+        For each subject, alignments that this function returned for the same query and subject. Those that follow them
+        are returned.
     n_threads : int
         Number of threads, at least 1; each thread aligns one subject at a time.
     strand : str
@@ -149,6 +153,7 @@ def align_several(
         if scores is None or most != 1:
             raise InputError("ends are of one best alignment a subject: give scores with them, and leave most at 1")
         known = np.column_stack([scores, ends.query_end, ends.subject_end]).astype(np.int64)
+    begins = [[(_first_row(one, len(query), strand), one.subject_start, one.cigar) for one in each] for each in earlier]
     found = _native.align_local(
         np.ascontiguousarray(query),
         np.ascontiguousarray(profile.rows, dtype=np.int32),
@@ -163,8 +168,9 @@ def align_several(
         memory_bytes,
         progress,
         most=most,
-        floor=floor,
+        floors=np.broadcast_to(np.asarray(floor, dtype=np.int32), len(lengths)).copy(),
         ends=known,
+        earlier=begins,
     )
     alignments = []
     for subject, (start, of_subject) in enumerate(zip(starts.tolist(), found, strict=True)):
@@ -189,6 +195,11 @@ def align_several(
             several.append((score, alignment))
         alignments.append(several)
     return alignments
+
+
+def _first_row(alignment: Alignment, query_length: int, strand: str) -> int:
+    """The query position on ``strand`` at which an alignment begins."""
+    return alignment.query_start if strand == "plus" else query_length - alignment.query_end
 
 
 def count_positives(query: Codes, subject: Codes, cigar: str, matrix: SubstitutionMatrix) -> int:

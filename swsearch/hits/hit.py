@@ -86,7 +86,7 @@ class Hit:
         ``plus`` or ``minus``: the aligned strand of a DNA query; ``plus`` for protein.
     alignment : Alignment
     hsp : int
-        The alignment's rank among those of its subject, from 1.
+        The alignment's rank among the listed ones of its subject, from 1: by ascending E-value, then descending score.
     query_frame, subject_frame : int
         1, 2, 3, -1, -2 or -3 for a translated sequence (:mod:`swsearch.sequences.genetic_code`), 0 for an untranslated
         one.
@@ -95,6 +95,11 @@ class Hit:
     round : int
         The round of an iterated search in which the subject was first included in the query's profile, from 1; 0 if it
         was never included.
+    number : int
+        The alignment's rank among all of its subject, before any was left out by a filter on alignments, from 1.
+    masked_evalue : float or None
+        For a softly masked query, the E-value of the score of the masked query with the subject, without adjustment;
+        the subject is listed only if it reaches ``--evalue``. None if the query has no soft mask.
     """
 
     rank: int
@@ -111,6 +116,8 @@ class Hit:
     subject_frame: int = 0
     query_header: str = field(default="", compare=False)
     round: int = 0
+    number: int = 1
+    masked_evalue: float | None = None
 
     @property
     def query_id(self) -> str:

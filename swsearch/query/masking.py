@@ -218,7 +218,7 @@ def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> Se
     return replace(record, codes=codes)
 
 
-def screening_codes(codes: Codes, alphabet: Alphabet) -> Codes | None:
+def unknown_where_masked(codes: Codes, alphabet: Alphabet) -> Codes | None:
     """The codes of a softly masked query with masked residues as ``X`` or ``N``; None if no residue is masked."""
     masked = (codes & SOFT_MASK_BIT) != 0
     if not masked.any():

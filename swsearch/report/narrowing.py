@@ -1,13 +1,13 @@
 """A stored result with fewer hits, as a search with narrower limits would report it; nothing is computed.
 
 :class:`Narrowing` has the limits. A limit that is wider than that of the search is refused, because the store has no
-hits beyond it. With narrower ``top``, ``evalue`` and ``max_hsps``, the hits are those of a search with these limits.
+hits beyond it; and so is one that decides what the rounds of an iterated search include, because their profiles would
+be others. All others are conditions on single alignments (:mod:`swsearch.hits.limits`), so the hits that meet them are
+those of a search with these limits.
 
-This holds for the other limits only if the list of the query was complete. If the search cut it at its ``top``, a
-subject behind the cut may pass them as well, and take the place of one that does not. Such queries are counted, unless
-as many subjects pass as are asked for. With limits on alignments alone, the list then has the best ones; with limits on
-scores, a subject behind the cut may still have a higher score than one in the list, since lists are in the order of
-E-values.
+A list that the search cut at its ``top`` has no subjects behind the cut. They are ranked after its last subject; but
+where a narrower limit leaves out subjects of the list, or ranks them by other alignments, those behind the cut may take
+their place. Such queries are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 from swsearch.errors import InputError
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.hits.hit import Hit
-from swsearch.hits.ranks import first_subjects, ranked
+from swsearch.hits.limits import Limits, rank_of, ranked
 from swsearch.hits.result import QueryResult, RunInfo
 
 _LARGEST: Final = {
@@ -39,6 +39,8 @@ _LOWEST: Final = {
     "min_alignment_length": "alignments of {:,g} columns and more",
 }
 """The limits below which the store has nothing, and what it has with a limit."""
+_OF_ROUNDS: Final = tuple(name for name in ("max_hsps", *_LOWEST))
+"""The limits that decide what the rounds of an iterated search include."""
 
 
 @dataclass
@@ -83,6 +85,9 @@ min_alignment_length : int or float, optional
             if name in ("evalue", "min_bits") and run.lam is None:
                 values = "E-values" if name == "evalue" else "bit scores"
                 raise InputError(f"{option} {value:g}: the run has no {values}; say --min-score")
+            if run.iterations > 1 and name in _OF_ROUNDS:
+                decides = f"it decides what the {run.iterations} rounds of the run include"
+                raise InputError(f"{option} {value:g}: {decides}; search again with {option}")
             limit = _number(run.parameters.get(name))
             if limit is not None and (value > limit if name in _LARGEST else value < limit):
                 kept = {**_LARGEST, **_LOWEST}[name].format(limit)
@@ -103,9 +108,8 @@ min_alignment_length : int or float, optional
             yield self._narrowed(run.parameters, query) if self.given else query
 
     def _narrowed(self, parameters: dict[str, Any], query: QueryResult) -> QueryResult:
-        subjects = [list(several) for _, several in groupby(query.hits, key=attrgetter("rank"))]
-        if self.max_hsps is not None:
-            subjects = [[hit for hit in several if hit.hsp <= self.max_hsps] for several in subjects]
+        stored = Limits.of_run(parameters)
+        limits = Limits.of_run({**parameters, **self.given})
         alignments = AlignmentFilter(
             self.min_identity or 0.0,
             self.min_query_coverage or 0.0,
@@ -113,35 +117,20 @@ min_alignment_length : int or float, optional
             self.min_alignment_length or 0,
         )
 
-        def accepted(several: list[Hit]) -> list[Hit]:
-            """The alignments of a subject that pass, numbered anew."""
-            if alignments:
-                passing = (hit for hit in several if alignments.passes(hit.alignment, query.length, hit.subject_length))
-                several = [replace(hit, hsp=hsp) for hsp, hit in enumerate(passing, 1)]
-            if not several or not self._passes_scores(several[0]):
-                return []
-            return [hit for hit in several if self._passes_scores(hit)]
+        def is_listed(hit: Hit) -> bool:
+            return limits.admits(hit) and alignments.passes(hit.alignment, query.length, hit.subject_length)
 
-        left = [kept for several in subjects if (kept := accepted(several))]
-        stored_top = int(parameters.get("top") or len(subjects))
-        top = stored_top if self.top is None else self.top
-        ties = str(parameters.get("ties") or "cut")
-        hits = tuple(first_subjects(ranked(left), top, ties))
-        if self.given.keys() <= {"top", "max_hsps"}:
+        subjects = [list(several) for _, several in groupby(query.hits, key=attrgetter("rank"))]
+        left = ranked(kept for several in subjects if (kept := list(filter(is_listed, several))))
+        hits = tuple(limits.first_subjects(left))
+        listed = [rank_of(hit) for hit in left if hit.hsp == 1]
+        if self.given.keys() <= {"top", "max_hsps"} and len(listed) == len(subjects):
             return replace(query, hits=hits)
-        was_cut = len(subjects) >= stored_top and query.n_passed > len(subjects)
-        by_scores = self.min_score is not None or self.min_bits is not None
-        if was_cut and (by_scores or bool(alignments)) and (by_scores or len(left) < top):
+        was_cut = len(subjects) >= stored.top and query.n_passed > len(subjects)
+        if was_cut and limits.may_lack(listed, rank_of(subjects[-1][0])):
             self.n_incomplete += 1
-        n_passed = sum(self._passes_scores(several[0]) for several in subjects)
+        n_passed = sum(any(map(limits.admits, several)) for several in subjects)
         return replace(query, hits=hits, n_passed=n_passed, n_stored=len(subjects))
-
-    def _passes_scores(self, hit: Hit) -> bool:
-        return (
-            (self.evalue is None or (hit.evalue is not None and hit.evalue <= self.evalue))
-            and (self.min_score is None or hit.score >= self.min_score)
-            and (self.min_bits is None or (hit.bits is not None and hit.bits >= self.min_bits))
-        )
 
 
 def _number(value: Any) -> float | None:

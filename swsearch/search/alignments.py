@@ -3,8 +3,7 @@
 This step follows the ranking. :class:`SubjectAligner` takes query frames and the subjects to align, and returns a list
 of :class:`SubjectAlignment` for each subject. A *comparison* is one query frame (or strand) with one frame of the
 subjects. Each comparison has its own alignment matrix, so alignments of two comparisons never share a pair of residues.
-If one alignment per subject is requested, only the subject's best comparison is aligned; if several are requested, all
-its comparisons are aligned and the best alignments are returned.
+:mod:`swsearch.search.hit_selection` decides which comparisons are aligned, and how often.
 
 If a subject is much longer than the query, such as a genome, and the engine can report alignment ends, the engine
 computes the end first; the traceback then computes only the columns before it.
@@ -12,7 +11,7 @@ computes the end first; the traceback then computes only the columns before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,13 +47,17 @@ Comparison = tuple[QueryFrame, int]
 
 @dataclass(frozen=True)
 class SubjectAlignment:
-    """One alignment of a subject: coordinates on the input sequences, raw score, strand and frames."""
+    """One alignment of a subject: coordinates on the input sequences, raw score, strand and frames.
+
+    ``as_aligned`` has the coordinates on the strands or frames themselves; the alignments that follow it need them.
+    """
 
     score: int
     alignment: Alignment
     strand: str
     query_frame: int
     subject_frame: int
+    as_aligned: Alignment
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +71,6 @@ class SubjectAligner:
         The alphabet of the aligned sequences, after any translation.
     matrix : SubstitutionMatrix or None
         Determines which columns are positive; None if the query's profile determines them.
-    max_hsps : int
-        Largest number of alignments of one subject, at least 1.
     threads : int
         Number of threads of the traceback.
     engine : EndsEngine or None
@@ -79,47 +80,48 @@ class SubjectAligner:
     search_subjects: SearchSubjects
     alphabet: Alphabet
     matrix: SubstitutionMatrix | None
-    max_hsps: int
     threads: int
     engine: EndsEngine | None = None
 
     def align(
-        self, n_letters: int, scored: Iterable[tuple[Comparison, ScoreBlock]], floor: int
-    ) -> dict[int, list[SubjectAlignment]]:
-        """The best alignments of each subject, keyed by ``subject_index``.
-
-        A subject's alignments are ordered by descending score; those of equal score by comparison, then in the order of
-        the traceback.
+        self,
+        n_letters: int,
+        comparison: Comparison,
+        block: ScoreBlock,
+        *,
+        most: int,
+        floor: int | Scores,
+        earlier: Sequence[Sequence[SubjectAlignment]] = (),
+    ) -> Iterator[tuple[int, list[SubjectAlignment]]]:
+        """The best alignments of subjects in one comparison, by descending score, with each ``subject_index``.
 
         Parameters
         ----------
         n_letters : int
             Length of the input query, in letters.
-        scored : iterable of (comparison, ScoreBlock)
-            The subjects to align in each comparison, with the engine's scores, all of at least ``floor``.
-        floor : int
+        comparison : (QueryFrame, int)
+        block : ScoreBlock
+            The subjects, with the engine's scores, unless they have earlier alignments.
+        most : int
+            Largest number of alignments of a subject, at least 1.
+        floor : int, or int32 array with one element per subject
             Lowest score of an alignment.
+        earlier : sequence of sequence of SubjectAlignment, optional
+            For each subject, its alignments in this comparison that are known; those that follow are returned.
         """
-        found: dict[int, list[SubjectAlignment]] = {}
-        for comparison, block in scored:
-            for subject, several in self._align_comparison(n_letters, comparison, block, floor):
-                found.setdefault(subject, []).extend(several)
-        for several in found.values():
-            several.sort(key=lambda one: -one.score)
-            del several[self.max_hsps :]
-        return found
-
-    def _align_comparison(
-        self, n_letters: int, comparison: Comparison, block: ScoreBlock, floor: int
-    ) -> Iterator[tuple[int, list[SubjectAlignment]]]:
         query_frame, subject_frame = comparison
+        floors = np.broadcast_to(np.asarray(floor, dtype=np.int32), len(block))
         ranges = self.search_subjects.stored_ranges(block.subject_index, subject_frame)
         for in_block, residues, starts, lengths in ranges:
             scores = block.score[in_block]
             parts: list[tuple[int, int] | None] = []
             if block.within:
                 parts = [block.within.get(subject) for subject in block.subject_index[in_block].tolist()]
-            for rows, ends in self._with_ends(query_frame.profile, residues, starts, lengths, scores, parts):
+            groups: Iterable[tuple[NDArray[np.intp], Ends | None]] = [(np.arange(len(lengths)), None)]
+            if most == 1 and not earlier:
+                groups = self._with_ends(query_frame.profile, residues, starts, lengths, scores, parts)
+            for rows, ends in groups:
+                known = [[one.as_aligned for one in earlier[row]] for row in in_block[rows].tolist()] if earlier else []
                 try:
                     aligned = align_several(
                         query_frame.codes,
@@ -128,11 +130,12 @@ class SubjectAligner:
                         residues=residues,
                         starts=starts[rows],
                         lengths=lengths[rows],
-                        scores=scores[rows],
+                        scores=None if earlier else scores[rows],
                         ends=ends,
                         matrix=self.matrix,
-                        most=min(self.max_hsps, MOST_ALIGNMENTS),
-                        floor=floor,
+                        most=min(most, MOST_ALIGNMENTS),
+                        floor=floors[in_block[rows]],
+                        earlier=known,
                         n_threads=self.threads,
                         strand="plus" if query_frame.frame else query_frame.strand,
                         progress=beat,
@@ -149,12 +152,12 @@ class SubjectAligner:
         """An alignment with its coordinates on the input sequences."""
         query_frame, subject_frame = comparison
         if not query_frame.frame and not subject_frame:
-            return SubjectAlignment(score, alignment, query_frame.strand, 0, 0)
+            return SubjectAlignment(score, alignment, query_frame.strand, 0, 0, alignment)
         n_subject_letters = self.search_subjects.database.length(subject) if subject_frame else 0
         as_given = on_bases(
             alignment, query_frame.codes, query_frame.frame, n_letters, subject_frame, n_subject_letters
         )
-        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.frame, subject_frame)
+        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.frame, subject_frame, alignment)
 
     def _with_ends(
         self,
@@ -172,7 +175,7 @@ class SubjectAligner:
         rows = np.arange(len(lengths))
         columns = None
         can_spare = rows.size > 0 and int(lengths.max()) * profile.length >= SPARED_CELLS
-        if self.engine is not None and self.max_hsps == 1 and can_spare:
+        if self.engine is not None and can_spare:
             columns = profile.most_columns(scores)
         if self.engine is not None and columns is not None:
             long = (lengths.astype(np.int64) - columns) * profile.length >= SPARED_CELLS

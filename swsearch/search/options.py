@@ -16,6 +16,7 @@ from swsearch.arguments import number, path, text, whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
+from swsearch.hits.limits import Limits
 from swsearch.query.composition import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
@@ -283,6 +284,19 @@ class SearchOptions:
             self.min_query_coverage or 0.0,
             self.min_subject_coverage or 0.0,
             self.min_alignment_length or 0,
+        )
+
+    @property
+    def limits(self) -> Limits:
+        """Which alignments are listed, what a round includes, and where a list ends."""
+        return Limits(
+            self.top,
+            self.ties,
+            self.evalue,
+            self.max_hsps,
+            self.min_score,
+            self.min_bits,
+            self.inclusion_evalue if self.iterations > 1 else None,
         )
 
     def _check_translation(self) -> None:

@@ -27,6 +27,7 @@ from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
+from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.words import option, shortened
@@ -63,6 +64,7 @@ class PlannedSearch(ABC):
         The required alphabet of the queries.
     scheme : ScoringScheme
     significance : Significance
+    thresholds : SearchThresholds
     search_subjects : SearchSubjects
 
     Raises
@@ -105,6 +107,7 @@ class PlannedSearch(ABC):
         n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
+        self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
 
     # --- what its kinds compute ---
 

@@ -35,7 +35,7 @@ class QueryFrame:
         Residue codes of the strand or frame, in the alphabet that is aligned.
     profile : QueryProfile
         The profile of ``codes``, for the reported scores.
-    screen : QueryProfile or None
+    masked_profile : QueryProfile or None
         If residues are softly masked, the profile that decides which subjects are reported; None otherwise.
     """
 
@@ -43,7 +43,7 @@ class QueryFrame:
     frame: int
     codes: Codes
     profile: QueryProfile
-    screen: QueryProfile | None
+    masked_profile: QueryProfile | None
 
 
 def frame_lengths(n_letters: int, options: SearchOptions, strands: tuple[str, ...]) -> list[int]:
@@ -96,8 +96,8 @@ class QueryFrames:
         Frames without a complete codon are left out.
         """
         if isinstance(query, PositionSpecificQuery):
-            profile, screen = self.profiles.position_specific(query)
-            return [QueryFrame("plus", 0, query.codes, profile, screen)]
+            profile, masked_profile = self.profiles.position_specific(query)
+            return [QueryFrame("plus", 0, query.codes, profile, masked_profile)]
         if not self._translates:
             return [self._frame(strand, 0, self._along(query, strand)) for strand in self._strands]
         assert self._options.code is not None
@@ -114,4 +114,4 @@ class QueryFrames:
         return reverse_complement(query.codes) if strand == "minus" else query.codes
 
     def _frame(self, strand: str, frame: int, codes: Codes) -> QueryFrame:
-        return QueryFrame(strand, frame, codes, self.profiles.profile(codes), self.profiles.screen(codes))
+        return QueryFrame(strand, frame, codes, self.profiles.profile(codes), self.profiles.masked_profile(codes))

@@ -1,4 +1,4 @@
-"""The profiles of a query, which engines score: masking, composition correction, and the screen of a soft mask.
+"""The profiles of a query, which engines score: masking, composition correction, and the masked profile of a soft mask.
 
 :class:`QueryProfiles` converts a query to its profiles. All options that change the scores of a query take effect here;
 engines, ranking and traceback use only profiles.
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from swsearch.errors import InputError, ScoringError
 from swsearch.query.composition import BIAS, corrected_profile, corrected_scores
-from swsearch.query.masking import mask_record, parse_maskers, require_maskers, screening_codes, unknown_code
+from swsearch.query.masking import mask_record, parse_maskers, require_maskers, unknown_code, unknown_where_masked
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
@@ -66,23 +66,23 @@ class QueryProfiles:
         return corrected_profile(codes, self._scheme.matrix, self._scheme.gap, self._lam)
 
     def position_specific(self, query: PositionSpecificQuery) -> tuple[QueryProfile, QueryProfile | None]:
-        """The profile and the screen of position-specific scores, such as those of a round of an iterated search."""
+        """The profile and the masked profile of position-specific scores, as of a round of an iterated search."""
         profile = query.profile(self._scheme.gap)
         if self._lam is not None:
             profile = replace(profile, table=corrected_scores(query.scores, self._scheme.matrix, self._lam))
         masked = (query.codes & SOFT_MASK_BIT) != 0
         if not self._maskers or self._mode != "soft" or not masked.any():
             return profile, None
-        screened = profile.table.copy()
-        screened[masked] = self._scheme.matrix.scores[unknown_code(self._scheme.alphabet)]
-        return profile, replace(profile, table=screened)
+        table = profile.table.copy()
+        table[masked] = self._scheme.matrix.scores[unknown_code(self._scheme.alphabet)]
+        return profile, replace(profile, table=table)
 
-    def screen(self, codes: Codes) -> QueryProfile | None:
+    def masked_profile(self, codes: Codes) -> QueryProfile | None:
         """The profile that decides which subjects are reported for a softly masked query; None if it is not needed."""
         if not self._maskers or self._mode != "soft":
             return None
-        screening = screening_codes(codes, self._scheme.alphabet)
-        return None if screening is None else self.profile(screening)
+        masked = unknown_where_masked(codes, self._scheme.alphabet)
+        return None if masked is None else self.profile(masked)
 
 
 def _ungapped_lambda(scheme: ScoringScheme) -> float:

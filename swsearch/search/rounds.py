@@ -9,8 +9,8 @@ for composition, so that a profile of a biased family does not meet all proteins
 (:mod:`swsearch.pssm.composition`). The alignments of the included subjects are the
 rows of a multiple alignment (:mod:`swsearch.pssm.rows`), of which the scores of the next round are estimated
 (:mod:`swsearch.pssm.estimation`). A search has *converged* when a round includes no subject that was not included
-before; a query whose first round includes nothing converges at once. A round includes :data:`MOST_INCLUDED` subjects at
-most, the best ones, whatever the length of the reported list.
+before; a query whose first round includes nothing converges at once. A round includes a limited number of subjects
+(:data:`swsearch.hits.limits.MOST_INCLUDED`), the best ones, whatever the length of the reported list.
 
 An engine that works in the background has two groups of queries, and scores one while the profiles of the other are
 estimated. Neither the groups nor the number of threads affect the results.
@@ -28,13 +28,11 @@ import numpy as np
 
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
-from swsearch.hits.ranks import first_subjects
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.hit_selection import MOST_INCLUDED
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -102,7 +100,7 @@ class IteratedSearch:
     Attributes
     ----------
     search_once : SearchOnce
-        Lists at least the subjects that are included, :data:`MOST_INCLUDED` at most, even if fewer are reported.
+        Lists at least the subjects that are included, even if fewer are reported.
     as_searched : callable
         Masks a query.
     cells : callable
@@ -195,18 +193,15 @@ class IteratedSearch:
     def _take(self, query: _IteratedQuery, result: QueryResult) -> None:
         query.n_rounds += 1
         query.stats = result.stats if query.stats is None else query.stats + result.stats
-        limit = self.options.inclusion_evalue
-        included = [
-            hit for hit in result.hits if hit.rank <= MOST_INCLUDED and hit.evalue is not None and hit.evalue <= limit
-        ]
+        limits = self.options.limits
+        included = [hit for hit in result.hits if limits.includes(hit)]
         new = {hit.subject_index for hit in included if hit.hsp == 1} - query.entered.keys()
         query.entered.update(dict.fromkeys(sorted(new), query.n_rounds))
         if new and query.n_rounds < self.options.iterations:
             query.searched = self._profile(query.given, included)
             return
         hits = tuple(
-            replace(hit, round=query.entered.get(hit.subject_index, 0))
-            for hit in first_subjects(result.hits, self.options.top, self.options.ties)
+            replace(hit, round=query.entered.get(hit.subject_index, 0)) for hit in limits.first_subjects(result.hits)
         )
         query.result = replace(
             result,

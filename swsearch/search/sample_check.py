@@ -155,7 +155,7 @@ class SampleCheck:
         chosen = [(query, frames) for query, frames in queries if self._is_affordable(query, frames)]
         if not chosen:
             return
-        profiles = [frame.screen or frame.profile for _, frames in chosen for frame in frames]
+        profiles = [frame.masked_profile or frame.profile for _, frames in chosen for frame in frames]
         parts = [self._engine.score(profiles, sample) for sample in self._samples]
         blocks = iter([ScoreBlock.concatenate(list(of_profile)) for of_profile in zip(*parts, strict=True)])
         for query, frames in chosen:

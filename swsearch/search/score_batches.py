@@ -1,9 +1,9 @@
 """Scores of many queries, computed by an engine batch by batch.
 
-A query is a group of profiles: those of its strands or frames, and their screens. :func:`begin` passes a batch of
-queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An engine
-that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and aligns
-earlier results; any other engine scores a batch during the iteration over :func:`results`.
+A query is a group of profiles: those of its strands or frames, and their masked profiles. :func:`begin` passes a batch
+of queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An
+engine that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and
+aligns earlier results; any other engine scores a batch during the iteration over :func:`results`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,19 @@ from typing import Final
 import numpy as np
 
 from swsearch.database.partition import Partition
-from swsearch.engine.protocol import BackgroundEngine, LengthFloorsEngine, Progress, ScoreEngine, ScoreRequest, Scoring
+from swsearch.engine.protocol import (
+    BackgroundEngine,
+    LengthFloorsEngine,
+    Progress,
+    ScoreEngine,
+    ScoreRequest,
+    Scoring,
+    TopKBound,
+)
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.search.significance import LENGTH_STEPS
-from swsearch.search.top_k_bound import TopKBound
+from swsearch.search.prepared_query import PreparedQuery
+from swsearch.search.threshold import LENGTH_STEPS
 from swsearch.typing import LengthRange
 
 MIN_SUBJECTS: Final = 20_000
@@ -56,7 +64,7 @@ class ScoreBatch:
     group_of: list[int]
     floors: list[int] | None
     floors_between: Callable[[LengthRange], list[int]] | None
-    bounds: list[TopKBound | None]
+    bounds: Sequence[TopKBound | None]
     begun: list[Scoring] = field(default_factory=list)
 
     @property
@@ -87,43 +95,28 @@ class ScoreBatch:
             scoring.cancel()
 
 
-def gather(
-    partitions: Sequence[Partition],
-    groups: Sequence[Sequence[QueryProfile]],
-    floors: Sequence[int] | None,
-    bounds: Sequence[TopKBound | None],
-    floors_between: Callable[[LengthRange], Sequence[int]] | None = None,
-) -> ScoreBatch:
+def gather(partitions: Sequence[Partition], queries: Sequence[PreparedQuery]) -> ScoreBatch:
     """The queries of a batch, as engines score them.
 
     Parameters
     ----------
     partitions : sequence of Partition
         The subjects.
-    groups : sequence of sequences of QueryProfile
-        The profiles of each query.
-    floors : sequence of int or None
-        Lowest score needed for each query; None if all scores are needed.
-    bounds : sequence of TopKBound or None
-        The bound of each query. It is passed to the engine only for queries with one profile: with several profiles, a
-        subject is ranked by the best of its scores, and the number of subjects left out would be unknown.
-    floors_between : callable, optional
-        Lowest score needed for each query of the subjects whose lengths are in a range.
+    queries : sequence of PreparedQuery
+        Their thresholds determine which scores are needed.
     """
-    group_of = [number for number, group in enumerate(groups) for _ in group]
+    needs_all_scores = any(query.threshold.needs_all_scores for query in queries)
 
-    def each_between(lengths: LengthRange) -> list[int]:
-        assert floors_between is not None
-        found = floors_between(lengths)
-        return [found[number] for number in group_of]
+    def floors_between(lengths: LengthRange | None) -> list[int]:
+        return [score for query in queries for score in query.min_scores(lengths)]
 
     return ScoreBatch(
         partitions,
-        [profile for group in groups for profile in group],
-        group_of,
-        None if floors is None else [floors[number] for number in group_of],
-        None if floors_between is None else each_between,
-        [bounds[number] if len(groups[number]) == 1 else None for number in group_of],
+        [profile for query in queries for profile in query.profiles],
+        [number for number, query in enumerate(queries) for _ in query.profiles],
+        None if needs_all_scores else floors_between(None),
+        floors_between,
+        [query.threshold.engine_bound for query in queries for _ in query.profiles],
     )
 
 

@@ -7,8 +7,9 @@ subject in residues is a third of its number of bases, as in blastx and tblastn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,17 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects, frame_lengths
 from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.query.profile import QueryProfile
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.options import SearchOptions
 from swsearch.search.subject_order import LeadingParts, SubjectOrder
+from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.genetic_code import CODON, FRAMES
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+
+_POSITIONS: Final = 16
+"""Residues of a subject that are looked up for all subjects at once; almost every subject scores with one of them."""
 
 
 class SearchSubjects:
@@ -193,3 +199,54 @@ class SearchSubjects:
         if self._translated is None:
             return self.database.stored_ranges(subject_index)
         return self._translated.stored_ranges(subject_index, frame)
+
+
+class PositiveSubjects:
+    """Counts the subjects of some partitions that score at least 1.
+
+    Parameters
+    ----------
+    partitions : sequence of Partition
+    subjects_of : callable, optional
+        The subjects of rows, by their ``subject_index``, where several rows are frames of one subject.
+    """
+
+    def __init__(
+        self, partitions: Sequence[Partition], subjects_of: Callable[[SubjectIndex], SubjectIndex] | None = None
+    ) -> None:
+        self._partitions = partitions
+        self._subjects_of = subjects_of
+        self._counts: dict[bytes, int] = {}
+
+    def count(self, profiles: Iterable[QueryProfile]) -> int:
+        """Number of subjects that score at least 1 with one of the profiles.
+
+        A single pair of residues is an alignment, and no alignment without a pair of positive score has one. So these
+        are the subjects with a letter that scores positively at a query position. Queries with the same such letters,
+        as most have, are counted once.
+        """
+        positive = np.any(np.concatenate([profile.table for profile in profiles]) > 0, axis=0)
+        key = positive.tobytes()
+        if key not in self._counts:
+            self._counts[key] = self._count(positive)
+        return self._counts[key]
+
+    def _count(self, positive: NDArray[np.bool_]) -> int:
+        found = [_containing(partition, positive) for partition in self._partitions]
+        if self._subjects_of is None:
+            return sum(map(len, found))
+        rows = [partition.subject_index[chosen] for partition, chosen in zip(self._partitions, found, strict=True)]
+        return len(distinct(self._subjects_of(np.concatenate(rows))))
+
+
+def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The rows that contain one of the letters; ``positive`` has one element per residue code."""
+    found = []
+    remaining = np.arange(len(partition))  # without such a letter before the current position
+    for position in range(_POSITIONS):
+        remaining = remaining[partition.lengths[remaining] > position]
+        codes = partition.residues[partition.starts[remaining] + np.uint64(position)] & CODE_MASK
+        found.append(remaining[positive[codes]])
+        remaining = remaining[~positive[codes]]
+    later = [row for row in remaining.tolist() if positive[partition.codes(row) & CODE_MASK].any()]
+    return np.concatenate([*found, np.array(later, np.intp)])

@@ -7,6 +7,7 @@ stores nor prints results. The steps have their own modules:
 ``search_subjects``  the subjects of the search
 ``query_frames``     the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
+``threshold``        how deep the search looks
 ``hit_selection``    the hits, with
 ``ranking``, ``significance``   the ranked list of subjects
 ``alignments``       the alignments of the best subjects
@@ -22,28 +23,23 @@ from dataclasses import replace
 from itertools import islice
 from typing import cast
 
-import numpy as np
-
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.pulse import beat
 from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.evalue_adjustment import adjustment_of
 from swsearch.search.hit_selection import HitSelection
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.prepared_query import PreparedQuery
-from swsearch.search.provisional_cut import PositiveSubjects
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import RankedCandidates, merge_frames
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
-from swsearch.search.top_k_bound import TopKBound
+from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import LengthRange
 from swsearch.words import counted
 
 Observer = Callable[[int, RankedCandidates], None]
@@ -70,7 +66,7 @@ class Searcher(PlannedSearch):
     ----------
     observe : callable or None
         If set, it is called for each query with the query's length and the scores of all subjects; for a softly masked
-        query these are the scores of its screen. The engine then cannot skip subjects that score too low to be
+        query these are the scores of its masked profiles. The engine then cannot skip subjects that score too low to be
         reported, and takes longer.
     observe_batch : callable or None
         If set, it is called with the queries of each batch after their results.
@@ -103,7 +99,7 @@ class Searcher(PlannedSearch):
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
-        aligner = SubjectAligner(self.search_subjects, aligned, matrix, options.max_hsps, threads, ends_engine)
+        aligner = SubjectAligner(self.search_subjects, aligned, matrix, threads, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
 
     # --- the plan of the engine ---
@@ -203,7 +199,7 @@ class Searcher(PlannedSearch):
         n_rows = 0
         for number, query in enumerate(queries):
             searched = self.as_searched(query)
-            prepared = self._prepared(number, searched, len(query))
+            prepared = self._prepared(number, searched)
             if batch and (len(batch) == max_queries or n_rows + prepared.rows > self.engine.rows_per_call):
                 yield batch
                 batch, n_rows = [], 0
@@ -212,23 +208,13 @@ class Searcher(PlannedSearch):
         if batch:
             yield batch
 
-    def _prepared(self, number: int, query: SequenceRecord, n_letters: int) -> PreparedQuery:
+    def _prepared(self, number: int, query: SequenceRecord) -> PreparedQuery:
         frames = self._query_frames.frames(query)
         adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
-        if isinstance(query, SubjectQuery):  # the best of the scored subjects may be some that it is not compared with
-            return PreparedQuery(number, query, frames, None, None, adjustment)
-        # The subjects that pass without a cut are counted by their letters; a screen would be a second condition.
-        # Further alignments of a subject may be those of a strand or a frame that scores less.
-        is_simple = all(frame.screen is None for frame in frames)
-        is_simple &= not isinstance(query, PositionSpecificQuery) or adjustment is None
-        is_simple &= self.options.max_hsps == 1 or len(frames) * len(self.search_subjects.frames) == 1
-        evalue = self.significance.provisional_evalue if is_simple and self.observe is None else None
-        # The number of subjects that an iterated search needs is not known before they are ranked.
-        # Those with adjusted E-values are ranked again by their alignments.
-        bound = None
-        if evalue is None and adjustment is None and (is_simple or self.options.iterations == 1):
-            bound = self.significance.top_k_bound(n_letters)
-        return PreparedQuery(number, query, frames, bound, evalue, adjustment)
+        threshold = self.thresholds.of(
+            query, frames, is_adjusted=adjustment is not None, needs_all_scores=self.observe is not None
+        )
+        return PreparedQuery(number, query, frames, threshold, adjustment)
 
     def _begin(self, batch: list[PreparedQuery]) -> ScoreBatch:
         gathered = self._gathered(batch)
@@ -237,20 +223,7 @@ class Searcher(PlannedSearch):
 
     def _gathered(self, batch: list[PreparedQuery]) -> ScoreBatch:
         """The queries as engines score them."""
-        floors = None
-        if self.observe is None:
-            floors = [self._floor(prepared) for prepared in batch]
-        bounds = [prepared.bound if len(self.search_subjects.frames) == 1 else None for prepared in batch]
-        groups = [prepared.profiles for prepared in batch]
-
-        def floors_between(lengths: LengthRange) -> list[int]:
-            return [self._floor(prepared, lengths) for prepared in batch]
-
-        partitions = self.search_subjects.partitions_for([prepared.query for prepared in batch])
-        return gather(partitions, groups, floors, bounds, floors_between)
-
-    def _floor(self, prepared: PreparedQuery, lengths: LengthRange | None = None) -> int:
-        return self.significance.floor(len(prepared.query), lengths, prepared.provisional_evalue)
+        return gather(self.search_subjects.partitions_for([prepared.query for prepared in batch]), batch)
 
     def _results(
         self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
@@ -273,14 +246,14 @@ class Searcher(PlannedSearch):
         """The result of one query from its scores with ``n_scored`` rows, which are one block per profile."""
         began = time.perf_counter()
         query = prepared.query
-        compared = self._compared(prepared, blocks)
-        passed = merge_frames(compared)
-        if prepared.provisional_evalue is not None and not self._has_the_best(prepared, passed):
-            return self._result(*self._scored_without_cut(prepared))
-        candidates = self._promising(passed, prepared.bound)
-        best = self._selection.best(prepared, compared, candidates)
-        if not best.is_certain:
-            return self._result(*self._scored_without_cut(prepared))
+        threshold = prepared.threshold
+        compared, masked = self._compared(prepared, blocks)
+        candidates, n_left_out = threshold.listable(merge_frames(compared), masked)
+        best = None
+        if threshold.is_certain(candidates.evalue):
+            best = self._selection.best(prepared, compared, candidates.in_order())
+        if best is None or not threshold.is_certain(best.evalues):
+            return self._result(*self._scored_without_initial(prepared))
         cells = prepared.rows * self.search_subjects.n_compared_residues(query)
         stats = SearchStats(
             cells=cells,
@@ -291,24 +264,15 @@ class Searcher(PlannedSearch):
             n_bounded=sum(block.n_bounded for block in blocks),
         )
         hits = self._selection.hits(prepared, best)
-        if prepared.provisional_evalue is None:
-            n_left_out = sum(block.n_left_out for block in blocks) + len(passed) - len(candidates)
-            n_passed = best.n_passed + n_left_out
-        else:
+        n_passed = len(candidates) + n_left_out + sum(block.n_left_out for block in blocks)
+        if threshold.initial is not None:
             n_passed = self._positive_subjects.count(prepared.profiles)
         pssm = query.pssm if isinstance(query, PositionSpecificQuery) else None
         return QueryResult(prepared.number, query.header, query.letters, hits, n_passed, stats, pssm=pssm)
 
-    def _has_the_best(self, prepared: PreparedQuery, passed: RankedCandidates) -> bool:
-        """Whether the N best subjects are among those that passed the provisional cut."""
-        evalues = self.significance.evalues(passed.subject_index, passed.score, len(prepared.query))
-        assert evalues is not None
-        assert prepared.provisional_evalue is not None
-        return int(np.count_nonzero(evalues <= prepared.provisional_evalue)) >= self.options.top
-
-    def _scored_without_cut(self, prepared: PreparedQuery) -> tuple[PreparedQuery, list[ScoreBlock], float, int]:
-        """The query without its provisional cut, its scores, the engine's time per cell, and the number of rows."""
-        prepared = replace(prepared, bound=self.significance.top_k_bound(len(prepared.query)), provisional_evalue=None)
+    def _scored_without_initial(self, prepared: PreparedQuery) -> tuple[PreparedQuery, list[ScoreBlock], float, int]:
+        """The query without its initial threshold, its scores, the engine's time per cell, and the number of rows."""
+        prepared = replace(prepared, threshold=prepared.threshold.without_initial())
         scores = self._begin([prepared])
         try:
             found = results(self.engine, scores, beat, time.perf_counter())
@@ -319,44 +283,29 @@ class Searcher(PlannedSearch):
 
     # --- from scores to candidates ---
 
-    def _compared(self, prepared: PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
-        """The candidates of each comparison with their scores, ordered by query frame, then by subject frame.
+    def _compared(
+        self, prepared: PreparedQuery, blocks: list[ScoreBlock]
+    ) -> tuple[list[ScoreBlock], RankedCandidates | None]:
+        """The subjects of each comparison with their scores, and the best score of each with the masked query.
 
-        If a frame has a screen, its candidates are the subjects whose score with the screen could be reported; their
-        scores are those of the frame's unmasked profile.
+        Comparisons are ordered by query frame, then by subject frame. The masked scores are None if the query has no
+        soft mask; a frame without masked residues is its own masked frame.
         """
-        n_letters = len(prepared.query)
+        n_frames = len(prepared.frames)
         given = [self.search_subjects.compared(block, prepared.query) for block in blocks]
-        whole = [self.search_subjects.by_frame(block) for block in given]
-        screens = iter(whole[len(prepared.frames) :])
-        pairs = [
-            pair
-            for frame, of_frames in zip(prepared.frames, whole, strict=False)
-            for pair in zip(of_frames, of_frames if frame.screen is None else next(screens), strict=True)
-        ]
         if self.observe is not None:
-            self.observe(n_letters, merge_frames([screen for _, screen in pairs]))
-            floor = self.significance.floor(n_letters)
-            pairs = [
-                (block.at_least(floor), screen if screen is block else screen.at_least(floor))
-                for block, screen in pairs
-            ]
-        screened = [frame.screen is not None for frame in prepared.frames for _ in self.search_subjects.frames]
-        return [
-            self._screened(block, screen, n_letters) if has_screen else block
-            for has_screen, (block, screen) in zip(screened, pairs, strict=True)
-        ]
+            observed = self._with_masks(prepared, given)
+            self.observe(len(prepared.query), merge_frames(observed))
+            given = [block.at_least(score) for block, score in zip(given, prepared.min_scores(), strict=True)]
+        compared = [of_frame for block in given[:n_frames] for of_frame in self.search_subjects.by_frame(block)]
+        masked = None
+        if prepared.threshold.is_masked:
+            masked = merge_frames(self._with_masks(prepared, given))
+        return compared, masked
 
-    def _screened(self, block: ScoreBlock, screen: ScoreBlock, n_letters: int) -> ScoreBlock:
-        """The subjects of ``block`` whose score with the screen could be reported."""
-        found = screen.subject_index
-        evalues = self.significance.evalues(found, screen.score, n_letters)
-        return block.among(found if evalues is None else found[evalues <= self.options.evalue])
-
-    def _promising(self, candidates: RankedCandidates, bound: TopKBound | None) -> RankedCandidates:
-        """The candidates that can be among the top N; only these need E-values and sorting."""
-        if bound is None or len(candidates) <= bound.top:
-            return candidates
-        return candidates.at_least(
-            bound.lowest(candidates.score, self.search_subjects.lengths(candidates.subject_index))
-        )
+    def _with_masks(self, prepared: PreparedQuery, blocks: list[ScoreBlock]) -> list[ScoreBlock]:
+        """The scores of each comparison, with the masked profiles of the frames that have one."""
+        masked = iter(blocks[len(prepared.frames) :])
+        of_frames = zip(prepared.frames, blocks, strict=False)
+        chosen = [block if frame.masked_profile is None else next(masked) for frame, block in of_frames]
+        return [of_frame for block in chosen for of_frame in self.search_subjects.by_frame(block)]

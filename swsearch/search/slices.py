@@ -15,16 +15,16 @@ slice lists at least the subjects that it includes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from swsearch.hits.hit import Hit
-from swsearch.hits.ranks import first_subjects, ranked
+import numpy as np
+
+from swsearch.hits.limits import ranked
 from swsearch.hits.result import QueryResult
-from swsearch.search.hit_selection import MOST_INCLUDED
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 
@@ -104,16 +104,13 @@ def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> Query
         Its hits are ranked anew; in an iterated search, they include all subjects that the round includes. Its cost is
         the sum of the costs of the slices.
     """
+    limits = options.limits
     hits = ranked(list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank")))
-    top = options.top
-    if options.iterations > 1:
-        top = max(top, min(_n_included(hits, options.inclusion_evalue), MOST_INCLUDED))
+    evalues = [hit.evalue for hit in hits if hit.hsp == 1 and hit.evalue is not None]
+    wanted = limits.n_wanted(np.array(evalues))
     stats = parts[0].stats
     for part in parts[1:]:
         stats += part.stats
     n_passed = sum(part.n_passed for part in parts)
-    return replace(parts[0], hits=tuple(first_subjects(hits, top, options.ties)), n_passed=n_passed, stats=stats)
-
-
-def _n_included(hits: Iterable[Hit], inclusion_evalue: float) -> int:
-    return sum(hit.hsp == 1 and hit.evalue is not None and hit.evalue <= inclusion_evalue for hit in hits)
+    listed = tuple(replace(limits, top=wanted).first_subjects(hits))
+    return replace(parts[0], hits=listed, n_passed=n_passed, stats=stats)

@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_h"
+SCHEMA: Final = "0.1.0_i"
 """The revision of these tables."""
 
 RUNNING: Final = "running"
@@ -219,6 +219,8 @@ HITS: Final = Table(
     Column("subject_frame", Integer, nullable=False),
     Column("round", Integer, server_default="0", nullable=False),
     Column("subject_identifier", FileText, server_default="", nullable=False),
+    Column("number", Big, server_default="1", nullable=False),
+    Column("masked_evalue", Double),
     Index("ix_hits_subject", "subject_identifier", info=HASHED),
 )
 """One alignment; its key is the rank of its subject and its own rank among the alignments of the subject.

@@ -258,6 +258,8 @@ def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
         hit.subject_frame,
         hit.round,
         name if header is hit.subject_header else storable(name),
+        hit.number,
+        hit.masked_evalue,
     )
 
 
@@ -299,4 +301,6 @@ def hit_of(row: Row[Any], query_header: str) -> Hit:
         subject_frame=row.subject_frame,
         query_header=query_header,
         round=row.round,
+        number=row.number,
+        masked_evalue=row.masked_evalue,
     )

@@ -139,3 +139,36 @@ def test_queries_are_chosen_by_identifier_or_accession_in_the_order_of_the_run(s
     found = swsearch("report", "latest", "--format", "tsv", *chosen).out.splitlines()
     assert found == [whole[0], *(line for line in whole if line.split("\t")[0] in (names[0], names[2]))]
     assert len(found) > 2
+
+
+def test_numbers_of_alignments_are_those_before_the_filters(swsearch, few_proteins_db):
+    """The filter leaves out some first alignments, so others become the first ones; numbers have no gaps."""
+    stored, filters = "--top 60 --max-hsps 4 --evalue 1000", "--min-identity 40"
+    for limits in ("--max-hsps 1", "--max-hsps 2 --evalue 100"):
+        narrowed, searched = report_and_search(swsearch, few_proteins_db, stored, limits, *filters.split())
+        assert narrowed.out == searched
+    whole = report_and_search(swsearch, few_proteins_db, stored, "--evalue 500", *filters.split())[1]
+    assert len(searched.splitlines()) < len(whole.splitlines())
+
+
+@pytest.mark.parametrize("limits", ["--evalue 0.01", "--evalue 1e-6 --top 3"])
+def test_a_masked_query_is_narrowed_by_its_masked_evalue(swsearch, few_proteins_db, tmp_path, limits):
+    """Queries whose second halves are masked; the masked E-values of some subjects are above the limit."""
+    lines = QUERIES.read_text().splitlines()
+    half = [line if line.startswith(">") or row % 3 else line.lower() for row, line in enumerate(lines)]
+    (tmp_path / "masked.fasta").write_text("\n".join(half) + "\n")
+    stored = ["query", "masked.fasta", few_proteins_db, "--mask", "lower", "--top", 60, "--quiet"]
+    assert swsearch(*stored).code == 0
+    narrowed = swsearch("report", "latest", "--format", "blast6", *limits.split())
+    searched = swsearch(*stored, "--format", "blast6", "--store", "none", *limits.split()).out
+    assert narrowed.out == searched
+    assert searched
+
+
+def test_limits_that_decide_what_rounds_include_are_refused(swsearch, few_proteins_db):
+    """Those that do not are those of a search."""
+    assert swsearch("query", QUERIES, few_proteins_db, "--iterations", 2, "--top", 60, "-q").code == 0
+    answer = "--min-identity 40: it decides what the 2 rounds of the run include; search again with --min-identity"
+    assert answer in swsearch("report", "latest", "--min-identity", 40).error
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--iterations 2", "--evalue 0.01 --top 5")
+    assert narrowed.out == searched

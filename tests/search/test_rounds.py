@@ -23,7 +23,6 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
-from swsearch.hits.ranks import first_subjects
 from swsearch.hits.result import QueryResult
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows
@@ -175,7 +174,7 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
     long = search(folder, top=1000, iterations=3)
     short = search(folder, top=3, iterations=3, ties=ties)
     for whole, part in zip(long, short, strict=True):
-        assert list(part.hits) == list(first_subjects(whole.hits, 3, ties))
+        assert list(part.hits) == list(SearchOptions(top=3, ties=ties).limits.first_subjects(whole.hits))
         assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
             whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
         )  # fmt: skip
@@ -183,8 +182,7 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
 
 def test_a_round_includes_the_best_subjects_however_long_the_list_is(folder, monkeypatch):
     """With a limit of 3 subjects a round, which both lists exceed in their length or by the inclusion E-value."""
-    for module in ("rounds", "hit_selection"):
-        monkeypatch.setattr(f"swsearch.search.{module}.MOST_INCLUDED", 3)
+    monkeypatch.setattr("swsearch.hits.limits.MOST_INCLUDED", 3)
     long, short = (search(folder, top=top, iterations=2) for top in (1000, 2))
     assert [result.pssm for result in long] == [result.pssm for result in short]
     assert all(list(part.hits) == list(whole.hits[:2]) for whole, part in zip(long, short, strict=True))

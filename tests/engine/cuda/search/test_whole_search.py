@@ -138,7 +138,8 @@ def test_the_best_without_a_cut_are_found_with_a_provisional_one(case, monkeypat
     without_cut = ["--evalue", "inf", "--top", "5"]
     assert searched("cpu", *without_cut) == 0  # a database of this size has no provisional cut
     monkeypatch.setattr("swsearch.engine.cuda.search.engine.CudaEngine.profiles_per_call", 2)
-    monkeypatch.setattr("swsearch.search.significance.provisional_evalue", lambda *_: evalue)
+    monkeypatch.setattr("swsearch.search.threshold.SMALLEST_SHARE", 0)
+    monkeypatch.setattr("swsearch.search.threshold.expected_hits", lambda _: evalue)
     use(monkeypatch, opener())
     assert searched("cuda", *without_cut, "--devices", devices) == 0
     assert Path("cuda.json").read_bytes() == Path("cpu.json").read_bytes()

@@ -1,6 +1,6 @@
-"""The provisional E-value cut of searches without a cut: it changes no result, and engines are given floors.
+"""The initial threshold of searches without an E-value limit: it changes no result, and engines are given floors.
 
-Expected values: the same searches without the provisional cut, and the scores of the reference engine.
+Expected values: the same searches without the initial threshold, and the scores of the reference engine.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search import provisional_cut
-from swsearch.search.provisional_cut import PositiveSubjects, provisional_evalue
+from swsearch.search import search_subjects, threshold
 from swsearch.search.query_file import read_queries
+from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN
 from tests.support import random_codes, random_protein
@@ -90,10 +90,10 @@ Found = tuple[list[object], list[int]]
 def without_and_with_cut(
     folder: Path, monkeypatch: pytest.MonkeyPatch, query: str, subject: str, **options: Any
 ) -> tuple[Found, Found]:
-    """The results and floors of a search that may not have a provisional cut, and of one that may."""
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    """The results and floors of a search that may not have an initial threshold, and of one that may."""
+    monkeypatch.setattr(threshold, "SMALLEST_SHARE", NEVER)
     without = search(folder, query, subject, **options)
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(threshold, "SMALLEST_SHARE", 1)
     return without, search(folder, query, subject, **options)
 
 
@@ -122,7 +122,7 @@ def test_results_are_those_of_a_search_of_all_scores(
     ties: str,
     composition: str,
 ) -> None:
-    """The short query finds too few subjects, and in one case adjusted E-values exceed the provisional cut."""
+    """The short query finds too few subjects, and in one case adjusted E-values exceed the initial threshold."""
     options = {**options, "top": top, "ties": ties, "composition": composition}
     (expected, lowest), (found, floors) = without_and_with_cut(folder, monkeypatch, query, subject, **options)
     assert set(lowest) == {1}
@@ -132,9 +132,10 @@ def test_results_are_those_of_a_search_of_all_scores(
 
 def test_a_query_that_finds_too_few_is_scored_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cut that few subjects pass, and none of some queries: those have two floors, one of them 1."""
-    monkeypatch.setattr(provisional_cut, "SMALLEST_SHARE", NEVER)
+    monkeypatch.setattr(threshold, "SMALLEST_SHARE", NEVER)
     expected, _ = search(folder, "proteins", "proteins", top=12)
-    monkeypatch.setattr("swsearch.search.significance.provisional_evalue", lambda *_: 1e-3)
+    monkeypatch.setattr(threshold, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(threshold, "expected_hits", lambda _: 1e-3)
     found, floors = search(folder, "proteins", "proteins", top=12)
     assert found == expected
     assert floors.count(1) == len(found)  # no query has 12 related subjects
@@ -161,7 +162,7 @@ def test_e_values_of_another_search_space_change_no_floor(
     ],
     ids=str,
 )
-def test_other_filters_have_no_provisional_cut(
+def test_other_filters_have_no_initial_threshold(
     folder: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     """Their numbers of subjects that pass are not known without all scores, or any subject may be needed."""
@@ -188,8 +189,8 @@ def test_subjects_that_score_are_counted() -> None:
 
 def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
-    really = provisional_cut._containing
-    monkeypatch.setattr(provisional_cut, "_containing", lambda *given: counted.append(1) or really(*given))
+    really = search_subjects._containing
+    monkeypatch.setattr(search_subjects, "_containing", lambda *given: counted.append(1) or really(*given))
     counter = PositiveSubjects([Partition.pack([np.array([0, 1], np.uint8)])])
     scheme = default_scheme(PROTEIN)
     profiles: list[QueryProfile] = [sequence_profile(np.array(codes, np.uint8), scheme) for codes in ([0], [0, 0], [4])]
@@ -197,6 +198,7 @@ def test_queries_with_the_same_letters_are_counted_once(monkeypatch: pytest.Monk
     assert len(counted) == 2
 
 
-def test_a_small_database_has_no_provisional_cut() -> None:
-    assert provisional_evalue(50, 1_000) is None
-    assert provisional_evalue(50, 500_000) == 220.0
+def test_a_small_database_has_no_initial_threshold(folder: Path) -> None:
+    """By hand: 8 times (4 * 2 + 20) is 224 subjects, and 8 times (4 * 4 + 20) is 288; there are 281."""
+    assert 1 not in search(folder, "proteins", "proteins", top=2)[1][:4]
+    assert set(search(folder, "proteins", "proteins", top=4)[1]) == {1}

@@ -1,0 +1,167 @@
+"""The limits of a list of hits: which alignments are listed, which subjects a round includes, and where the list ends.
+
+:class:`Limits` has the options of a search that cut its lists, without those on the contents of alignments
+(:mod:`swsearch.filters.alignment_filter`). A search (:mod:`swsearch.search.threshold`), the merging of its slices, its
+rounds, and the reports of stored runs (:mod:`swsearch.report.narrowing`) ask it; nothing else compares a score or an
+E-value with a limit.
+
+The alignments of a subject are numbered by ascending E-value, then descending score, before any of them is left out.
+Each limit is a condition on one alignment; ``max_hsps`` is one on its number. A subject is listed if an alignment
+meets all conditions, and is ranked by the first that does. So limits may be applied in any order, or one by one: a
+stored list that is narrowed is the list of a search with the narrower limits.
+
+Subjects are ordered by ascending E-value, then descending raw score, then ascending subject index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, overload
+
+from swsearch.hits.hit import Hit
+from swsearch.typing import Bools, Floats, Scores
+
+MOST_INCLUDED: Final = 10_000
+"""Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""
+
+Rank = tuple[float, int, int]
+"""The sort key of a subject: its E-value, or 0 without statistics, its negative score, and its index."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of the lists of one search, or of a report.
+
+    Attributes
+    ----------
+    top : int
+        Number of subjects of a list, at least 1.
+    ties : str
+        ``cut`` ends the list after ``top`` subjects, ``all`` after those that equal the last in E-value and score.
+    evalue : float
+        Largest E-value of a listed alignment, and of the score of a softly masked query with its subject.
+    max_hsps : int
+        Largest number of an alignment among those of its subject.
+    min_score, min_bits : int or float, optional
+        Lowest score and bit score of a listed alignment.
+    inclusion_evalue : float, optional
+        Largest E-value of a subject that a round of an iterated search includes; None if the search is not iterated.
+    """
+
+    top: int
+    ties: str
+    evalue: float
+    max_hsps: int = 1
+    min_score: int | None = None
+    min_bits: float | None = None
+    inclusion_evalue: float | None = None
+
+    @classmethod
+    def of_run(cls, parameters: Mapping[str, Any]) -> Limits:
+        """The limits among the parameters of a run; values that old stores lack limit nothing."""
+        is_iterated = int(parameters.get("iterations") or 1) > 1
+        bits, score = parameters.get("min_bits"), parameters.get("min_score")
+        return cls(
+            top=int(parameters.get("top") or 2**31 - 1),
+            ties=str(parameters.get("ties") or "cut"),
+            evalue=float(parameters.get("evalue") or "inf"),
+            max_hsps=int(parameters.get("max_hsps") or 1),
+            min_score=None if score is None else int(score),
+            min_bits=None if bits is None else float(bits),
+            inclusion_evalue=float(parameters["inclusion_evalue"]) if is_iterated else None,
+        )
+
+    @overload
+    def passes(self, score: int, bits: float | None, evalue: float | None, masked_evalue: float | None) -> bool: ...
+
+    @overload
+    def passes(
+        self, score: Scores, bits: Floats | None, evalue: Floats | None, masked_evalue: Floats | None
+    ) -> Bools: ...
+
+    def passes(self, score: Any, bits: Any, evalue: Any, masked_evalue: Any) -> Any:
+        """Whether alignments with these values, numbers or arrays, may be listed; a value of None has no limit.
+
+        Parameters
+        ----------
+        score, bits, evalue
+            Raw score, bit score and E-value; without statistics, the latter two are None.
+        masked_evalue
+            E-value of the score of the masked query with the subject; None if the query has no soft mask.
+        """
+        passed = score >= (self.min_score or 0)
+        if bits is not None and self.min_bits is not None:
+            passed &= bits >= self.min_bits
+        if evalue is not None:
+            passed &= evalue <= self.evalue
+        if masked_evalue is not None:
+            passed &= masked_evalue <= self.evalue
+        return passed
+
+    def admits(self, hit: Hit) -> bool:
+        """Whether an alignment meets all limits, apart from the length of the list."""
+        return hit.number <= self.max_hsps and self.passes(hit.score, hit.bits, hit.evalue, hit.masked_evalue)
+
+    # --- what a round includes ---
+
+    def includes(self, hit: Hit) -> bool:
+        """Whether a round of an iterated search includes an alignment; a soft mask decides it as it decides a list."""
+        if self.inclusion_evalue is None or hit.evalue is None or hit.rank > MOST_INCLUDED:
+            return False
+        return hit.evalue <= self.inclusion_evalue and (
+            hit.masked_evalue is None or hit.masked_evalue <= self.inclusion_evalue
+        )
+
+    def n_wanted(self, evalues: Floats | None) -> int:
+        """Length of the list that a round needs: at least all subjects that it may include, whatever ``top`` is.
+
+        ``evalues`` are those of all subjects that may be listed, each at most as large as its final one.
+        """
+        if self.inclusion_evalue is None or evalues is None:
+            return self.top
+        return max(self.top, min(int((evalues <= self.inclusion_evalue).sum()), MOST_INCLUDED))
+
+    # --- the order and the end of the list ---
+
+    def end(self, rank_at: Callable[[int], Rank], n_subjects: int, wanted: int) -> int:
+        """Length of a list of ``wanted`` subjects, of ``n_subjects`` in order, with the ties of the last."""
+        last = min(wanted, n_subjects)
+        if self.ties == "all" and last:
+            while last < n_subjects and rank_at(last)[:2] == rank_at(last - 1)[:2]:
+                last += 1
+        return last
+
+    def is_complete(self, worst: Rank, following: Rank) -> bool:
+        """Whether a full list with the last subject ``worst`` has no place for a subject at or after ``following``."""
+        return worst < following and (self.ties == "cut" or worst[:2] < following[:2])
+
+    def may_lack(self, listed: Sequence[Rank], last: Rank) -> bool:
+        """Whether a list of subjects with these ranks may lack some that are ranked after ``last``."""
+        is_full = len(listed) >= self.top and listed[self.top - 1] <= last
+        return not is_full and last[0] <= self.evalue
+
+    def first_subjects(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """The hits of the subjects of the list; ``hits`` are all, in order."""
+        firsts = [hit for hit in hits if hit.hsp == 1]
+        n = self.end(lambda index: rank_of(firsts[index]), len(firsts), self.top)
+        return [hit for hit in hits if hit.rank <= n]
+
+
+def rank_of(hit: Hit) -> Rank:
+    """The rank of a subject by its first alignment."""
+    return 0.0 if hit.evalue is None else hit.evalue, -hit.score, hit.subject_index
+
+
+def ranked(subjects: Iterable[Sequence[Hit]]) -> list[Hit]:
+    """The alignments of all subjects in the order of the subjects, with new ranks and numbers ``hsp``.
+
+    >>> ranked([])
+    []
+    """
+    in_order = sorted(subjects, key=lambda several: rank_of(several[0]))
+    return [
+        replace(hit, rank=rank, hsp=hsp)
+        for rank, several in enumerate(in_order, 1)
+        for hsp, hit in enumerate(several, 1)
+    ]

@@ -1,0 +1,389 @@
+"""How deep a search looks: the lowest score that an engine needs, and which subjects and alignments matter.
+
+:class:`SearchThresholds` is made once for a search, and makes a :class:`Threshold` for each query. The engine, the
+ranking and the alignment of subjects ask it; the limits of the lists themselves are in :mod:`swsearch.hits.limits`.
+
+*The score threshold* is the lowest score with which a subject can have an E-value within ``--evalue``, and the lowest
+one that ``--min-score`` and ``--min-bits`` allow. It increases with the length of the subject, so it is determined for
+ranges of lengths. A masked profile decides only whether a subject reaches ``--evalue``.
+
+*The initial threshold.* Engines save most of their work where they know a score threshold. An E-value limit gives one;
+the N best subjects of a search without a limit (``--evalue inf``) do not. But E is, by definition, the number of
+subjects that reach a score by chance, so about E subjects have E-values of at most E, related ones not counted. A
+search with the initial limit 4 N + 20 therefore finds N subjects or more, and because subjects are ranked by their
+E-values, the N best of those are the N best of all. Where it finds fewer, the query is scored again without it. It is
+never below the inclusion E-value, so a round of an iterated search includes the same subjects.
+
+*The top-k bound.* If N subjects have E-values of at most E, no subject with a larger E-value is among the best N; and
+no subject of any length in the database whose score is less than the minimum for E has an E-value of E or less. So
+engines and ranking can leave out subjects with lower scores, although E-values also depend on the lengths of subjects.
+
+``docs/design/bound.md`` has the arguments and the limits of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.subject_query import SubjectQuery
+from swsearch.search.options import SearchOptions
+from swsearch.search.query_frames import QueryFrame
+from swsearch.search.ranking import RankedCandidates
+from swsearch.search.search_subjects import SearchSubjects
+from swsearch.search.significance import Significance
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.typing import Bools, Floats, LengthRange, Lengths, Scores, SubjectIndex
+
+LENGTH_STEPS: Final = (64, 128, 256)
+"""Lengths of subjects between which score thresholds are computed. They increase little beyond the last one."""
+SMALLEST_SHARE: Final = 8
+"""Subjects per expected hit from which on an initial threshold saves more than it costs."""
+
+
+JUDGED_CELLS: Final = 1 << 24
+"""Cells of the alignment matrices of one comparison that its alignments may cost where E-values are adjusted."""
+FEWEST_JUDGED: Final = 2
+"""Alignments of a comparison that are judged, however long the sequences are."""
+
+
+def expected_hits(top: int) -> float:
+    """The E-value limit, for the residues that are searched, that N = ``top`` subjects very probably reach."""
+    return float(4 * top + 20)
+
+
+class SearchThresholds:
+    """Makes the thresholds of the queries of one search.
+
+    Parameters
+    ----------
+    options : SearchOptions
+    significance : Significance
+    search_subjects : SearchSubjects
+    """
+
+    def __init__(self, options: SearchOptions, significance: Significance, search_subjects: SearchSubjects) -> None:
+        self.limits = options.limits
+        self.filters_alignments = bool(options.alignment_filter)
+        self.significance = significance
+        self.subjects = search_subjects
+        self.lowest_score = options.min_score or 1
+        statistics = significance.statistics
+        if isinstance(statistics, Statistics) and options.min_bits is not None:
+            self.lowest_score = max(self.lowest_score, statistics.min_score_of_bits(options.min_bits))
+        self._min_scores: dict[tuple[int, float], list[tuple[int, int, int]]] = {}
+
+    @property
+    def has_evalue_limit(self) -> bool:
+        """Whether E-values are limited; without statistics there are none."""
+        return isinstance(self.significance.statistics, Statistics) and self.limits.evalue < np.inf
+
+    def of(
+        self, query: SequenceRecord, frames: list[QueryFrame], *, is_adjusted: bool, needs_all_scores: bool = False
+    ) -> Threshold:
+        """The threshold of a query.
+
+        Parameters
+        ----------
+        query : SequenceRecord
+        frames : list of QueryFrame
+        is_adjusted : bool
+            Whether its E-values are adjusted for composition.
+        needs_all_scores : bool
+            Whether the caller needs the scores of all subjects.
+        """
+        n_comparisons = len(frames) * len(self.subjects.frames)
+        is_masked = any(frame.masked_profile is not None for frame in frames)
+        needs_every_subject = isinstance(query, SubjectQuery)  # the best may be some that it is not compared with
+        needs_every_subject |= self.filters_alignments  # any subject may be needed to complete the list
+        initial = None
+        # The subjects that pass without a limit are counted by their letters; any other condition would change their
+        # number. Further alignments of a subject may be those of a strand or a frame that scores less.
+        is_counted_by_letters = not is_masked and self.lowest_score == 1
+        is_counted_by_letters &= not (is_adjusted and isinstance(query, PositionSpecificQuery))
+        has_all_alignments = self.limits.max_hsps == 1 or n_comparisons == 1
+        if not needs_every_subject and not needs_all_scores and is_counted_by_letters and has_all_alignments:
+            initial = self._initial_evalue()
+        # With an E-value limit, or in an iterated search, the number of subjects that pass or are included depends on
+        # each E-value. Adjusted ones are those of alignments.
+        is_bounded = not needs_every_subject and not is_adjusted and not self.has_evalue_limit
+        is_bounded &= self.limits.inclusion_evalue is None
+        return Threshold(self, len(query), n_comparisons, is_adjusted, is_masked, is_bounded, needs_all_scores, initial)
+
+    def _initial_evalue(self) -> float | None:
+        """The E-value limit with which the best subjects are searched first; None if there is none.
+
+        It is for searches without an E-value limit, in a database that is large enough. If E-values refer to more
+        residues than are searched, fewer subjects reach them, and the limit is larger.
+        """
+        if self.has_evalue_limit or not isinstance(self.significance.statistics, Statistics):
+            return None
+        searched = max(self.subjects.n_residues / len(self.subjects.frames), 1)
+        scale = self.significance.search_space / searched
+        expected = max(expected_hits(self.limits.top), (self.limits.inclusion_evalue or 0.0) / scale)
+        return expected * scale if expected * SMALLEST_SHARE <= self.subjects.n_subjects else None
+
+    def min_score(self, n_letters: int, evalue: float, lengths: LengthRange | None = None) -> int:
+        """Lowest score, at least 1, with which a subject can have an E-value up to ``evalue``.
+
+        ``lengths`` restricts it to stored subjects of these lengths, both included. It may be that of further lengths
+        as well: it is computed for the ranges between :data:`LENGTH_STEPS`.
+        """
+        key = n_letters, evalue
+        if key not in self._min_scores:
+            self._min_scores[key] = self._min_scores_of(*key)
+        return min(
+            score
+            for shortest, longest, score in self._min_scores[key]
+            # A translated subject counts as many residues as its longest frame; another may be shorter by one.
+            if lengths is None or (longest >= lengths[0] and shortest <= lengths[1] + 1)
+        )
+
+    def _min_scores_of(self, n_letters: int, evalue: float) -> list[tuple[int, int, int]]:
+        """The shortest length, the longest length and the lowest score of each range of lengths."""
+        significance, counted = self.significance, self.subjects.distinct_lengths
+        if not isinstance(significance.statistics, Statistics):
+            return [(0, 2**32, 1)]
+        ranges = [part for part in np.split(counted, np.searchsorted(counted, LENGTH_STEPS)) if part.size] or [counted]
+        residues = significance.query_residues(n_letters)
+        scores = significance.statistics.min_scores(
+            evalue, residues, ranges, significance.search_space, significance.n_comparisons
+        )
+        return [(int(part[0]), int(part[-1]), score) for part, score in zip(ranges, scores, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """The depth of the search of one query; see :meth:`SearchThresholds.of`, which makes it.
+
+    Attributes
+    ----------
+    of_search : SearchThresholds
+    n_letters : int
+        Length of the query.
+    n_comparisons : int
+        Number of its comparisons with a subject.
+    is_adjusted, is_masked : bool
+        Whether its E-values are adjusted for composition, and whether it is softly masked.
+    is_bounded : bool
+        Whether the top-k bound may leave out subjects.
+    needs_all_scores : bool
+    initial : float or None
+        The E-value limit with which the query is scored first, if it has one.
+    """
+
+    of_search: SearchThresholds
+    n_letters: int
+    n_comparisons: int
+    is_adjusted: bool
+    is_masked: bool
+    is_bounded: bool
+    needs_all_scores: bool
+    initial: float | None
+
+    def without_initial(self) -> Threshold:
+        """The threshold with which the query is scored again if the initial one was too low."""
+        return replace(self, initial=None)
+
+    # --- what the engine scores ---
+
+    @property
+    def evalue(self) -> float:
+        """The largest E-value of the score of a subject that matters."""
+        return self.of_search.limits.evalue if self.initial is None else self.initial
+
+    def min_score(self, lengths: LengthRange | None = None, *, of_mask: bool = False) -> int:
+        """The score threshold of the engine, for all subjects or those of some lengths.
+
+        Parameters
+        ----------
+        lengths : tuple of int, optional
+            The shortest and the longest length.
+        of_mask : bool
+            Whether it is that of a masked profile, which has to reach the E-value alone.
+        """
+        score = self.of_search.min_score(self.n_letters, self.evalue, lengths)
+        # A frame without masked residues counts as its own mask; and an alignment of a lower score may have the best
+        # adjusted E-value of a subject that reaches the lowest score in another frame.
+        needs_lower = of_mask or self.is_masked or (self.is_adjusted and self.n_comparisons > 1)
+        return score if needs_lower else max(score, self.of_search.lowest_score)
+
+    @property
+    def bound(self) -> Threshold | None:
+        """The top-k bound of the ranking (:meth:`lowest`), or None."""
+        return self if self.is_bounded and self.initial is None else None
+
+    @property
+    def engine_bound(self) -> Threshold | None:
+        """The top-k bound of the engine; None if a subject has several scores, of which the engine sees one."""
+        return self.bound if self.n_comparisons == 1 and not self.is_masked else None
+
+    @property
+    def top(self) -> int:
+        """N, the number of subjects that are requested; see :class:`swsearch.engine.protocol.TopKBound`."""
+        return self.of_search.limits.top
+
+    def lowest(self, scores: Scores, lengths: Lengths) -> int:
+        """Lowest score with which a subject of the database, known or unknown, may still be among the best N.
+
+        Parameters
+        ----------
+        scores : int32 array
+            Exact scores of some subjects. Higher scores give a tighter bound.
+        lengths : uint32 array
+            Lengths of these subjects.
+        """
+        least = self.of_search.lowest_score
+        listed = scores >= least
+        if np.count_nonzero(listed) < self.top:
+            return least
+        scores, lengths = scores[listed], lengths[listed]
+        nth = int(np.partition(scores, -self.top)[-self.top])
+        significance = self.of_search.significance
+        statistics = significance.statistics
+        if not isinstance(statistics, Statistics):
+            return nth
+        residues = significance.query_residues(self.n_letters)
+        space = significance.search_space, significance.n_comparisons
+        best = scores >= nth
+        evalues = statistics.evalue(scores[best], residues, lengths[best], *space)
+        worst = float(np.partition(evalues, self.top - 1)[self.top - 1])
+        return max(least, statistics.min_score(worst, residues, self.of_search.subjects.distinct_lengths, *space))
+
+    # --- which subjects are ranked ---
+
+    def listable(self, scored: RankedCandidates, masked: RankedCandidates | None) -> tuple[RankedCandidates, int]:
+        """The subjects that may be listed by their scores, with their E-values.
+
+        Parameters
+        ----------
+        scored : RankedCandidates
+            The subjects with the scores of their best comparisons.
+        masked : RankedCandidates or None
+            The same for the masked query, if it has a soft mask.
+
+        Returns
+        -------
+        candidates : RankedCandidates
+        n_left_out : int
+            Number of further subjects that may be listed, but cannot be among the best N.
+        """
+        scored = scored.rows(np.flatnonzero(scored.score >= self.of_search.lowest_score))
+        if masked is not None:
+            masked = masked.rows(np.argsort(masked.subject_index))
+            scored = scored.rows(np.flatnonzero(np.isin(scored.subject_index, masked.subject_index)))
+            masked = masked.rows(np.searchsorted(masked.subject_index, scored.subject_index))
+            masked_evalue = self._evalues(masked.subject_index, masked.score)
+            scored = replace(scored, masked_evalue=masked_evalue)
+        n_scored = len(scored)
+        if masked is None and self.bound is not None and n_scored > self.top:
+            lengths = self.of_search.subjects.lengths(scored.subject_index)
+            scored = scored.rows(np.flatnonzero(scored.score >= self.lowest(scored.score, lengths)))
+        n_left_out = n_scored - len(scored)
+        scored = replace(scored, evalue=self._evalues(scored.subject_index, scored.score))
+        passed = self.of_search.limits.passes(scored.score, None, scored.evalue, scored.masked_evalue)
+        return scored.rows(np.flatnonzero(passed)), n_left_out
+
+    def _evalues(self, subject_index: SubjectIndex, scores: Scores) -> Floats | None:
+        return self.of_search.significance.evalues(subject_index, scores, self.n_letters)
+
+    def is_certain(self, evalues: Floats | None) -> bool:
+        """Whether a list with these E-values is complete: the initial threshold left out none of its subjects."""
+        if self.initial is None:
+            return True
+        assert evalues is not None
+        return int(np.count_nonzero(evalues <= self.initial)) >= self.top
+
+    # --- which alignments are computed ---
+
+    @property
+    def needs_alignments(self) -> bool:
+        """Whether the alignments of a subject decide whether it is listed, and where."""
+        return self.is_adjusted or self.of_search.filters_alignments
+
+    def farthest(self, listed: list[float], judged: list[float], wanted: int) -> float:
+        """The largest E-value with which a subject matters to a list.
+
+        Parameters
+        ----------
+        listed : list of float
+            The E-values of the subjects that are listed so far.
+        judged : list of float
+            The smallest E-values so far of further subjects, which no filter on scores or alignments leaves out.
+        wanted : int
+            Length of the list.
+        """
+        is_filtered = self.of_search.filters_alignments or self.of_search.lowest_score > 1
+        known = sorted(listed if is_filtered else [*listed, *judged])
+        return min(known[wanted - 1], self.evalue) if len(known) >= wanted else self.evalue
+
+    @property
+    def min_alignment_score(self) -> int:
+        """The lowest score of a listed alignment; where E-values are adjusted, also of one that is only numbered."""
+        score = self.of_search.min_score(self.n_letters, self.of_search.limits.evalue)
+        return score if self.is_adjusted else max(score, self.of_search.lowest_score)
+
+    def most_alignments(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
+        """The number of alignments of each subject that are judged in one comparison, because E-values are adjusted.
+
+        Long sequences of repeats have thousands of alignments with each other, whose number increases with the product
+        of the lengths, as does the time that one takes. The numbers depend on nothing but the lengths.
+        """
+        significance = self.of_search.significance
+        lengths = self.of_search.subjects.lengths(subject_index).astype(np.int64)
+        return np.maximum(JUDGED_CELLS // (lengths * significance.query_residues(self.n_letters)), FEWEST_JUDGED)
+
+    def min_next_scores(
+        self,
+        subject_index: SubjectIndex,
+        next_scores: Scores,
+        first_evalues: Floats,
+        last_evalues: Floats,
+        farthest: float,
+    ) -> Scores:
+        """The lowest score of each subject's next alignment that could change which of its alignments are listed.
+
+        No adjusted E-value is less than the unadjusted one. So a further alignment matters only if its unadjusted
+        E-value is less than the largest of those that are listed so far, and within the limit; and for a subject that
+        is not listed so far, only if it is at most ``farthest``.
+
+        Parameters
+        ----------
+        subject_index : uint32 array, shape (n,)
+        next_scores : int32 array, shape (n,)
+            Upper bound of the score of the next alignment, at least 0.
+        first_evalues, last_evalues : float64 array, shape (n,)
+            Adjusted E-value of the subject's best alignment so far, and of the last one that may be listed; infinite
+            if there is none.
+        farthest : float
+            As :meth:`farthest` returns it.
+
+        Returns
+        -------
+        int32 array, shape (n,)
+            ``next_scores + 1`` if no further alignment matters.
+        """
+        limit = self.of_search.limits.evalue
+        largest = np.where(first_evalues <= farthest, limit, min(farthest, limit))
+
+        def matter(rows: NDArray[np.intp], scores: Scores) -> Bools:
+            evalues = self._evalues(subject_index[rows], scores)
+            assert evalues is not None
+            found: Bools = (evalues < last_evalues[rows]) & (evalues <= largest[rows])
+            return found
+
+        lowest = next_scores + 1
+        rows = np.flatnonzero(next_scores > 0)
+        rows = rows[matter(rows, next_scores[rows])]
+        lowest[rows] = next_scores[rows]
+        below = np.zeros_like(lowest)
+        while (rows := rows[lowest[rows] - below[rows] > 1]).size:
+            middle = (lowest[rows] + below[rows]) // 2
+            found = matter(rows, middle)
+            lowest[rows[found]], below[rows[~found]] = middle[found], middle[~found]
+        return lowest

@@ -1,0 +1,264 @@
+"""Every list is the complete list, cut afterwards: low complexity, repeats, several frames, rounds and masks.
+
+Expected values: all alignments of the reference engine without any limit and without adjustment, whose E-values are
+then adjusted one by one, ordered and cut in plain Python.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.reference import ReferenceEngine
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult
+from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.sequences.record import SequenceRecord
+from tests.support import random_protein
+from tests.translated_data import gene, mutated, write_fasta
+
+EVERYTHING = 10**6
+
+
+def search(path: Path, query: SequenceRecord, engine: Any = None, **options: Any) -> QueryResult:
+    with PackedDatabase.open(path) as database, engine or CpuEngine(1) as opened:
+        (result,) = Searcher(database, opened, SearchOptions(**options)).search([query])
+    return result
+
+
+def database_of(path: Path, records: list[tuple[str, str]], alphabet: Any = PROTEIN) -> Path:
+    write_fasta(path.with_suffix(".fasta"), records)
+    swsearch.build_database([path.with_suffix(".fasta")], path, alphabet=alphabet)
+    return path
+
+
+@pytest.fixture(scope="module")
+def biased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[SequenceRecord]]:
+    """Subjects with a poly-Q part and a domain, with one of them, with repeats of both, with X, and some equal ones."""
+    rng = np.random.default_rng(36)
+    domain = PROTEIN.decode(random_protein(rng, 40))
+    records = []
+    for number in range(40):
+        parts = ["Q" * int(rng.integers(10, 30)), "QQPQQQAQ" * int(rng.integers(1, 4)), mutated(rng, domain, 0.35)]
+        parts += [PROTEIN.decode(random_protein(rng, int(rng.integers(1, 30)))), "SSESSGSS" * 2, "XXXX", domain[:15]]
+        chosen = rng.choice(len(parts), size=int(rng.integers(1, 5)))
+        records.append((f"s{number}", "".join(parts[part] for part in chosen)))
+    records += [(f"equal{number}", "Q" * 20 + "GGAGG" + domain[:25]) for number in range(4)]
+    records += [(f"other{number}", PROTEIN.decode(random_protein(rng, 60))) for number in range(40)]
+    queries = ["Q" * 22 + domain, "QQPQQQAQQQ" * 3, "SSESSGSSE" + domain[5:30] + "QQQQQQQQQQ"]
+    path = database_of(tmp_path_factory.mktemp("biased") / "s.db", records)
+    return path, [SequenceRecord(f"q{n}", PROTEIN.encode(letters), PROTEIN) for n, letters in enumerate(queries)]
+
+
+class Complete:
+    """All alignments of a query with adjusted E-values, and the lists that options cut from them."""
+
+    def __init__(self, path: Path, query: SequenceRecord, **options: Any) -> None:
+        self.query = query
+        everything = {"evalue": math.inf, "top": EVERYTHING, "max_hsps": 400, "composition": "none"}
+        hits = search(path, query, ReferenceEngine(), **everything, **options).hits
+        with PackedDatabase.open(path) as database, CpuEngine(1) as engine:
+            searcher = Searcher(database, engine, SearchOptions(**options))
+            adjustment = adjustment_of(query, searcher.options, searcher.scheme, searcher.significance.statistics)
+        assert adjustment is not None
+        before = np.array([hit.evalue for hit in hits])
+        scores = np.array([hit.score for hit in hits], dtype=np.int32)
+        after = adjusted_evalues(adjustment, before, scores, query, [hit.alignment for hit in hits])
+        self.n_raised = int((after > before).sum())
+        self.of_subject: dict[int, list[Hit]] = defaultdict(list)
+        for hit, evalue in zip(hits, after.tolist(), strict=True):
+            self.of_subject[hit.subject_index].append(replace(hit, evalue=evalue))
+        for several in self.of_subject.values():  # they are in the order of comparison and traceback
+            several.sort(key=lambda hit: (hit.evalue, -hit.score))
+
+    def cut(self, **options: Any) -> list[tuple[Any, ...]]:
+        chosen = SearchOptions(**options)
+        lists = []
+        for several in self.of_subject.values():
+            kept = [
+                (number, hit)
+                for number, hit in enumerate(several[: chosen.max_hsps], 1)
+                if hit.evalue is not None and hit.bits is not None and hit.evalue <= chosen.evalue
+                and hit.score >= (chosen.min_score or 1) and hit.bits >= (chosen.min_bits or 0)
+                and chosen.alignment_filter.passes(hit.alignment, len(self.query), hit.subject_length)
+            ]  # fmt: skip
+            if kept:
+                lists.append(kept)
+        lists.sort(key=lambda kept: (kept[0][1].evalue, -kept[0][1].score, kept[0][1].subject_index))
+        last = [(kept[0][1].evalue, kept[0][1].score) for kept in lists[: chosen.top]][-1:]
+        n = len(lists[: chosen.top])
+        while chosen.ties == "all" and n < len(lists) and [(lists[n][0][1].evalue, lists[n][0][1].score)] == last:
+            n += 1
+        return [
+            essence(replace(hit, rank=rank, hsp=hsp, number=number))
+            for rank, kept in enumerate(lists[:n], 1)
+            for hsp, (number, hit) in enumerate(kept, 1)
+        ]
+
+
+def essence(hit: Hit) -> tuple[Any, ...]:
+    aligned = hit.alignment
+    place = hit.query_frame, hit.subject_frame, aligned.query_start, aligned.subject_start, aligned.cigar
+    return hit.rank, hit.hsp, hit.number, hit.subject_header, hit.score, hit.evalue, place
+
+
+CUTS: list[dict[str, Any]] = [
+    {"evalue": math.inf, "top": EVERYTHING},
+    {"evalue": 10.0},
+    {"evalue": 1e-3, "max_hsps": 3},
+    {"evalue": math.inf, "top": 3, "ties": "all"},
+    {"evalue": math.inf, "top": 2, "max_hsps": 5},
+    {"evalue": 1.0, "max_hsps": 40},
+    {"evalue": 50.0, "min_score": 45},
+    {"evalue": math.inf, "min_bits": 22.0, "max_hsps": 4, "top": 6},
+    {"evalue": 100.0, "min_identity": 60.0, "max_hsps": 3},
+    {"evalue": math.inf, "min_alignment_length": 20, "top": 4},
+    {"evalue": 5.0, "min_query_coverage": 40.0, "min_score": 40, "max_hsps": 2, "top": 5, "ties": "all"},
+]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_lists_of_biased_proteins_are_the_complete_list_cut_afterwards(
+    biased: tuple[Path, list[SequenceRecord]], monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    path, queries = biased
+    complete = Complete(path, queries[number])
+    assert complete.n_raised > 100
+    for share in (1, 10**9):  # with an initial threshold and without
+        monkeypatch.setattr("swsearch.search.threshold.SMALLEST_SHARE", share)
+        for options in CUTS:
+            found = search(path, queries[number], **options)
+            assert [essence(hit) for hit in found.hits] == complete.cut(**options), options
+
+
+def test_a_domain_beside_low_complexity_gives_the_subject_its_evalue(
+    biased: tuple[Path, list[SequenceRecord]], tmp_path: Path
+) -> None:
+    """By hand: both have the same residues of poly-Q and the same domain, in another order; so it is one alignment that
+    has the best score, poly-Q, and another that has the best E-value."""
+    rng = np.random.default_rng(5)
+    domain = PROTEIN.decode(random_protein(rng, 30))
+    subject = domain + PROTEIN.decode(random_protein(rng, 150)) + "Q" * 38
+    others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 100))) for n in range(20)]
+    path = database_of(tmp_path / "s.db", [("both", subject), *others])
+    query = SequenceRecord("q", PROTEIN.encode("Q" * 50 + domain), PROTEIN)
+    (plain,) = search(path, query, composition="none", evalue=1e-6).hits
+    assert plain.alignment.subject_start > 100
+    for options in ({}, {"evalue": 1e-9}, {"evalue": math.inf, "top": 1}, {"max_hsps": 2, "evalue": 1e-9}):
+        found = search(path, query, **options).hits[0]
+        assert (found.subject_header, found.alignment.subject_start, found.alignment.cigar) == ("both", 0, "30=")
+        assert found.score < plain.score
+        assert found.evalue is not None
+        assert found.evalue < 1e-9
+
+
+@pytest.mark.parametrize("translate", ["query", "subject", "both"])
+def test_another_frame_may_give_a_subject_its_evalue(tmp_path: Path, translate: str) -> None:
+    """The gene of poly-Q is in another frame than that of the domain."""
+    rng = np.random.default_rng(8)
+    domain, poly = PROTEIN.decode(random_protein(rng, 25)), "Q" * 40
+
+    def bases(first: str, second: str) -> str:
+        return "AC" + gene(rng, first) + "A" + gene(rng, second) + "CGA"
+
+    proteins = [(f"p{n}", mutated(rng, domain, 0.2) + "GSG" + poly[: 20 + n]) for n in range(3)]
+    genes = [(f"g{n}", bases(poly[: 22 + n], mutated(rng, domain, 0.2))) for n in range(3)]
+    others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 50))) for n in range(4)]
+    records, alphabet = (proteins + others, PROTEIN) if translate == "query" else (genes, DNA)
+    path = database_of(tmp_path / "s.db", records, alphabet)
+    letters, kind = (poly + "AGA" + domain, PROTEIN) if translate == "subject" else (bases(domain, poly), DNA)
+    query = SequenceRecord("q", kind.encode(letters), kind)
+    complete = Complete(path, query, translate=translate)
+    if translate == "query":  # the alignment of the best score does not have the best E-value
+        expected = {kept[4] for kept in complete.cut(evalue=1.0, translate=translate) if kept[1] == 1}
+        assert expected - {max(hit.score for hit in several) for several in complete.of_subject.values()}
+    for options in ({"evalue": 1.0}, {"evalue": 1e-3, "max_hsps": 3}, {"evalue": math.inf, "top": 2, "min_score": 60}):
+        found = search(path, query, translate=translate, **options)
+        assert [essence(hit) for hit in found.hits] == complete.cut(translate=translate, **options), options
+
+
+def test_a_short_list_of_low_complexity_is_the_beginning_of_the_long_one(tmp_path: Path) -> None:
+    """Few adjusted E-values are within the initial threshold, so the queries are scored again without it."""
+    rng = np.random.default_rng(1)
+
+    def sequence() -> str:
+        letters = rng.choice(list("QNPSGKED"), size=int(rng.integers(1, 4)), replace=False)
+        return "".join(rng.choice(letters, size=int(rng.integers(5, 70))))
+
+    path = database_of(tmp_path / "s.db", [(f"s{n}", sequence()) for n in range(300)])
+    for number in range(12):
+        query = SequenceRecord(f"q{number}", PROTEIN.encode(sequence()[: 8 + 2 * number]), PROTEIN)
+        whole = search(path, query, evalue=math.inf, top=60).hits
+        for top in (1, 3, 4):
+            assert search(path, query, evalue=math.inf, top=top).hits == whole[:top]
+
+
+@pytest.mark.parametrize("changed", [{"top": 1}, {"top": 1, "dbsize": 1}, {"top": 3, "dbsize": 10**9}], ids=str)
+@pytest.mark.parametrize("inclusion", [{}, {"inclusion_evalue": 100.0, "composition": "none"}], ids=str)
+def test_what_rounds_include_does_not_depend_on_the_list(
+    tmp_path: Path, changed: dict[str, Any], inclusion: dict[str, Any]
+) -> None:
+    """Source: the same search with a list of all subjects; more subjects are included than are listed."""
+    rng = np.random.default_rng(9)
+    base = random_protein(rng, 60)
+    family = [(f"f{n}", mutated(rng, PROTEIN.decode(base), 0.3 + n / 40)) for n in range(16)]
+    others = [(f"o{n}", PROTEIN.decode(random_protein(rng, 60))) for n in range(260)]
+    path = database_of(tmp_path / "s.db", family + others)
+    query = SequenceRecord("q", base, PROTEIN)
+    options = {"evalue": math.inf, "iterations": 3, **inclusion, **changed}
+    whole = search(path, query, **{**options, "top": EVERYTHING})
+    part = search(path, query, **options)
+    assert whole.pssm is not None
+    assert sum(hit.round > 0 for hit in whole.hits) > 5
+    assert (part.pssm, part.n_rounds, part.hits) == (whole.pssm, whole.n_rounds, whole.hits[: options["top"]])
+
+
+@pytest.mark.parametrize("limit", [{"min_score": 60}, {"min_bits": 25.0}], ids=str)
+def test_a_masked_query_is_not_limited_by_its_masked_score(
+    biased: tuple[Path, list[SequenceRecord]], limit: dict[str, Any]
+) -> None:
+    """Expected: the list without this limit, cut afterwards."""
+    path, queries = biased
+    letters = queries[0].letters
+    query = SequenceRecord("q", PROTEIN.encode(letters[:30].lower() + letters[30:]), PROTEIN)
+    whole = search(path, query, mask="lower", evalue=50.0, top=EVERYTHING)
+    found = search(path, query, mask="lower", evalue=50.0, top=EVERYTHING, **limit)
+    scores = [
+        hit.score
+        for hit in whole.hits
+        if hit.score >= limit.get("min_score", 1) and hit.bits is not None and hit.bits >= limit.get("min_bits", 0)
+    ]
+    assert 0 < len(scores) < len(whole.hits)
+    assert [hit.score for hit in found.hits] == scores
+
+
+def test_a_mask_is_that_of_the_subject_and_not_of_a_strand(tmp_path: Path) -> None:
+    """The plus strand of a subject has the masked part and the minus strand the other one: the subject is found by the
+    second, and reported with the first, as without the mask."""
+    rng = np.random.default_rng(4)
+    masked, other = ("".join(rng.choice(list("ACGT"), size=size)) for size in (60, 30))
+    turned = other[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    path = database_of(tmp_path / "s.db", [("both", masked + "ACCA" + turned), ("masked", "GT" + masked)], DNA)
+    query = SequenceRecord("q", DNA.encode(masked.lower() + "GG" + other), DNA)
+    plain = search(path, query, evalue=1e-3).hits
+    (found,) = search(path, query, evalue=1e-3, mask="lower").hits
+    (of_both,) = (hit for hit in plain if hit.subject_header == "both")
+    assert [hit.strand for hit in plain] == ["plus", "plus"]
+    assert (found.subject_header, found.strand, found.score, found.evalue) == (
+        "both", "plus", of_both.score, of_both.evalue
+    )  # fmt: skip
+    assert found.masked_evalue is not None
+    assert found.evalue is not None
+    assert found.evalue < found.masked_evalue < 1e-3
