@@ -6,13 +6,17 @@ draws them, and ``tests/search/complete_lists.py`` is their judge.
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.trials import Trial, run_trials
-from tests.search.list_cases import World, failures
+from tests.search.list_cases import NARROWED, World, draw_case, failures
 
 N_CASES = 40
+EMULATED_EVERY = 8
+N_EMULATED = 4
 
 
 def trial(trial: Trial) -> None:
@@ -22,6 +26,11 @@ def trial(trial: Trial) -> None:
     with World(trial.seed, trial.number, folder) as world:
         for message in failures(world, range(N_CASES)):
             trial.check(False, message)
+        if trial.number % EMULATED_EVERY == 0 and shutil.which("g++"):
+            for case in (draw_case(world, number) for number in range(N_EMULATED)):
+                if case.way != NARROWED:
+                    found = world.problems(replace(case, way="emulated GPU"))
+                    trial.check(not found, f"emulated GPU, {case.queries} {case.options}: {found}")
         trial.counts.update(world.counts)
 
 

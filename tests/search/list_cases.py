@@ -29,6 +29,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.hit import Hit
@@ -43,6 +44,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.store.repository import HitStore
+from tests.engine.cuda.emulation.emulated_device import opener
 from tests.search.complete_lists import CompleteLists, ExpectedList, essence, expected_list, lowest_score
 from tests.search.test_slices import SlicedSearch
 from tests.support import ROBINSON_FREQUENCIES
@@ -55,6 +57,7 @@ ALL: Final = 100_000
 """More subjects and alignments than any of these databases has."""
 INFINITE: Final = math.inf
 GIVEN, SUBJECTS, PROFILES = "given", "subjects", "profiles"
+NARROWED: Final = "narrowed"
 
 
 @dataclass(frozen=True)
@@ -360,6 +363,7 @@ class World:
                 "reference": ReferenceEngine,
                 "cpu": lambda: CpuEngine(1),
                 "two threads": lambda: CpuEngine(2),
+                "emulated GPU": lambda: CudaDevices([0], opener()),
                 "exact cells": lambda: CpuEngine(1, sets[self.number % len(sets)], band_rows=0),
             }
             self._engines[name] = self._opened.enter_context(made[name]())
@@ -380,7 +384,7 @@ class World:
 
     def problems(self, case: Case) -> list[str]:
         """What is wrong in the lists of a case; one line each."""
-        if case.way == "narrowed":
+        if case.way == NARROWED:
             return self._problems_of_report(case)
         options = self.options(case)
         self.counts[f"searches, {case.way}"] += 1
@@ -613,8 +617,8 @@ def draw_case(world: World, number: int) -> Case:
     rng = np.random.default_rng([world.seed, world.number, 2, number])
     ways = list(WAYS)
     shares = np.array([SHARES[way] for way in ways], float)
-    way = str(rng.choice([*ways, "narrowed"], p=np.append(shares * 0.8 / shares.sum(), 0.2)))
-    if way == "narrowed":
+    way = str(rng.choice([*ways, NARROWED], p=np.append(shares * 0.8 / shares.sum(), 0.2)))
+    if way == NARROWED:
         return Case(draw_limits_of_report(world, rng), way)
     if way == "slices" and len(world.parts) > 1:
         way = "cpu"
@@ -675,10 +679,12 @@ WAYS: Final[dict[str, Callable[[World, Queries, SearchOptions], list[QueryResult
     "small partitions": lambda world, queries, options: _search(world, queries, "cpu", options, partition_residues=200),
     "observed": lambda world, queries, options: _search(world, queries, "cpu", options, observed=True),
     "reference": lambda world, queries, options: _search(world, queries, "reference", options),
+    "emulated GPU": lambda world, queries, options: _search(world, queries, "emulated GPU", options),
     "slices": _in_slices,
     "shards": _in_shards,
 }
 SHARES: Final = {
+    "emulated GPU": 0.0,  # slow, and needs a compiler; only the campaign has it
     "cpu": 8.0, "two threads": 1.0, "exact cells": 1.0, "small partitions": 1.0,
     "observed": 0.7, "reference": 1.5, "slices": 3.0,
     "shards": 0.15,
@@ -705,16 +711,14 @@ def shrunk(world: World, case: Case) -> Case:
 
 def _fails(world: World, case: Case) -> bool:
     try:
-        return (
-            (bool(case.options) or case.way != "narrowed") and _is_complete(world, case) and bool(world.problems(case))
-        )
+        return (bool(case.options) or case.way != NARROWED) and _is_complete(world, case) and bool(world.problems(case))
     except Exception:  # options that do not fit together without the one that is left out
         return False
 
 
 def _is_complete(world: World, case: Case) -> bool:
     """Whether the complete list has all alignments that the options may need."""
-    return case.way == "narrowed" or world.options(case).evalue <= world.kind.evalue
+    return case.way == NARROWED or world.options(case).evalue <= world.kind.evalue
 
 
 def failures(world: World, numbers: Sequence[int]) -> list[str]:
@@ -727,7 +731,7 @@ def failures(world: World, numbers: Sequence[int]) -> list[str]:
         except Exception as error:
             problems = [f"{type(error).__name__}: {error}"]
         if problems:
-            stored = f" of a run with {world.wide.options}" if case.way == "narrowed" else ""
+            stored = f" of a run with {world.wide.options}" if case.way == NARROWED else ""
             what = f"{world.kind_name} {world.scheme_options}, {case.way}, {case.queries} {case.options}{stored}"
             least = f"some fault also shows with {shrunk(world, case).options}"
             messages.append("\n    ".join([repeated(world, number), what, *problems, least]))
