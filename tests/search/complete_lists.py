@@ -13,7 +13,8 @@ The rules (docs/reference/filters.md, low-complexity.md, iterations.md; docs/des
   0 and reaches ``evalue``.
 - The alignments of a subject are in the order of their E-values, then of descending score, then of comparisons
   (strands, or pairs of frames), then of the traceback. The first ``max_hsps`` are tested: those that pass ``evalue``,
-  ``min_score``, ``min_bits`` and the filters on alignments are reported. No further one moves up.
+  ``min_score``, ``min_bits`` and the filters on alignments are reported. No further one moves up. Where E-values are
+  adjusted, the alignments of long sequences beyond a stated number, which depends on the lengths, come last.
 - The first alignment that is reported decides E-value and score of its subject. Subjects are in the order of E-values,
   then of descending score, then of their index; ``top`` and ``ties`` cut this list.
 - A round of an iterated search includes the alignments, of that uncut list, that reach the inclusion E-value; of a
@@ -56,6 +57,8 @@ from swsearch.typing import Codes
 MOST = 2**31 - 1
 MOST_SCORE = 1 << 17
 """More than any score of the test's databases."""
+JUDGED_CELLS, FEWEST_JUDGED = 1 << 24, 2
+"""Cells of the alignments that are judged in one comparison, and their smallest number (docs/design/statistics.md)."""
 MOST_INCLUDED = 10_000
 """Subjects that a round includes (docs/reference/iterations.md)."""
 
@@ -247,6 +250,10 @@ class CompleteLists:
         residues = self.query_residues(n_letters, options)
         return self.statistics.evalue(np.array(scores, np.int32), residues, lengths, space, n_comparisons)
 
+    def residues_of(self, subject: int, options: SearchOptions) -> int:
+        length = self.lengths[subject]
+        return length if options.subject_frames == (0,) else max(length // 3, 1)
+
     def _adjustment(self, query: SequenceRecord, options: SearchOptions) -> EvalueAdjustment | None:
         if self.aligned is not PROTEIN or self.statistics is None:
             return None
@@ -323,8 +330,10 @@ class CompleteLists:
         alignments: list[list[Placed]] = [[] for _ in self.records]
         for one, evalue in zip(flat, evalues.tolist(), strict=True):
             alignments[one.subject].append((evalue, -one.score, one.comparison, one.order, one))
-        for several in alignments:
-            several.sort()
+        for subject, several in enumerate(alignments):
+            residues = self.residues_of(subject, options) * self.query_residues(found.n_letters, options)
+            n_judged = MOST if adjustment is None else max(FEWEST_JUDGED, JUDGED_CELLS // max(residues, 1))
+            several.sort(key=lambda one: (one[3] >= n_judged, *one[:4]))
         everything = range(len(self.records))
 
         def evalues_of(rows: list[list[int]]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.hits import limits
+from swsearch.search import threshold
 from swsearch.search.options import SearchOptions
 from tests.search import complete_lists
 from tests.search.complete_lists import expected_list
@@ -48,6 +49,15 @@ def test_a_round_includes_the_best_subjects_whatever_the_list_has(
             assert wanted.n_rounds > 1
             for more in ({"max_hsps": 3}, {"composition": "none"}):
                 assert world.problems(Case({**options, **more}, way)) == []
+
+
+def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a number of two, as that of long sequences."""
+    for module in (complete_lists, threshold):
+        monkeypatch.setattr(module, "JUDGED_CELLS", 1)
+    with World(SEED, 10, tmp_path) as world:
+        for options in ({"top": 1}, {"top": ALL}, {"top": ALL, "max_hsps": 2}):
+            assert world.problems(Case({**options, "evalue": world.kind.evalue}, "cpu")) == []
 
 
 def test_the_judge_sees_each_fault_of_a_list(tmp_path: Path) -> None:
