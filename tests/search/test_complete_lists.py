@@ -20,7 +20,7 @@ from tests.search.complete_lists import expected_list
 from tests.search.list_cases import ALL, GIVEN, INFINITE, ORDER, Case, World, differences, failures
 
 SEED = 36
-CASES = {number: range(14) for number in range(len(ORDER))}
+CASES = {number: range(12) for number in range(len(ORDER))}
 """The cases of each world. In the last two, a list depends on ``top`` if the initial threshold also decides what a
 round includes, and if the top-k bound takes unadjusted E-values for adjusted ones; few random searches show either."""
 CASES |= {110: range(18, 19), 130: range(7, 8)}
