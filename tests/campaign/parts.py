@@ -69,6 +69,10 @@ PARTS: list[Part] = [
         "align_modes", "`align` in every mode against four other programs and the whole matrix",
         function_of("align_modes"), share=1.5, trials=1_400, small=10,
     ),
+    Part(  # tests/search/test_complete_lists.py runs some trials with every `make test`
+        "lists", "lists of all options against complete lists of the reference engine, 40 a trial",
+        function_of("lists"), share=6.0, trials=2_500,
+    ),
     *(
         Part(f"kill_{name}", f"kill -9 of {words}", function_of("kills", f"kill_{name}"), share, trials, small=2)
         for name, words, share, trials in (

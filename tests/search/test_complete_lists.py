@@ -1,0 +1,87 @@
+"""The list of every search is the complete list, cut afterwards: random searches of data that hurt.
+
+Source: :mod:`tests.search.complete_lists`, which computes every alignment of every subject and then applies the
+documented rules in plain Python. :mod:`tests.search.list_cases` draws the searches. The part ``lists`` of the campaign
+draws many more of them. Each failure begins with the line that repeats it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from swsearch.hits import limits
+from swsearch.search import threshold
+from swsearch.search.options import SearchOptions
+from tests.search import complete_lists
+from tests.search.complete_lists import expected_list
+from tests.search.list_cases import ALL, GIVEN, INFINITE, ORDER, Case, World, differences, failures
+
+SEED = 36
+CASES = {number: range(12) for number in range(len(ORDER))}
+"""The cases of each world. In the last two, a list depends on ``top`` if the initial threshold also decides what a
+round includes, and if the top-k bound takes unadjusted E-values for adjusted ones; few random searches show either."""
+CASES |= {110: range(18, 19), 130: range(7, 8)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", CASES)
+def test_every_list_is_the_complete_list_cut_afterwards(tmp_path: Path, number: int) -> None:
+    """Each world is one database with some searches and narrowed reports of two queries."""
+    with World(SEED, number, tmp_path) as world:
+        found = failures(world, CASES[number])
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("way", ["cpu", "slices"])
+def test_a_round_includes_the_best_subjects_whatever_the_list_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """With a limit of 7 subjects in place of 10,000; the judge has a limit of its own."""
+    for module in (complete_lists, limits):
+        monkeypatch.setattr(module, "MOST_INCLUDED", 7)
+    with World(SEED, 0, tmp_path) as world:
+        for top in (1, ALL):
+            options = {"top": top, "evalue": INFINITE, "iterations": 3, "inclusion_evalue": 1000.0}
+            wanted = expected_list(world.lists, (GIVEN, 0), world.queries[0], world.options(Case(options, way)))
+            assert wanted.n_rounds > 1
+            for more in ({"max_hsps": 3}, {"composition": "none"}):
+                assert world.problems(Case({**options, **more}, way)) == []
+
+
+def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a number of two, as that of long sequences."""
+    for module in (complete_lists, threshold):
+        monkeypatch.setattr(module, "JUDGED_CELLS", 1)
+    with World(SEED, 10, tmp_path) as world:
+        for options in ({"top": 1}, {"top": ALL}, {"top": ALL, "max_hsps": 2}):
+            assert world.problems(Case({**options, "evalue": world.kind.evalue}, "cpu")) == []
+
+
+def test_the_judge_sees_each_fault_of_a_list(tmp_path: Path) -> None:
+    """By hand: a lost hit, two subjects in the wrong order, a wrong E-value, a lost alignment, a wrong count."""
+    case = Case({"top": ALL, "evalue": INFINITE, "max_hsps": 3}, "cpu")
+    with World(SEED, 0, tmp_path) as world:
+        result = world.found(case)[0]
+        options: SearchOptions = world.options(case)
+        wanted = expected_list(world.lists, (GIVEN, 0), world.queries[0], options)
+    assert differences(result, wanted, is_search=True) == []
+    hits = result.hits
+    second = next(place for place, hit in enumerate(hits) if hit.hsp == 2)
+    last = hits[-1].rank
+    faulty = {
+        "subjects, expected": tuple(hit for hit in hits if hit.rank < last),
+        "expected [": (replace(hits[0], evalue=hits[0].evalue / 2), *hits[1:]),  # type: ignore[operator]
+        "rank": (*hits[:second], *hits[second + 1 :]),
+        "the ranks are": tuple(replace(hit, rank=last + 1 - hit.rank) for hit in hits),
+        "have the numbers": (replace(hits[0], hsp=2), *hits[1:]),
+        "the rounds are": tuple(replace(hit, round=1) for hit in hits),
+    }
+    for words, changed in faulty.items():
+        assert words in "; ".join(differences(replace(result, hits=changed), wanted, is_search=True))
+    fewer = replace(result, n_passed=result.n_passed - 1)
+    assert differences(fewer, wanted, is_search=True) == [
+        f"n_passed is {result.n_passed - 1}, expected {result.n_passed}"
+    ]
