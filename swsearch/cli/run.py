@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +21,7 @@ from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
 from swsearch.cli.databases import opened_together
-from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
+from swsearch.cli.search_arguments import BatchArguments, Opening, RunArguments, SearchArguments
 from swsearch.command_log import append
 from swsearch.errors import InputError
 from swsearch.words import counted
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.share import Shard
     from swsearch.run import RunOutcome
+    from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.query_file import QueryFiles
     from swsearch.search.sample_check import SampleCheck
     from swsearch.search.score_check import ScoreCheck
@@ -102,9 +105,21 @@ def _execute(
     must_store: bool,
 ) -> RunOutcome:
     """Search with the queries of ``paths``; the options were checked."""
-    if run.place is None:
-        search.warm_up_gpus(subjects, query_residues)
+    with run.started(search, subjects, query_residues, partial(_are_many, paths, run.query_format)) as opening:
+        return _searched(opening, paths, search, run, shard, skip_refused=skip_refused, must_store=must_store)
 
+
+def _searched(
+    opening: Opening,
+    paths: list[str],
+    search: SearchArguments,
+    run: RunArguments,
+    shard: Shard,
+    *,
+    skip_refused: bool,
+    must_store: bool,
+) -> RunOutcome:
+    """Search with the queries of ``paths`` by the searcher that ``opening`` opens."""
     from swsearch.cli.sequences import query_fastas
     from swsearch.run import survey
     from swsearch.search.query_file import QueryFiles
@@ -112,7 +127,7 @@ def _execute(
 
     report = report_format(search, run)
     with command_run(search, run, shard, paths, must_store=must_store) as running:
-        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
+        searcher = running.stack.enter_context(opening())
         options.check_alphabet(search.alphabet, searcher.needs)
         queries = QueryFiles.of(paths, run.query_format)
         if run.in_pssm:
@@ -124,7 +139,7 @@ def _execute(
                 print(line)
             raise typer.Exit
         check = _score_check(searcher) if run.plot is not None and isinstance(searcher, Searcher) else None
-        sample = _sample_check(searcher) if run.plot is None and isinstance(searcher, Searcher) else None
+        sample = _sample_check(searcher) if run.plot is None and run.place is None else None
         write = running.report(searcher, report)
         if run.save_pssm is not None:
             from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
@@ -159,6 +174,24 @@ def _about_residues(paths: list[str]) -> int:
             return MANY_RESIDUES
         n_bytes += path.stat().st_size * (2 if path.suffix.lower() in COMPRESSED else 1)
     return n_bytes
+
+
+def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
+    """Whether the query files have at least so many queries; pipes, which can be read once, may have many."""
+    from swsearch.sequences.lines import text_lines
+
+    if len(paths) >= n_queries or not all(map(os.path.isfile, paths)):
+        return True
+    if query_format in ("aligned", "a3m"):
+        return False
+    n_found = 0
+    for path in paths:
+        with suppress(InputError):  # the reader of the complete file reports the error
+            for line in text_lines(path, ""):
+                n_found += line.startswith((">", "@", "# STOCKHOLM", "HMMER3"))
+                if n_found >= n_queries:
+                    return True
+    return False
 
 
 def _refuse_sequences(queries: QueryFiles) -> None:
@@ -220,13 +253,22 @@ def _score_check(searcher: Searcher) -> ScoreCheck:
     return check
 
 
-def _sample_check(searcher: Searcher) -> SampleCheck | None:
+def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
     """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
+    from swsearch.engine.protocol import BackgroundEngine
     from swsearch.search.sample_check import SampleCheck
+    from swsearch.search.searcher import Searcher
 
     if not SampleCheck.applies(searcher):
         return None
-    check = SampleCheck(searcher)
+    if isinstance(searcher, Searcher):
+        check = SampleCheck(searcher, in_background=isinstance(searcher.engine, BackgroundEngine))
+        searcher.observe_batch = check.add
+        return check
+    from swsearch.cluster.searcher import ClusterSearcher  # only here: most searches have no other processes
+
+    assert isinstance(searcher, ClusterSearcher)
+    check = SampleCheck(searcher, in_background=searcher.works_in_background)
     searcher.observe_batch = check.add
     return check
 

@@ -1,4 +1,4 @@
-"""Deals the queries of a search to the workers of a cluster, and yields the results in the order of the queries.
+"""Deals the queries of a search to workers, and yields the results in the order of the queries.
 
 A *batch* is some queries of about equal predicted time; a *part* is the search of a batch, or of some of its queries,
 in one slice of the database. Where each worker holds the whole database, that is the only slice. Every worker has up to
@@ -30,7 +30,6 @@ from typing import Final, cast
 
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
 from swsearch.cluster.parts import PLACES, Flight, Part, SliceTask, Worker
-from swsearch.cluster.residents import prepare, search
 from swsearch.cluster.streams import Stream
 from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
@@ -106,6 +105,7 @@ class Dispatcher:
         self._notify = notify
         self._slices: list[SliceTask] = []
         self._specs: list[bytes] = []
+        self._first: tuple[SliceTask, bytes] | None = None
         self._workers: dict[str, Worker] = {}
         self._streams: list[Stream] = []
         self._waiting: list[Part] = []
@@ -118,14 +118,17 @@ class Dispatcher:
 
     # --- before the search ---
 
-    def meet(self) -> list[tuple[WorkerInfo, Ready, int]]:
-        """Wait until the workers of the cluster are ready, at least one; returns them, and their memory for slices.
+    def meet(self, first: SliceTask | None = None) -> list[tuple[WorkerInfo, Ready, int]]:
+        """Wait until the workers are ready, at least one; returns them, and their memory for slices.
+
+        ``first`` is the only slice of the search, if that is known; workers then open it as soon as they are ready.
 
         Raises
         ------
         SwSearchError
             A worker has another version of the program, or cannot open the engine.
         """
+        self._first = None if first is None else (first, packed(first.spec))
         while not any(worker.ready is not None for worker in self._workers.values()) or any(
             worker.ready is None and not worker.is_silent and not worker.is_left_out
             for worker in self._workers.values()
@@ -137,7 +140,8 @@ class Dispatcher:
     def set_slices(self, slices: Sequence[SliceTask]) -> None:
         """Set the slices whose results make up those of the database; called once, before the first search."""
         self._slices = list(slices)
-        self._specs = [packed(one.spec) for one in slices]
+        first, spec = self._first or (None, b"")
+        self._specs = [spec if one is first else packed(one.spec) for one in slices]
 
     # --- the search ---
 
@@ -233,7 +237,7 @@ class Dispatcher:
             else:
                 worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
                 self._workers[address] = worker
-                ticket = self._connection.submit(address, prepare, PROGRAM, self._engine)
+                ticket = self._connection.prepare(address, self._engine, self._first and self._first[1])
                 worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")
@@ -427,7 +431,7 @@ class Dispatcher:
         task = self._slices[part.slice]
         queries = packed(part.batch.queries[part.first : part.stop])
         room = worker.room_bytes if len(self._slices) > 1 else None
-        ticket = self._connection.submit(worker.info.address, search, PROGRAM, self._specs[part.slice], queries, room)
+        ticket = self._connection.search(worker.info.address, self._specs[part.slice], queries, room)
         self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
@@ -463,6 +467,8 @@ class Dispatcher:
             self._take_failure(worker, part, said)
         elif isinstance(said, Ready):
             worker.ready = said
+            if said.cells_per_second is not None and not worker.is_measured:
+                worker.rate, worker.is_measured = said.cells_per_second, True
         elif isinstance(said, Found) and part is not None:
             self.workers_with_results.add(worker.info.address)
             self.search_seconds += said.seconds

@@ -147,9 +147,14 @@ class CudaEngine(Closeable):
         """The device's name."""
         return self._device.facts.name
 
+    @property
+    def kept_bytes(self) -> int:
+        """Memory for databases; a larger database is streamed."""
+        return self._store.limit_bytes
+
     def keeps(self, partition: Partition) -> bool:
         """Whether the partition fits the memory for databases, so that it is uploaded only once."""
-        return chunk_bytes(partition) <= self._store.limit_bytes
+        return chunk_bytes(partition) <= self.kept_bytes
 
     def may_bound(self, partition: Partition) -> bool:
         """Whether a bound takes the place of most scores of the partition if floors are given."""

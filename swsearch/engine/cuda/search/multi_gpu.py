@@ -296,6 +296,11 @@ class CudaDevices(Closeable):
         return sum(engine.facts.memory_bytes for engine in self.engines)
 
     @property
+    def kept_bytes(self) -> int:
+        """Size of the largest database that each device keeps."""
+        return min(engine.kept_bytes for engine in self.engines)
+
+    @property
     def profiles_per_call(self) -> int:
         """The sum over the devices."""
         return sum(engine.profiles_per_call for engine in self.engines)
