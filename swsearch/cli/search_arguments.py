@@ -91,7 +91,9 @@ class SearchChoice:
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
-    def separate_gpus(self, database: PackedDatabase, query_residues: int, are_many: Callable[[int], bool]) -> list[int]:
+    def separate_gpus(
+        self, database: PackedDatabase, query_residues: int, are_many: Callable[[int], bool]
+    ) -> list[int]:
         """The GPUs that get a process each; empty if this process uses the GPUs, if any.
 
         The processor time of the results of many queries is more than one process has. With fewer queries, the GPUs

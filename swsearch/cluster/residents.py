@@ -126,9 +126,7 @@ class Residents:
         Memory of the machine or container.
     """
 
-    def __init__(
-        self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine, host_bytes: int = 0
-    ) -> None:
+    def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine, host_bytes: int = 0) -> None:
         self._open_engine = open_engine
         self._host_bytes = host_bytes
         self._engine_spec: EngineSpec | None = None
@@ -144,7 +142,7 @@ class Residents:
     def ready(self, spec: EngineSpec, first: SearchSpec | None = None) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
 
-        ``first`` is the search that probably comes first: what it needs without the engine is loaded while a GPU starts.
+        ``first`` is the search that probably comes first: what it needs besides the engine is loaded while a GPU starts.
 
         Raises
         ------
