@@ -147,6 +147,7 @@ class SearchChoice:
                 engine_name="cuda",
                 is_scored_here=True,
                 notify=functools.partial(say, quiet=self.quiet),
+                when_answered=processes.end,  # the run searches once
             )
         if searcher is not None and searcher.is_kept:
             yield searcher

@@ -150,10 +150,12 @@ class Dispatcher:
         queries: Iterable[SequenceRecord],
         progress: Progress | None,
         merge: Callable[[Sequence[QueryResult]], QueryResult],
+        when_answered: Callable[[], None] = lambda: None,
     ) -> Generator[QueryResult, None, None]:
         """Start to search; returns the results in the order of the queries.
 
-        ``merge`` joins the results of a query in all slices. Several searches may be under way; the earlier ones have
+        ``merge`` joins the results of a query in all slices. ``when_answered`` is called when all results are there,
+        before the last are returned. Several searches may be under way; the earlier ones have
         priority. Closing the generator ends its search.
 
         Raises
@@ -161,12 +163,16 @@ class Dispatcher:
         SwSearchError
             A worker refuses the search, or no worker can perform it.
         """
-        results = self._results(Stream(queries, self._cells_of, self._max_queries, progress), merge)
+        stream = Stream(queries, self._cells_of, self._max_queries, progress)
+        results = self._results(stream, merge, when_answered)
         next(results)  # sends the first parts
         return cast(Generator[QueryResult, None, None], results)
 
     def _results(
-        self, stream: Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
+        self,
+        stream: Stream,
+        merge: Callable[[Sequence[QueryResult]], QueryResult],
+        when_answered: Callable[[], None],
     ) -> Generator[QueryResult | None, None, None]:
         """Yield None when the first parts have been sent, then the results."""
         self._streams.append(stream)
@@ -179,6 +185,8 @@ class Dispatcher:
                 while stream.batches and not stream.batches[0].n_missing:
                     batch = stream.batches.popleft()
                     self._fill()
+                    if stream.is_read and not any(waiting.n_missing for waiting in stream.batches):
+                        when_answered()
                     for found in batch.found:
                         yield replace(merge([found[one] for one in sorted(found)]), number=number)
                         number += 1

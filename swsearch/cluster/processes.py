@@ -153,11 +153,15 @@ class WorkerProcesses(Closeable):
                 answers.append(self._answers.get_nowait())
         return [answer for answer in answers if answer.ticket not in self._forgotten]
 
+    def end(self) -> None:
+        """Tell the workers to end, which takes a GPU a while; a later request starts others."""
+        for worker in self._workers.values():
+            worker.end()
+
     def close(self) -> None:
         """End the workers, also in the middle of a search."""
+        self.end()
         workers, self._workers = list(self._workers.values()), {}
-        for worker in workers:
-            worker.end()
         for worker in workers:
             worker.close()
 

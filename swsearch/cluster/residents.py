@@ -151,6 +151,15 @@ class Residents:
         InputError
             There is no such engine, or it does not have this number of threads or these devices.
         """
+        engine = self._opened(spec, first)
+        memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
+        rate = None
+        if isinstance(engine, BackgroundEngine):
+            rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
+        return Ready(self._engine_choice, memory, self._host_bytes, self.is_background, rate, kept)
+
+    def _opened(self, spec: EngineSpec, first: SearchSpec | None = None) -> ScoreEngine:
+        """The engine, which is opened unless it is open; see :meth:`ready`."""
         if self._engine is None or spec != self._engine_spec:
             self.close()
             if first is not None:
@@ -162,12 +171,7 @@ class Residents:
             self._engine_spec = spec
             if self.is_background:
                 sys.setswitchinterval(SWITCH_SECONDS)
-        engine = self._engine
-        memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
-        rate = None
-        if isinstance(engine, BackgroundEngine):
-            rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
-        return Ready(self._engine_choice, memory, self._host_bytes, self.is_background, rate, kept)
+        return self._engine
 
     def open_search(self, spec: SearchSpec, key: bytes) -> None:
         """Open what a search of the whole database needs, and let a GPU load it; a failure comes with the search."""
@@ -230,7 +234,7 @@ class Residents:
 
     def _searcher(self, spec: SearchSpec, key: bytes, room_bytes: int | None) -> Searcher:
         """The searcher of a specification, which ``key`` identifies; opened unless it is open."""
-        self.ready(spec.engine)
+        self._opened(spec.engine)
         self._used[key] = time.monotonic()
         searcher = self._searchers.get(key)
         if searcher is None:
@@ -263,7 +267,7 @@ class Residents:
         known = self._databases.get(_key(spec))
         if known is not None:
             return known
-        opened = _opened(spec.databases)
+        opened = _joined(spec.databases)
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:
@@ -291,7 +295,7 @@ def _key(spec: SearchSpec) -> _Key:
     return tuple((one.digest, one.segments, one.layout) for one in spec.databases)
 
 
-def _opened(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
+def _joined(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
     with ExitStack() as stack:
         members = [
             stack.enter_context(

@@ -71,6 +71,8 @@ class ClusterSearcher(PlannedSearch):
         Shortest time after which a worker that does not answer counts as silent.
     notify : callable
         Called with messages for the user about workers and the scheduler.
+    when_answered : callable
+        Called when all results of a search are there, before the last are returned; possibly more than once.
 
     Attributes
     ----------
@@ -103,6 +105,7 @@ class ClusterSearcher(PlannedSearch):
         is_scored_here: bool = False,
         deadline_seconds: float = DEADLINE_SECONDS,
         notify: Callable[[str], None] = lambda _: None,
+        when_answered: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(
             database,
@@ -113,6 +116,7 @@ class ClusterSearcher(PlannedSearch):
         )
         self.observe_batch: BatchObserver | None = None
         self._engine_name = engine_name
+        self._when_answered = when_answered
         self._engine = engine
         self._partition_residues = partition_residues
         self._dispatcher = Dispatcher(
@@ -194,12 +198,12 @@ class ClusterSearcher(PlannedSearch):
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
             return merge_results(parts, self.options) if self.is_sliced else parts[0]
 
-        return self._dispatcher.search(queries, progress, merge)
+        return self._dispatcher.search(queries, progress, merge, self._when_answered)
 
     def _observed(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, observe: BatchObserver
     ) -> Generator[QueryResult, None, None]:
-        """Search once; ``observe`` gets the queries, some at a time, after their results."""
+        """Search once; ``observe`` gets the queries, some at a time, while the workers search."""
         read: deque[SequenceRecord] = deque()
 
         def noted() -> Iterator[SequenceRecord]:
@@ -207,21 +211,19 @@ class ClusterSearcher(PlannedSearch):
                 read.append(query)
                 yield query
 
-        def observe_some(n_queries: int) -> None:
-            some = [self.as_searched(read.popleft()) for _ in range(n_queries)]
+        def observe_some() -> None:
+            some = [self.as_searched(read.popleft()) for _ in range(min(OBSERVED_QUERIES, len(read)))]
             if some:
                 observe([(query, self._query_frames.frames(query)) for query in some])
 
         def results(found: Generator[QueryResult, None, None]) -> Generator[QueryResult, None, None]:
-            n_waiting = 0
             with closing(found):
+                observe_some()
                 for result in found:
                     yield result
-                    n_waiting += 1
-                    if n_waiting == OBSERVED_QUERIES:
-                        observe_some(n_waiting)
-                        n_waiting = 0
-            observe_some(n_waiting)
+                    observe_some()
+            while read:
+                observe_some()
 
         return results(self._search_once(noted(), progress, wait_until_prepared=True))
 
