@@ -492,8 +492,9 @@ class Dispatcher:
         error = said.error(worker.info.name)
         if not said.is_of_engine and not worker.is_late:
             raise error
+        if not worker.is_left_out:
+            self._notify(f"{error}; it gets no more work")
         worker.is_left_out = True
-        self._notify(f"{error}; it gets no more work")
         if all(one.is_left_out for one in self._workers.values()):
             raise error
         if part is not None:
