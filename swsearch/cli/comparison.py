@@ -130,13 +130,16 @@ def compared(
     """
     search, run = asked.search, asked.run
     with ExitStack() as stack:
-        opening = stack.enter_context(run.started(search, subjects, query_residues, lambda _: True))
+        processes = stack.enter_context(
+            run.gpu_processes(search, subjects.n_residues, query_residues, lambda _: True)
+        )
+        run.warm_up(search, subjects, query_residues, processes)
 
         from swsearch.cli.command_run import command_run
         from swsearch.run import survey
 
         running = stack.enter_context(command_run(search, run, asked.shard, must_store=asked.must_store))
-        searcher = running.stack.enter_context(opening())
+        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
         _refuse_everything(searcher)
         queries = queries_of(searcher)
         found = survey(queries, searcher, asked.shard, force_alphabet=True, skip_refused=False)

@@ -21,12 +21,13 @@ from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
 from swsearch.cli.databases import opened_together
-from swsearch.cli.search_arguments import BatchArguments, Opening, RunArguments, SearchArguments
+from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
 from swsearch.command_log import append
 from swsearch.errors import InputError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.share import Shard
     from swsearch.run import RunOutcome
@@ -87,10 +88,15 @@ def execute(
     ):  # fetching or packing it may take long, so wrong options are refused before
         report_format(search, run)
         _ = search.asked
-    with opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects:
+    are_many = partial(_are_many, paths, run.query_format)
+    with (
+        run.gpu_processes(search, _about_subjects(databases), query_residues, are_many) as processes,
+        opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects,
+    ):
         return _execute(
-            paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused, must_store=needs_store
-        )
+            paths, subjects, search, run, shard, query_residues, processes,
+            skip_refused=skip_refused, must_store=needs_store,
+        )  # fmt: skip
 
 
 def _execute(
@@ -100,26 +106,14 @@ def _execute(
     run: RunArguments,
     shard: Shard,
     query_residues: int,
+    processes: WorkerProcesses | None,
     *,
     skip_refused: bool,
     must_store: bool,
 ) -> RunOutcome:
     """Search with the queries of ``paths``; the options were checked."""
-    with run.started(search, subjects, query_residues, partial(_are_many, paths, run.query_format)) as opening:
-        return _searched(opening, paths, search, run, shard, skip_refused=skip_refused, must_store=must_store)
+    run.warm_up(search, subjects, query_residues, processes)
 
-
-def _searched(
-    opening: Opening,
-    paths: list[str],
-    search: SearchArguments,
-    run: RunArguments,
-    shard: Shard,
-    *,
-    skip_refused: bool,
-    must_store: bool,
-) -> RunOutcome:
-    """Search with the queries of ``paths`` by the searcher that ``opening`` opens."""
     from swsearch.cli.sequences import query_fastas
     from swsearch.run import survey
     from swsearch.search.query_file import QueryFiles
@@ -127,7 +121,7 @@ def _searched(
 
     report = report_format(search, run)
     with command_run(search, run, shard, paths, must_store=must_store) as running:
-        searcher = running.stack.enter_context(opening())
+        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
         options.check_alphabet(search.alphabet, searcher.needs)
         queries = QueryFiles.of(paths, run.query_format)
         if run.in_pssm:
@@ -174,6 +168,17 @@ def _about_residues(paths: list[str]) -> int:
             return MANY_RESIDUES
         n_bytes += path.stat().st_size * (2 if path.suffix.lower() in COMPRESSED else 1)
     return n_bytes
+
+
+def _about_subjects(databases: list[str]) -> int:
+    """About the number of residues of packed databases, from the sizes of their files; 0 for others.
+
+    A database need not be open for it, so that GPUs can start before.
+    """
+    folders = [Path(database) for database in databases]
+    if not all(folder.is_dir() for folder in folders):
+        return 0
+    return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:

@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 
 SEPARATE_QUERIES: Final = 8
 """Queries for each GPU from which a process for each is worthwhile."""
-SEPARATE_SECONDS: Final = 4.0
-"""Time of a search, as ``auto`` predicts it for a GPU, from which this is so."""
-
-Opening = Callable[[], AbstractContextManager["PlannedSearch"]]
-"""Opens the searcher of a run."""
+SEPARATE_CELLS: Final = 10**13
+"""Cells from which this is so: about a second of one GPU."""
 
 
 class SearchChoice:
@@ -91,9 +88,7 @@ class SearchChoice:
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
-    def separate_gpus(
-        self, database: PackedDatabase, query_residues: int, are_many: Callable[[int], bool]
-    ) -> list[int]:
+    def separate_gpus(self, n_residues: int, query_residues: int, are_many: Callable[[int], bool]) -> list[int]:
         """The GPUs that get a process each; empty if this process uses the GPUs, if any.
 
         The processor time of the results of many queries is more than one process has. With fewer queries, the GPUs
@@ -101,24 +96,22 @@ class SearchChoice:
 
         Parameters
         ----------
-        database : PackedDatabase
-        query_residues : int
-            About the number of residues of all queries.
+        n_residues, query_residues : int
+            About the numbers of residues of the database and of all queries.
         are_many : callable
             Whether there are at least so many queries.
         """
-        from swsearch.engine.cuda.runtime.presence import look_for_gpus
-        from swsearch.engine.registry import GPU_CELLS_PER_SECOND, KERNELS
-
-        devices = options.device_list(self.devices) or ()
-        if len(devices) < 2 or self.engine not in ("auto", "cuda") or self.kernel != KERNELS[0]:
+        devices = options.device_list(self.devices) or []
+        if len(devices) < 2 or self.engine not in ("auto", "cuda") or self.kernel != "strip":
             return []
-        if database.n_residues * query_residues / GPU_CELLS_PER_SECOND < SEPARATE_SECONDS:
+        if n_residues * query_residues < SEPARATE_CELLS:
             return []
         if getattr(self, "translate", None) in ("subject", "both"):  # each process would translate the database
             return []
+        from swsearch.engine.cuda.runtime.presence import look_for_gpus
+
         gpus = look_for_gpus()
-        return list(devices) if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
+        return devices if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
 
     @contextlib.contextmanager
     def open_separate(
@@ -338,23 +331,38 @@ class RunChoice:
         return False
 
     @contextlib.contextmanager
-    def started(
-        self, search: SearchChoice, database: PackedDatabase, query_residues: int, are_many: Callable[[int], bool]
-    ) -> Iterator[Opening]:
-        """Start the GPUs of a search while the program imports its other modules; yields what opens the searcher.
+    def gpu_processes(
+        self, search: SearchChoice, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
+    ) -> Iterator[WorkerProcesses | None]:
+        """Start a process for each GPU of a search, if that is worthwhile; they end with the context.
 
         The parameters are those of :meth:`SearchChoice.separate_gpus`.
         """
-        gpus = [] if self.needs_this_process else search.separate_gpus(database, query_residues, are_many)
+        is_here = self.place is not None or self.needs_this_process
+        gpus = [] if is_here else search.separate_gpus(n_residues, query_residues, are_many)
         if not gpus:
-            search.warm_up_gpus(database, query_residues)
-            yield lambda: search.open_searcher(database, query_residues)
+            yield None
             return
         from swsearch.cluster.processes import WorkerProcesses
 
         threads = None if search.threads is None else max(1, search.threads // len(gpus))
         with WorkerProcesses(len(gpus), threads, gpus) as processes:
-            yield lambda: search.open_separate(processes, database, query_residues)
+            yield processes
+
+    def warm_up(
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+    ) -> None:
+        """Start the GPUs of this process, if it uses any; see :meth:`SearchChoice.warm_up_gpus`."""
+        if self.place is None and processes is None:
+            search.warm_up_gpus(database, query_residues)
+
+    def open_searcher(
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+    ) -> AbstractContextManager[PlannedSearch]:
+        """Open an engine for an open database, unless the :meth:`gpu_processes` have them."""
+        if processes is not None:
+            return search.open_separate(processes, database, query_residues)
+        return search.open_searcher(database, query_residues)
 
 
 class ClusterRunChoice(RunChoice):
@@ -369,27 +377,19 @@ class ClusterRunChoice(RunChoice):
         """The place of the cluster that searches; None if this process does."""
         return self.cluster
 
-    @contextlib.contextmanager
-    def started(
-        self, search: SearchChoice, database: PackedDatabase, query_residues: int, are_many: Callable[[int], bool]
-    ) -> Iterator[Opening]:
-        """Start nothing if there is a cluster, to which the searcher connects."""
-        if self.cluster is None:
-            with super().started(search, database, query_residues, are_many) as opening:
-                yield opening
-        else:
-            yield functools.partial(self._open_cluster, search, database, self.cluster)
-
-    def _open_cluster(
-        self, search: SearchChoice, database: PackedDatabase, cluster: str
+    def open_searcher(
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
     ) -> AbstractContextManager[PlannedSearch]:
+        """Open a connection to the cluster if there is one, or else an engine."""
+        if self.cluster is None:
+            return super().open_searcher(search, database, query_residues, processes)
         from swsearch.cli.output import say
         from swsearch.cluster import open_cluster_searcher
 
         return open_cluster_searcher(
             database,
             search.asked,
-            cluster,
+            self.cluster,
             engine=search.engine,
             threads=search.threads,
             devices=options.device_list(search.devices),
