@@ -200,6 +200,7 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=520_000)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--no-warm-up", dest="warm_up", action="store_false", help="the kernels were compiled before")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
     parser.add_argument("--out", type=Path)
@@ -223,7 +224,7 @@ def main() -> None:
     }
     for place, n_queries in enumerate(map(int, filter(None, options.queries.split(",")))):
         queries = write_queries(records[:n_queries], options.folder / f"{n_queries}.fasta")
-        for install in installs.values() if place == 0 else ():
+        for install in installs.values() if place == 0 and options.warm_up else ():
             batch(queries, path, options.devices, install, options.folder)  # compiles what it needs
         figures, digests = time_batches(options, installs, queries, path, options.folder)
         figures |= {"equal": len(digests) == 1, "residues": sum(map(len, records[:n_queries]))}
