@@ -13,10 +13,10 @@ single       one call for each query, with the floor; all GPUs share the subject
 capped       as ``batch``, but each GPU may use memory for only 60 % of the database: one GPU must stream it, two GPUs
              store half of it each
 
-Then ``timeline`` has the calls of ``single`` on the first GPU and on all of them, in seconds: the median time of a call,
-that of the kernels on each GPU, and of one call, from its start: when the host began and ended to prepare each batch,
-waited for it, had it and had handled it, and the time of its kernels. ``lost`` is the time of the call on all GPUs beyond
-that of one GPU divided by their number.
+Then ``timeline`` has the calls of ``single`` on the first GPU and on all of them, in seconds: the median time of a
+call, that of the kernels on each GPU, and of one call, from its start: when the host began and ended to prepare each
+batch, waited for it, had it and had handled it, and the time of its kernels. ``lost`` is the time of the call on all
+GPUs beyond that of one GPU divided by their number.
 
 Output: for each case a printed line with the GCUPS on one GPU and on all of them, both from the median wall time, and
 their ratio (``times``). ``--out`` writes the same numbers, with the device and the commit, as JSON.

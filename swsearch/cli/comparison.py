@@ -130,9 +130,7 @@ def compared(
     """
     search, run = asked.search, asked.run
     with ExitStack() as stack:
-        processes = stack.enter_context(
-            run.gpu_processes(search, subjects.n_residues, query_residues, lambda _: True)
-        )
+        processes = stack.enter_context(run.gpu_processes(search, subjects.n_residues, query_residues, lambda _: True))
         run.warm_up(search, subjects, query_residues, processes)
 
         from swsearch.cli.command_run import command_run

@@ -142,7 +142,8 @@ class Residents:
     def ready(self, spec: EngineSpec, first: SearchSpec | None = None) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
 
-        ``first`` is the search that probably comes first: what it needs besides the engine is loaded while a GPU starts.
+        ``first`` is the search that probably comes first. What it needs besides the engine is loaded while a GPU
+        starts.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine: the bytes of one process, and what happens when one of them ends or fails.
+"""Workers that are processes of this machine: the bytes of one process, and what happens when one ends or fails.
 
 Expected values: the results of a search in this process by the CPU engine. GPUs are emulated, each in a process of its
 own.
@@ -158,7 +158,11 @@ def test_few_queries_stay_in_one_process(small: Path, tmp_path: Path, monkeypatc
 
 
 def test_a_gpu_that_fails_leaves_its_work_to_the_other(
-    small: Path, queries: list[SequenceRecord], expected: list[object], monkeypatch: pytest.MonkeyPatch, small_parts: None
+    small: Path,
+    queries: list[SequenceRecord],
+    expected: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+    small_parts: None,
 ) -> None:
     """The second GPU fails in its second part; nothing of the search is lost."""
     failing = """
@@ -192,6 +196,26 @@ def test_if_all_gpus_fail_the_search_fails_with_their_error(
         searcher = ClusterSearcher(database, OPTIONS, workers, EngineSpec("cuda"), slices="no")
         with pytest.raises(EngineError, match=r"the process of GPU [01]: out of order"):
             list(found(searcher, queries))
+
+
+def test_queries_are_observed_in_their_order_while_workers_search(
+    small: Path, queries: list[SequenceRecord], expected: list[object]
+) -> None:
+    """As by a check of the statistics, of which a command warns once; the last results are then not returned yet."""
+    observed: list[str] = []
+    answered: list[int] = []
+    results: list[object] = []
+    with PackedDatabase.open(small / "db") as database, WorkerProcesses(2, 1) as workers:
+        searcher = ClusterSearcher(
+            database, OPTIONS, workers, EngineSpec("cpu"), slices="no", is_scored_here=True,
+            when_answered=lambda: answered.append(len(results)),
+        )  # fmt: skip
+        searcher.observe_batch = lambda batch: observed.extend(query.header for query, _ in batch)
+        results.extend(found(searcher, queries))
+    assert results == expected
+    assert observed == [query.header for query in queries]
+    assert answered
+    assert answered[0] < len(queries)
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(
@@ -228,7 +252,7 @@ def test_a_query_that_ends_worker_after_worker_ends_the_search(
 def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_with(monkeypatch, "raise SystemExit(7)")
     with (
-        pytest.raises(EngineError, match="worker [12] could not start, its exit code is 7"),
+        pytest.raises(EngineError, match=r"worker [12] could not start, its exit code is 7"),
         open_cluster_searcher(small / "db", OPTIONS, "local:2", engine="cpu"),
     ):
         pass

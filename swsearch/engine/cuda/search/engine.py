@@ -51,6 +51,9 @@ class _SingleCall(ScoreCall):
         self.blocks: list[Scored] = []
         self.error: BaseException | None = None
 
+    def launched(self) -> None:
+        """Do nothing: no other device waits for it."""
+
     def prepared(self) -> None:
         """Do nothing: the caller waits for the results."""
 

@@ -53,6 +53,7 @@ class ScoreCall(ABC):
         """Whether nobody waits for the results any more; no further batch is started then."""
         return False
 
+    @abstractmethod
     def launched(self) -> None:
         """The device computes scores of the call; called once or more often."""
 
@@ -350,9 +351,7 @@ class Pipeline:
                     break
         self._end_if_done(progress)
 
-    def _started(
-        self, batch: BatchPlan, progress: _Progress, subjects: DeviceSubjects, *, sleeping: bool
-    ) -> BatchRun:
+    def _started(self, batch: BatchPlan, progress: _Progress, subjects: DeviceSubjects, *, sleeping: bool) -> BatchRun:
         """A batch that was started against a piece, which needs a plan of its own unless it is the complete partition.
 
         From here on the batch has its own kernels or generic ones.

@@ -19,7 +19,7 @@ from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.cuda.search import multi_gpu
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import chunk_bytes
-from swsearch.engine.protocol import MemoryEngine, ScoreEngine, score_requests
+from swsearch.engine.protocol import MemoryEngine, Scored, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError, EngineUnavailable
 from swsearch.hits.score_block import ScoreBlock
@@ -139,12 +139,11 @@ def test_the_error_of_one_device_ends_the_call_and_no_other(open_device, monkeyp
             launch(*arguments)
 
         monkeypatch.setattr(failing, "launch", fail)
-        kept = []
+        kept: list[Scored] = []
         with pytest.raises(EngineError, match="fallen off the bus"):
-            for index, block in engine.begin(score_requests(profiles, None), partition).results():
-                kept.append(index)
-                assert_same([block], [wanted[index]])
+            kept.extend(engine.begin(score_requests(profiles, None), partition).results())
         assert len(kept) < n_queries
+        assert_same([block for _, block in kept], [wanted[index] for index, _ in kept])
         assert_same(engine.score(profiles, partition), wanted)
 
 
