@@ -1,7 +1,7 @@
 """What the search service costs: the time of one answer over HTTP, and the throughput of many clients.
 
     python benchmarks/benchmark_service.py QUERIES.fasta [--engine cuda] [--subjects 500000] [--clients 64]
-        [--seconds 10] [--out RESULT.json]
+        [--devices 0,1] [--cases 350,200] [--seconds 10] [--out RESULT.json]
 
 The database is that of ``benchmark_search.py``. ``swsearch serve`` runs on this host with a new store; each client is a
 thread of one of eight processes, and has one search at a time: it submits a query with `wait` and `hits`, so that the
@@ -131,14 +131,14 @@ def rate(found: list[tuple[str, list[float]]]) -> float:
     return (len(ends) - 1) / (ends[-1] - ends[0])
 
 
-def batch_rate(engine: str, path: Path, letters: list[str], folder: Path) -> float:
+def batch_rate(engine: list[str], path: Path, letters: list[str], folder: Path) -> float:
     """Queries per second of the command, between its first and last event."""
     queries = folder / "batch.fasta"
     queries.write_text("".join(f">q{number}\n{each}\n" for number, each in enumerate(letters)), encoding="ascii")
     events, store = folder / "events.jsonl", folder / "batch.sqlite"
     for old in (events, *folder.glob("batch.sqlite*")):
         old.unlink(missing_ok=True)
-    command = [sys.executable, "-P", "-m", "swsearch", "batch", str(queries), str(path), "--engine", engine, "--quiet"]
+    command = [sys.executable, "-P", "-m", "swsearch", "batch", str(queries), str(path), *engine, "--quiet"]
     subprocess.run([*command, "--store", str(store), "--events", str(events)], check=True, stdout=subprocess.DEVNULL)
     times = [json.loads(line)["seconds"] for line in events.read_text(encoding="utf-8").splitlines()]
     return len(letters) / (times[-1] - times[0])
@@ -159,7 +159,7 @@ def measure(url: str, server: int, path: Path, options: argparse.Namespace, case
     spans = np.diff(np.array([times for _, times in alone])).ravel()
     of_many = np.diff(np.array([times for _, times in many])).ravel()
     rates = rate(alone), rate(many)
-    in_batch = batch_rate(options.engine, path, [letters for letters, _ in many], folder)
+    in_batch = batch_rate(engine_options(options), path, [letters for letters, _ in many], folder)
     return {
         "answer_seconds": float(np.median(spans)),
         "answer_seconds_p99": float(np.quantile(spans, 0.99)),
@@ -175,9 +175,9 @@ def measure(url: str, server: int, path: Path, options: argparse.Namespace, case
 
 
 @contextmanager
-def served(path: Path, engine: str, folder: Path) -> Iterator[tuple[str, int]]:
+def served(path: Path, engine: list[str], folder: Path) -> Iterator[tuple[str, int]]:
     """The URL and the process of a server of a database, whose log is in ``folder``."""
-    command = [sys.executable, "-P", "-m", "swsearch", "serve", str(path), "--engine", engine, "--port", "0"]
+    command = [sys.executable, "-P", "-m", "swsearch", "serve", str(path), *engine, "--port", "0"]
     with (
         open(folder / "server.log", "wb") as log,
         subprocess.Popen(
@@ -194,10 +194,17 @@ def served(path: Path, engine: str, folder: Path) -> Iterator[tuple[str, int]]:
             server.terminate()
 
 
+def engine_options(options: argparse.Namespace) -> list[str]:
+    """The options of a command that choose the engine."""
+    return ["--engine", options.engine, *([] if options.devices is None else ["--devices", options.devices])]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("queries")
     parser.add_argument("--engine", default="cuda")
+    parser.add_argument("--devices")
+    parser.add_argument("--cases", default=",".join(LENGTHS))
     parser.add_argument("--subjects", type=int, default=500_000)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -210,13 +217,14 @@ def main() -> None:
         "command": " ".join(sys.argv),
         "commit": options.commit or commit(),
         "engine": options.engine,
+        "devices": options.devices,
         "clients": options.clients,
     }
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
-        with served(path, options.engine, folder) as (url, server):
-            for case in LENGTHS:
+        with served(path, engine_options(options), folder) as (url, server):
+            for case in options.cases.split(","):
                 report[case] = measure(url, server, path, options, case, folder)
                 print(case, json.dumps(report[case]), flush=True)
     report |= device_of(options.engine)  # now that the server has left the device

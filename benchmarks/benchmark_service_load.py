@@ -209,7 +209,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         path = database(options.queries, options.subjects, Path(tempfile.gettempdir()))
-        with served(path, options.engine, folder) as (url, _):
+        with served(path, ["--engine", options.engine], folder) as (url, _):
             port = int(url.rpartition(":")[2])
             report |= asyncio.run(measure(port, path.name, options, folder / "server.log"))
     report |= device_of(options.engine)  # now that the server has left the device

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -129,14 +129,15 @@ def compared(
         There are no E-values, and nothing else that chooses the hits.
     """
     search, run = asked.search, asked.run
-    if run.place is None:
-        search.warm_up_gpus(subjects, query_residues)
+    with ExitStack() as stack:
+        processes = stack.enter_context(run.gpu_processes(search, subjects.n_residues, query_residues, lambda _: True))
+        run.warm_up(search, subjects, query_residues, processes)
 
-    from swsearch.cli.command_run import command_run
-    from swsearch.run import survey
+        from swsearch.cli.command_run import command_run
+        from swsearch.run import survey
 
-    with command_run(search, run, asked.shard, must_store=asked.must_store) as running:
-        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
+        running = stack.enter_context(command_run(search, run, asked.shard, must_store=asked.must_store))
+        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
         _refuse_everything(searcher)
         queries = queries_of(searcher)
         found = survey(queries, searcher, asked.shard, force_alphabet=True, skip_refused=False)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,9 +27,11 @@ from swsearch.errors import InputError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
+    from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.share import Shard
     from swsearch.run import RunOutcome
+    from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.query_file import QueryFiles
     from swsearch.search.sample_check import SampleCheck
     from swsearch.search.score_check import ScoreCheck
@@ -84,10 +88,15 @@ def execute(
     ):  # fetching or packing it may take long, so wrong options are refused before
         report_format(search, run)
         _ = search.asked
-    with opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects:
+    are_many = partial(_are_many, paths, run.query_format)
+    with (
+        run.gpu_processes(search, _about_subjects(databases), query_residues, are_many) as processes,
+        opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects,
+    ):
         return _execute(
-            paths, subjects, search, run, shard, query_residues, skip_refused=skip_refused, must_store=needs_store
-        )
+            paths, subjects, search, run, shard, query_residues, processes,
+            skip_refused=skip_refused, must_store=needs_store,
+        )  # fmt: skip
 
 
 def _execute(
@@ -97,13 +106,13 @@ def _execute(
     run: RunArguments,
     shard: Shard,
     query_residues: int,
+    processes: WorkerProcesses | None,
     *,
     skip_refused: bool,
     must_store: bool,
 ) -> RunOutcome:
     """Search with the queries of ``paths``; the options were checked."""
-    if run.place is None:
-        search.warm_up_gpus(subjects, query_residues)
+    run.warm_up(search, subjects, query_residues, processes)
 
     from swsearch.cli.sequences import query_fastas
     from swsearch.run import survey
@@ -112,7 +121,7 @@ def _execute(
 
     report = report_format(search, run)
     with command_run(search, run, shard, paths, must_store=must_store) as running:
-        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues))
+        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
         options.check_alphabet(search.alphabet, searcher.needs)
         queries = QueryFiles.of(paths, run.query_format)
         if run.in_pssm:
@@ -124,7 +133,7 @@ def _execute(
                 print(line)
             raise typer.Exit
         check = _score_check(searcher) if run.plot is not None and isinstance(searcher, Searcher) else None
-        sample = _sample_check(searcher) if run.plot is None and isinstance(searcher, Searcher) else None
+        sample = _sample_check(searcher) if run.plot is None and run.place is None else None
         write = running.report(searcher, report)
         if run.save_pssm is not None:
             from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
@@ -159,6 +168,35 @@ def _about_residues(paths: list[str]) -> int:
             return MANY_RESIDUES
         n_bytes += path.stat().st_size * (2 if path.suffix.lower() in COMPRESSED else 1)
     return n_bytes
+
+
+def _about_subjects(databases: list[str]) -> int:
+    """About the number of residues of packed databases, from the sizes of their files; 0 for others.
+
+    A database need not be open for it, so that GPUs can start before.
+    """
+    folders = [Path(database) for database in databases]
+    if not all(folder.is_dir() for folder in folders):
+        return 0
+    return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
+
+
+def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
+    """Whether the query files have at least so many queries; pipes, which can be read once, may have many."""
+    from swsearch.sequences.lines import text_lines
+
+    if len(paths) >= n_queries or not all(map(os.path.isfile, paths)):
+        return True
+    if query_format in ("aligned", "a3m"):
+        return False
+    n_found = 0
+    for path in paths:
+        with suppress(InputError):  # the reader of the complete file reports the error
+            for line in text_lines(path, ""):
+                n_found += line.startswith((">", "@", "# STOCKHOLM", "HMMER3"))
+                if n_found >= n_queries:
+                    return True
+    return False
 
 
 def _refuse_sequences(queries: QueryFiles) -> None:
@@ -220,13 +258,22 @@ def _score_check(searcher: Searcher) -> ScoreCheck:
     return check
 
 
-def _sample_check(searcher: Searcher) -> SampleCheck | None:
+def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
     """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
+    from swsearch.engine.protocol import BackgroundEngine
     from swsearch.search.sample_check import SampleCheck
+    from swsearch.search.searcher import Searcher
 
     if not SampleCheck.applies(searcher):
         return None
-    check = SampleCheck(searcher)
+    if isinstance(searcher, Searcher):
+        check = SampleCheck(searcher, in_background=isinstance(searcher.engine, BackgroundEngine))
+        searcher.observe_batch = check.add
+        return check
+    from swsearch.cluster.searcher import ClusterSearcher  # only here: most searches have no other processes
+
+    assert isinstance(searcher, ClusterSearcher)
+    check = SampleCheck(searcher, in_background=searcher.works_in_background)
     searcher.observe_batch = check.add
     return check
 

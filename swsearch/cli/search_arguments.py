@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch.cli import options, store_options
 from swsearch.errors import InputError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from swsearch.cli.progress import ProgressReport
+    from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.subjects import SubjectPart
     from swsearch.msa.row_filter import RowFilter
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from swsearch.search.options import SearchOptions
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.searcher import Searcher
+
+
+SEPARATE_QUERIES: Final = 8
+"""Queries for each GPU from which a process for each is worthwhile."""
+SEPARATE_CELLS: Final = 10**13
+"""Cells from which this is so: about a second of one GPU."""
 
 
 class SearchChoice:
@@ -80,6 +87,67 @@ class SearchChoice:
             cells = database.n_residues * query_residues
             if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
                 sys.setswitchinterval(SWITCH_SECONDS)
+
+    def separate_gpus(self, n_residues: int, query_residues: int, are_many: Callable[[int], bool]) -> list[int]:
+        """The GPUs that get a process each; empty if this process uses the GPUs, if any.
+
+        The processor time of the results of many queries is more than one process has. With fewer queries, the GPUs
+        divide the subjects of each query, which needs one process.
+
+        Parameters
+        ----------
+        n_residues, query_residues : int
+            About the numbers of residues of the database and of all queries.
+        are_many : callable
+            Whether there are at least so many queries.
+        """
+        devices = options.device_list(self.devices) or []
+        if len(devices) < 2 or self.engine not in ("auto", "cuda") or self.kernel != "strip":
+            return []
+        if n_residues * query_residues < SEPARATE_CELLS:
+            return []
+        if getattr(self, "translate", None) in ("subject", "both"):  # each process would translate the database
+            return []
+        from swsearch.engine.cuda.runtime.presence import look_for_gpus
+
+        gpus = look_for_gpus()
+        return devices if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
+
+    @contextlib.contextmanager
+    def open_separate(
+        self, processes: WorkerProcesses, database: PackedDatabase, query_residues: int
+    ) -> Iterator[PlannedSearch]:
+        """Open a searcher with a process for each GPU.
+
+        If these cannot be used, or if a GPU has too little memory for the database, this process opens the engine, or
+        reports what is wrong.
+        """
+        from swsearch.cli.output import say
+        from swsearch.cluster.searcher import ClusterSearcher
+        from swsearch.cluster.tasks import EngineSpec
+        from swsearch.errors import SwSearchError
+
+        searcher = None
+        with contextlib.suppress(SwSearchError):
+            searcher = ClusterSearcher(
+                database,
+                self.asked,
+                processes,
+                EngineSpec("cuda", bound=not self.no_bound),
+                slices="no",
+                threads=self.threads,
+                partition_residues=self.partition_residues,
+                engine_name="cuda",
+                is_scored_here=True,
+                notify=functools.partial(say, quiet=self.quiet),
+                when_answered=processes.end,  # the run searches once
+            )
+        if searcher is not None and searcher.is_kept:
+            yield searcher
+            return
+        processes.close()
+        with self.open_searcher(database, query_residues) as own:
+            yield own
 
     @contextlib.contextmanager
     def open_searcher(self, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
@@ -257,10 +325,43 @@ class RunChoice:
         """The place of the cluster that searches; None if this process does."""
         return None
 
+    @property
+    def needs_this_process(self) -> bool:
+        """Whether no other process may search."""
+        return False
+
+    @contextlib.contextmanager
+    def gpu_processes(
+        self, search: SearchChoice, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
+    ) -> Iterator[WorkerProcesses | None]:
+        """Start a process for each GPU of a search, if that is worthwhile; they end with the context.
+
+        The parameters are those of :meth:`SearchChoice.separate_gpus`.
+        """
+        is_here = self.place is not None or self.needs_this_process
+        gpus = [] if is_here else search.separate_gpus(n_residues, query_residues, are_many)
+        if not gpus:
+            yield None
+            return
+        from swsearch.cluster.processes import WorkerProcesses
+
+        threads = None if search.threads is None else max(1, search.threads // len(gpus))
+        with WorkerProcesses(len(gpus), threads, gpus) as processes:
+            yield processes
+
+    def warm_up(
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+    ) -> None:
+        """Start the GPUs of this process, if it uses any; see :meth:`SearchChoice.warm_up_gpus`."""
+        if self.place is None and processes is None:
+            search.warm_up_gpus(database, query_residues)
+
     def open_searcher(
-        self, search: SearchChoice, database: PackedDatabase, query_residues: int
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
     ) -> AbstractContextManager[PlannedSearch]:
-        """Open an engine for an open database; see :meth:`SearchChoice.open_searcher`."""
+        """Open an engine for an open database, unless the :meth:`gpu_processes` have them."""
+        if processes is not None:
+            return search.open_separate(processes, database, query_residues)
         return search.open_searcher(database, query_residues)
 
 
@@ -277,11 +378,11 @@ class ClusterRunChoice(RunChoice):
         return self.cluster
 
     def open_searcher(
-        self, search: SearchChoice, database: PackedDatabase, query_residues: int
+        self, search: SearchChoice, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
     ) -> AbstractContextManager[PlannedSearch]:
         """Open a connection to the cluster if there is one, or else an engine."""
         if self.cluster is None:
-            return search.open_searcher(database, query_residues)
+            return super().open_searcher(search, database, query_residues, processes)
         from swsearch.cli.output import say
         from swsearch.cluster import open_cluster_searcher
 
@@ -334,6 +435,11 @@ class RunArguments(PartArguments, RowArguments, RunChoice):
     events: options.Events = None
     explain: options.Explain = False
     stage_store: store_options.StageStore = "auto"
+
+    @property
+    def needs_this_process(self) -> bool:
+        """Whether no other process may search: for the scores of all subjects, and the plan of the engine."""
+        return self.explain or self.plot is not None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

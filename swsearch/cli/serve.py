@@ -17,7 +17,7 @@ import typer
 
 from swsearch.cli import options, store_options
 from swsearch.command_log import LOG_VARIABLE, log_path
-from swsearch.cores import usable_cores
+from swsearch.cores import threads_to_use, usable_cores
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
 
@@ -128,8 +128,6 @@ def serve(
         advice = f"`swsearch tokens add NAME --store {shown}` makes one"
         raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
     asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
-    asked += [] if threads is None else ["--threads", str(threads)]
-    asked += [] if devices is None else ["--devices", devices]
     asked += [] if folder is None else ["--databases", folder]
     asked += [] if subject_sets is None else ["--subject-sets", subject_sets]
     settings = Settings(
@@ -138,7 +136,9 @@ def serve(
         subject_sets=offered.sets,
         store=store,
         tokens_required=tokens_required,
-        worker_command=worker_command(databases or [], asked) if worker else (),
+        worker_commands=tuple(
+            worker_command(databases or [], [*asked, *its_share]) for its_share in _shares(devices, threads) if worker
+        ),
         expiry_days=expiry_days,
         limits=_limits(Limits(), limit or []),
         protocols=protocols,
@@ -150,6 +150,17 @@ def serve(
     # Workers and web processes inherit the log and the store; it may have a password, which a command line would show.
     with _environment({store_options.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
         run_server(settings, host, port, lambda url: print(url, flush=True))
+
+
+def _shares(devices: str | None, threads: int | None) -> list[list[str]]:
+    """The options of each worker of a server: one worker for each GPU, with its share of the threads."""
+    ordinals = options.device_list(devices)
+    if ordinals is None or len(ordinals) == 1:
+        shares = [[] if devices is None else ["--devices", devices]]
+    else:
+        threads = max(1, threads_to_use(threads) // len(ordinals))
+        shares = [["--devices", str(ordinal)] for ordinal in ordinals]
+    return [share + ([] if threads is None else ["--threads", str(threads)]) for share in shares]
 
 
 @contextmanager

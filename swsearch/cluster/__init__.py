@@ -1,17 +1,34 @@
-"""A search on several workers of a Dask cluster: of one machine with several GPUs, or of many machines.
+"""A search with several worker processes: of one machine with several GPUs, or of a Dask cluster.
 
 :func:`open_cluster_searcher` is the entry point; ``swsearch batch --cluster`` calls it. The process that calls it is
-the *driver*: it reads the queries, deals them to the workers, and receives the results in their order. A worker is any
-``dask worker`` in whose environment this program is installed.
+the *driver*: it reads the queries, deals them to the workers, and receives the results in their order. A worker is a
+process that the driver starts, or any ``dask worker`` in whose environment this program is installed.
 
-``searcher``    a planned search with the workers of a cluster as its engine
-``dispatcher``  which worker gets which part; lost and silent workers
-``parts``       what the dispatcher keeps account of
-``connection``  what is needed of Dask
-``tasks``       what travels between the driver and a worker
-``residents``   what a worker keeps open, and what it does
+``searcher``         a planned search with workers as its engine
+``dispatcher``       which worker gets which part; lost and silent workers
+``parts``            what the dispatcher keeps account of
+``connection``       what the dispatcher needs of workers, with
+``dask_connection``  those of a Dask cluster, and
+``processes``        those that the driver starts on its machine
+``tasks``            what travels between the driver and a worker
+``residents``        what a worker keeps open, and what it does
+
+The entry point is imported when it is used: workers start their GPUs before they import the rest.
 """
 
-from swsearch.cluster.searcher import ClusterSearcher, open_cluster_searcher
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swsearch.cluster.searcher import ClusterSearcher, open_cluster_searcher
 
 __all__ = ["ClusterSearcher", "open_cluster_searcher"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from swsearch.cluster import searcher
+
+    return getattr(searcher, name)

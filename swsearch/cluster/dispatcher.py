@@ -1,4 +1,4 @@
-"""Deals the queries of a search to the workers of a cluster, and yields the results in the order of the queries.
+"""Deals the queries of a search to workers, and yields the results in the order of the queries.
 
 A *batch* is some queries of about equal predicted time; a *part* is the search of a batch, or of some of its queries,
 in one slice of the database. Where each worker holds the whole database, that is the only slice. Every worker has up to
@@ -30,7 +30,6 @@ from typing import Final, cast
 
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
 from swsearch.cluster.parts import PLACES, Flight, Part, SliceTask, Worker
-from swsearch.cluster.residents import prepare, search
 from swsearch.cluster.streams import Stream
 from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
@@ -106,6 +105,7 @@ class Dispatcher:
         self._notify = notify
         self._slices: list[SliceTask] = []
         self._specs: list[bytes] = []
+        self._first: tuple[SliceTask, bytes] | None = None
         self._workers: dict[str, Worker] = {}
         self._streams: list[Stream] = []
         self._waiting: list[Part] = []
@@ -118,14 +118,17 @@ class Dispatcher:
 
     # --- before the search ---
 
-    def meet(self) -> list[tuple[WorkerInfo, Ready, int]]:
-        """Wait until the workers of the cluster are ready, at least one; returns them, and their memory for slices.
+    def meet(self, first: SliceTask | None = None) -> list[tuple[WorkerInfo, Ready, int]]:
+        """Wait until the workers are ready, at least one; returns them, and their memory for slices.
+
+        ``first`` is the only slice of the search, if that is known; workers then open it as soon as they are ready.
 
         Raises
         ------
         SwSearchError
             A worker has another version of the program, or cannot open the engine.
         """
+        self._first = None if first is None else (first, packed(first.spec))
         while not any(worker.ready is not None for worker in self._workers.values()) or any(
             worker.ready is None and not worker.is_silent and not worker.is_left_out
             for worker in self._workers.values()
@@ -137,7 +140,8 @@ class Dispatcher:
     def set_slices(self, slices: Sequence[SliceTask]) -> None:
         """Set the slices whose results make up those of the database; called once, before the first search."""
         self._slices = list(slices)
-        self._specs = [packed(one.spec) for one in slices]
+        first, spec = self._first or (None, b"")
+        self._specs = [spec if one is first else packed(one.spec) for one in slices]
 
     # --- the search ---
 
@@ -146,10 +150,12 @@ class Dispatcher:
         queries: Iterable[SequenceRecord],
         progress: Progress | None,
         merge: Callable[[Sequence[QueryResult]], QueryResult],
+        when_answered: Callable[[], None] = lambda: None,
     ) -> Generator[QueryResult, None, None]:
         """Start to search; returns the results in the order of the queries.
 
-        ``merge`` joins the results of a query in all slices. Several searches may be under way; the earlier ones have
+        ``merge`` joins the results of a query in all slices. ``when_answered`` is called when all results are there,
+        before the last are returned. Several searches may be under way; the earlier ones have
         priority. Closing the generator ends its search.
 
         Raises
@@ -157,12 +163,16 @@ class Dispatcher:
         SwSearchError
             A worker refuses the search, or no worker can perform it.
         """
-        results = self._results(Stream(queries, self._cells_of, self._max_queries, progress), merge)
+        stream = Stream(queries, self._cells_of, self._max_queries, progress)
+        results = self._results(stream, merge, when_answered)
         next(results)  # sends the first parts
         return cast(Generator[QueryResult, None, None], results)
 
     def _results(
-        self, stream: Stream, merge: Callable[[Sequence[QueryResult]], QueryResult]
+        self,
+        stream: Stream,
+        merge: Callable[[Sequence[QueryResult]], QueryResult],
+        when_answered: Callable[[], None],
     ) -> Generator[QueryResult | None, None, None]:
         """Yield None when the first parts have been sent, then the results."""
         self._streams.append(stream)
@@ -175,6 +185,8 @@ class Dispatcher:
                 while stream.batches and not stream.batches[0].n_missing:
                     batch = stream.batches.popleft()
                     self._fill()
+                    if stream.is_read and not any(waiting.n_missing for waiting in stream.batches):
+                        when_answered()
                     for found in batch.found:
                         yield replace(merge([found[one] for one in sorted(found)]), number=number)
                         number += 1
@@ -233,7 +245,7 @@ class Dispatcher:
             else:
                 worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
                 self._workers[address] = worker
-                ticket = self._connection.submit(address, prepare, PROGRAM, self._engine)
+                ticket = self._connection.prepare(address, self._engine, self._first and self._first[1])
                 worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")
@@ -427,7 +439,7 @@ class Dispatcher:
         task = self._slices[part.slice]
         queries = packed(part.batch.queries[part.first : part.stop])
         room = worker.room_bytes if len(self._slices) > 1 else None
-        ticket = self._connection.submit(worker.info.address, search, PROGRAM, self._specs[part.slice], queries, room)
+        ticket = self._connection.search(worker.info.address, self._specs[part.slice], queries, room)
         self.n_tasks += 1
         part.at.add(worker.info.address)
         cells = task.share * sum(part.batch.cells[part.first : part.stop])
@@ -463,6 +475,8 @@ class Dispatcher:
             self._take_failure(worker, part, said)
         elif isinstance(said, Ready):
             worker.ready = said
+            if said.cells_per_second is not None and not worker.is_measured:
+                worker.rate, worker.is_measured = said.cells_per_second, True
         elif isinstance(said, Found) and part is not None:
             self.workers_with_results.add(worker.info.address)
             self.search_seconds += said.seconds
@@ -478,8 +492,9 @@ class Dispatcher:
         error = said.error(worker.info.name)
         if not said.is_of_engine and not worker.is_late:
             raise error
+        if not worker.is_left_out:
+            self._notify(f"{error}; it gets no more work")
         worker.is_left_out = True
-        self._notify(f"{error}; it gets no more work")
         if all(one.is_left_out for one in self._workers.values()):
             raise error
         if part is not None:

@@ -91,7 +91,7 @@ class Worker:
     rate : float
         Cells per second.
     is_measured : bool
-        Whether ``rate`` was measured.
+        Whether ``rate`` was measured, or is expected of its engine; otherwise it is a guess.
     ready : Ready or None
         What it said when its engine was open.
     slices : dict of int to bool

@@ -1,11 +1,10 @@
-"""What a worker of a cluster keeps between tasks, and the two functions that a driver calls on it.
+"""What a worker keeps between tasks, and the two requests of a driver that it performs.
 
-A worker is any process of ``dask worker`` in whose environment this program is installed; it needs no preparation.
-The first task opens an engine, the database (or slices of it) and a searcher; further tasks find them open. They remain
-open after the run, so that the next one starts warm, until others take their place.
+The first request opens an engine, the database (or slices of it) and a searcher; further requests find them open. In a
+worker of Dask they remain open after the run, so that the next one starts warm, until others take their place.
 
 All work is done by one thread, because a :class:`~swsearch.search.searcher.Searcher` must not be shared by threads. A
-task that Dask starts meanwhile waits for this thread. An engine that works in the background, such as a GPU's, gets the
+request that comes meanwhile waits for this thread. An engine that works in the background, such as a GPU's, gets the
 queries of the next task when it has all those of the present one, so that it does not wait while the last results of a
 task are ranked and aligned; therefore Dask is told to start the next task at once (``secede``).
 """
@@ -25,11 +24,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from swsearch.cluster.tasks import (
-    PROGRAM,
     Answer,
     DatabaseSpec,
     EngineSpec,
-    Failed,
     Found,
     Ready,
     SearchSpec,
@@ -55,6 +52,9 @@ the driver's path."""
 KEEP_SECONDS: Final = 600.0
 """Time after which an unused searcher is closed when another is opened; translated subjects take disk space."""
 
+
+FORECAST_CELLS: Final = 10**12
+"""Cells for which an engine is asked how long they take."""
 
 _Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None, str | None], ...]
 """Digest, segments and layout of each database of a search; a compaction that deals the subjects into other slices
@@ -122,10 +122,13 @@ class Residents:
     ----------
     open_engine : callable
         Opens an engine, as :func:`swsearch.engine.registry.open_engine` does.
+    host_bytes : int
+        Memory of the machine or container.
     """
 
-    def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine) -> None:
+    def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine, host_bytes: int = 0) -> None:
         self._open_engine = open_engine
+        self._host_bytes = host_bytes
         self._engine_spec: EngineSpec | None = None
         self._engine: ScoreEngine | None = None
         self._engine_choice = ""
@@ -136,8 +139,11 @@ class Residents:
         self._started: Task | None = None
         """A task whose turn has not come, but whose queries the engine has."""
 
-    def ready(self, spec: EngineSpec) -> Ready:
+    def ready(self, spec: EngineSpec, first: SearchSpec | None = None) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
+
+        ``first`` is the search that probably comes first. What it needs besides the engine is loaded while a GPU
+        starts.
 
         Raises
         ------
@@ -146,18 +152,35 @@ class Residents:
         InputError
             There is no such engine, or it does not have this number of threads or these devices.
         """
+        engine = self._opened(spec, first)
+        memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
+        rate = None
+        if isinstance(engine, BackgroundEngine):
+            rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
+        return Ready(self._engine_choice, memory, self._host_bytes, self.is_background, rate, kept)
+
+    def _opened(self, spec: EngineSpec, first: SearchSpec | None = None) -> ScoreEngine:
+        """The engine, which is opened unless it is open; see :meth:`ready`."""
         if self._engine is None or spec != self._engine_spec:
             self.close()
+            if first is not None:
+                with suppress(SwSearchError):
+                    first.options.scheme(first.options.aligned_alphabet(self._database(first, None).alphabet))
             self._engine, self._engine_choice = self._open_engine(
                 spec.engine, spec.threads, spec.devices, None, spec.kernel, bound=spec.bound
             )
             self._engine_spec = spec
             if self.is_background:
                 sys.setswitchinterval(SWITCH_SECONDS)
-        from distributed.system import MEMORY_LIMIT
+        return self._engine
 
-        memory = self._engine.memory_bytes if isinstance(self._engine, MemoryEngine) else None
-        return Ready(self._engine_choice, memory, MEMORY_LIMIT, self.is_background)
+    def open_search(self, spec: SearchSpec, key: bytes) -> None:
+        """Open what a search of the whole database needs, and let a GPU load it; a failure comes with the search."""
+        with suppress(SwSearchError):
+            searcher = self._searcher(spec, key, None)
+            if isinstance(self._engine, BackgroundEngine):
+                for partition in searcher.search_subjects.partitions[:1]:
+                    self._engine.preload(partition)
 
     @property
     def is_background(self) -> bool:
@@ -176,13 +199,7 @@ class Residents:
         SwSearchError
             As :func:`swsearch.search.api.open_searcher`; or the worker's database is another one than the driver's.
         """
-        self.ready(task.spec.engine)
-        self._used[task.key] = time.monotonic()
-        searcher = self._searchers.get(task.key)
-        if searcher is None:
-            searcher = self._searchers[task.key] = self._new_searcher(task.spec, task.room_bytes)
-            self._close_unused()
-        self._databases.move_to_end(_key(task.spec))
+        searcher = self._searcher(task.spec, task.key, task.room_bytes)
         self._started = None
         began = time.perf_counter()
         task.start(searcher, is_first=True)
@@ -216,6 +233,17 @@ class Residents:
             engine, self._engine = self._engine, None
             engine.close()
 
+    def _searcher(self, spec: SearchSpec, key: bytes, room_bytes: int | None) -> Searcher:
+        """The searcher of a specification, which ``key`` identifies; opened unless it is open."""
+        self._opened(spec.engine)
+        self._used[key] = time.monotonic()
+        searcher = self._searchers.get(key)
+        if searcher is None:
+            searcher = self._searchers[key] = self._new_searcher(spec, room_bytes)
+            self._close_unused()
+        self._databases.move_to_end(_key(spec))
+        return searcher
+
     def _new_searcher(self, spec: SearchSpec, room_bytes: int | None) -> Searcher:
         database = self._database(spec, room_bytes)
         assert self._engine is not None
@@ -240,7 +268,7 @@ class Residents:
         known = self._databases.get(_key(spec))
         if known is not None:
             return known
-        opened = _opened(spec.databases)
+        opened = _joined(spec.databases)
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:
@@ -268,7 +296,7 @@ def _key(spec: SearchSpec) -> _Key:
     return tuple((one.digest, one.segments, one.layout) for one in spec.databases)
 
 
-def _opened(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
+def _joined(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
     with ExitStack() as stack:
         members = [
             stack.enter_context(
@@ -342,9 +370,12 @@ class Tasks:
         """Whether the engine is open and works in the background."""
         return self._residents.is_background
 
-    def prepare(self, engine: EngineSpec) -> Answer:
-        """Open an engine."""
-        return self._answer(lambda: self._residents.ready(engine), None)
+    def prepare(self, engine: EngineSpec, first: tuple[SearchSpec, bytes] | None = None) -> Answer:
+        """Open an engine; what the search ``first`` needs, with its key, is opened after the answer."""
+        answer = self._answer(lambda: self._residents.ready(engine, None if first is None else first[0]), None)
+        if first is not None and isinstance(answer, Ready):
+            self._thread.submit(self._residents.open_search, *first)
+        return answer
 
     def search(self, task: Task) -> Answer:
         """Search the queries of a task."""
@@ -377,44 +408,43 @@ class Tasks:
             return failed(error)
 
 
-# --- the functions that a driver calls ---
-
-_TASKS: Final = Tasks(Residents())
+# --- the requests of a driver ---
 
 
-def prepare(program: str, engine: bytes) -> bytes:
-    """Open the engine of an :class:`EngineSpec`; returns a packed :class:`Ready` or :class:`Failed`."""
-    n_threads = _threads_of_dask()
-    if program != PROGRAM:
-        return packed(_other_program(program))
-    return packed(_TASKS.prepare(_with_threads(unpacked(engine), n_threads)))
+@dataclass(frozen=True)
+class Share:
+    """A worker's own share of its machine.
+
+    Attributes
+    ----------
+    threads : int
+    devices : tuple of int, optional
+        By default, the engine chooses.
+    """
+
+    threads: int
+    devices: tuple[int, ...] | None = None
+
+    def of(self, engine: EngineSpec) -> EngineSpec:
+        """The engine with this share where the driver leaves it to the worker."""
+        threads = self.threads if engine.threads is None else engine.threads
+        return replace(engine, threads=threads, devices=self.devices if engine.devices is None else engine.devices)
 
 
-def search(program: str, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
-    """Perform a task: a :class:`SearchSpec` and its queries; returns a packed :class:`Found` or :class:`Failed`."""
-    n_threads = _threads_of_dask()
-    if program != PROGRAM:
-        return packed(_other_program(program))
-    if _TASKS.is_background:
-        from distributed import secede
+def prepared(tasks: Tasks, share: Share, engine: bytes, first: bytes | None) -> bytes:
+    """Open the engine of an :class:`EngineSpec`; returns a packed :class:`Ready` or :class:`Failed`.
 
-        secede()
+    ``first`` is the :class:`SearchSpec` of the search that probably comes first, which is opened after the answer.
+    """
+    expected = None if first is None else (_specified(first, share), first)
+    return packed(tasks.prepare(share.of(unpacked(engine)), expected))
+
+
+def searched(tasks: Tasks, share: Share, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
+    """Search queries by a :class:`SearchSpec`; returns a packed :class:`Found` or :class:`Failed`."""
+    return packed(tasks.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
+
+
+def _specified(spec: bytes, share: Share) -> SearchSpec:
     asked: SearchSpec = unpacked(spec)
-    asked = replace(asked, engine=_with_threads(asked.engine, n_threads))
-    return packed(_TASKS.search(Task(asked, spec, unpacked(queries), room_bytes)))
-
-
-def _other_program(program: str) -> Failed:
-    advice = "install the same version everywhere"
-    return Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}")
-
-
-def _threads_of_dask() -> int:
-    """Number of threads that Dask gave to this worker; only a thread of Dask's may ask."""
-    from distributed import get_worker
-
-    return max(1, get_worker().state.nthreads)
-
-
-def _with_threads(spec: EngineSpec, n_threads: int) -> EngineSpec:
-    return spec if spec.threads is not None else replace(spec, threads=n_threads)
+    return replace(asked, engine=share.of(asked.engine))

@@ -1,6 +1,6 @@
-"""A search whose engines are those of the workers of a Dask cluster.
+"""A search whose engines are those of workers: of a Dask cluster, or of processes of this machine.
 
-:func:`open_cluster_searcher` takes a database, options and the place of a cluster, and yields a
+:func:`open_cluster_searcher` takes a database, options and the place of the workers, and yields a
 :class:`ClusterSearcher`. A run uses it as it uses a :class:`swsearch.search.searcher.Searcher`, so its order, its
 store, resumption and reports are the same, and so are its bytes.
 """
@@ -8,14 +8,16 @@ store, resumption and reports are the same, and so are its bytes.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.parts import SliceTask
+from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, EngineSpec, Ready, SearchSpec
 from swsearch.cores import check_threads, threads_to_use
 from swsearch.database.opening import Databases, opened
@@ -27,6 +29,7 @@ from swsearch.hits.result import CHOICE_FILES, QueryResult
 from swsearch.search.defaults import DEADLINE_SECONDS, EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import counted
@@ -37,12 +40,14 @@ GROUP_QUERIES: Final = 256
 GROUP_ROWS: Final = 200_000
 USUAL_LIST: Final = 1000
 """Assumed length of a list that is not cut to the best subjects, for the size of tasks."""
+OBSERVED_QUERIES: Final = 64
+"""Queries that an observer gets at a time."""
 GROUPS: Final = 2
 """Such groups at a time: one is searched while the profiles of the other are estimated."""
 
 
 class ClusterSearcher(PlannedSearch):
-    """Searches one database with one set of options and the workers of a cluster.
+    """Searches one database with one set of options and the workers of a connection.
 
     Parameters
     ----------
@@ -56,12 +61,27 @@ class ClusterSearcher(PlannedSearch):
     slices : str
         ``no``: each worker holds the whole database. ``yes``: each holds some slices of it. ``auto``: slices, if the
         database has several and does not fit the memory of the smallest worker.
-    partition_residues : int, optional
-        As for :class:`swsearch.search.planned_search.PlannedSearch`, like the errors.
+    threads, partition_residues
+        Of this process, as for :class:`swsearch.search.planned_search.PlannedSearch`, like the errors.
+    engine_name : str
+        The name of the engine in the record of the run.
+    is_scored_here : bool
+        Whether this process has the subjects as well, for checks of the statistics.
     deadline_seconds : float
         Shortest time after which a worker that does not answer counts as silent.
     notify : callable
         Called with messages for the user about workers and the scheduler.
+    when_answered : callable
+        Called when all results of a search are there, before the last are returned; possibly more than once.
+
+    Attributes
+    ----------
+    observe_batch : callable or None
+        As for :class:`swsearch.search.searcher.Searcher`.
+    works_in_background : bool
+        Whether the workers' engines work in the background.
+    is_kept : bool
+        Whether the engine of each worker keeps the database in its memory, if it has memory of its own.
 
     Raises
     ------
@@ -79,14 +99,24 @@ class ClusterSearcher(PlannedSearch):
         engine: EngineSpec,
         *,
         slices: str = "auto",
+        threads: int | None = None,
         partition_residues: int | None = None,
+        engine_name: str = "cluster",
+        is_scored_here: bool = False,
         deadline_seconds: float = DEADLINE_SECONDS,
         notify: Callable[[str], None] = lambda _: None,
+        when_answered: Callable[[], None] = lambda: None,
     ) -> None:
-        threads = threads_to_use(None)  # of this process, which estimates profiles if the database is sliced
         super().__init__(
-            database, options, threads=threads, partition_residues=partition_residues, is_scored_here=False
+            database,
+            options,
+            threads=threads_to_use(threads),
+            partition_residues=partition_residues,
+            is_scored_here=is_scored_here,
         )
+        self.observe_batch: BatchObserver | None = None
+        self._engine_name = engine_name
+        self._when_answered = when_answered
         self._engine = engine
         self._partition_residues = partition_residues
         self._dispatcher = Dispatcher(
@@ -97,10 +127,17 @@ class ClusterSearcher(PlannedSearch):
             deadline_seconds=deadline_seconds,
             notify=notify,
         )
-        workers = self._dispatcher.meet()
-        self.slices = self._chosen_slices(slices, [room for *_, room in workers])
-        self._dispatcher.set_slices([self._task(one) for one in self.slices])
-        self.engine_choice = self._described(connection.where, workers)
+        complete = whole(self.search_subjects)
+        self.slices = [complete]
+        first = self._task(complete) if slices == "no" or len(slices_of(self.search_subjects)) == 1 else None
+        workers = self._dispatcher.meet(first)
+        self.slices = self._chosen_slices(slices, complete, [room for *_, room in workers])
+        self.works_in_background = all(ready.is_background for _, ready, _ in workers)
+        self.is_kept = all(
+            ready.kept_bytes is None or self._n_bytes(complete) <= ready.kept_bytes for _, ready, _ in workers
+        )
+        self._dispatcher.set_slices([first or self._task(one) for one in self.slices])
+        self.engine_choice = self._described(connection.title, workers)
 
     @property
     def is_sliced(self) -> bool:
@@ -124,8 +161,8 @@ class ClusterSearcher(PlannedSearch):
 
     @property
     def engine_name(self) -> str:
-        """Always ``cluster``: its workers may have different engines, and all give the same hits."""
-        return "cluster"
+        """The given name: workers may have different engines, and all give the same hits."""
+        return self._engine_name
 
     def forecast(self, n_cells: int, queries: Sequence[SequenceRecord] = ()) -> Forecast | None:
         """Always None: workers come and go."""
@@ -146,6 +183,8 @@ class ClusterSearcher(PlannedSearch):
         if isinstance(queries, Sequence):
             for query in queries:
                 self.check(query)
+        if self.observe_batch is not None:
+            return self._observed(queries, progress, self.observe_batch)
         if self.options.iterations == 1 or not self.is_sliced:
             return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
         in_rounds = self.in_rounds(
@@ -159,15 +198,41 @@ class ClusterSearcher(PlannedSearch):
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
             return merge_results(parts, self.options) if self.is_sliced else parts[0]
 
-        return self._dispatcher.search(queries, progress, merge)
+        return self._dispatcher.search(queries, progress, merge, self._when_answered)
+
+    def _observed(
+        self, queries: Iterable[SequenceRecord], progress: Progress | None, observe: BatchObserver
+    ) -> Generator[QueryResult, None, None]:
+        """Search once; ``observe`` gets the queries, some at a time, while the workers search."""
+        read: deque[SequenceRecord] = deque()
+
+        def noted() -> Iterator[SequenceRecord]:
+            for query in queries:
+                read.append(query)
+                yield query
+
+        def observe_some() -> None:
+            some = [self.as_searched(read.popleft()) for _ in range(min(OBSERVED_QUERIES, len(read)))]
+            if some:
+                observe([(query, self._query_frames.frames(query)) for query in some])
+
+        def results(found: Generator[QueryResult, None, None]) -> Generator[QueryResult, None, None]:
+            with closing(found):
+                observe_some()
+                for result in found:
+                    yield result
+                    observe_some()
+            while read:
+                observe_some()
+
+        return results(self._search_once(noted(), progress, wait_until_prepared=True))
 
     # --- slices ---
 
     def _cells_of_part(self, query: SequenceRecord) -> int:
         return self.cells_of_round(query) if self.is_sliced else self.cells(query)
 
-    def _chosen_slices(self, slices: str, rooms: Sequence[int]) -> list[Slice]:
-        complete = whole(self.search_subjects)
+    def _chosen_slices(self, slices: str, complete: Slice, rooms: Sequence[int]) -> list[Slice]:
         if slices == "no":
             return [complete]
         if slices == "auto" and all(self._n_bytes(complete) <= room for room in rooms):
@@ -205,13 +270,24 @@ class ClusterSearcher(PlannedSearch):
         )
         return SliceTask(spec, self._n_bytes(one), one.n_residues / self.search_subjects.n_residues)
 
-    def _described(self, where: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
+    def _described(self, title: str, workers: Sequence[tuple[WorkerInfo, Ready, int]]) -> str:
         engines = sorted({ready.engine_choice.split(";")[0] for _, ready, _ in workers})
         there = f"{counted(len(workers), 'worker')} with {counted(sum(info.threads for info, *_ in workers), 'thread')}"
         held = "each holds the whole database"
         if self.is_sliced:
             held = f"each holds some of {counted(len(self.slices), 'slice')} of the database"
-        return f"cluster {where}: {there}; {', '.join(engines)}; {held}"
+        return f"{title}: {there}; {', '.join(engines)}; {held}"
+
+
+def _connected(
+    cluster: str, threads: int | None, devices: Sequence[int] | None, notify: Callable[[str], None]
+) -> AbstractContextManager[Connection]:
+    """A connection to the workers at a place, as a context manager that ends it."""
+    if cluster.startswith(PREFIX):
+        return WorkerProcesses.of(cluster, threads, devices)
+    from swsearch.cluster.dask_connection import DaskConnection  # only here: it loads asyncio
+
+    return DaskConnection(cluster, notify)
 
 
 def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
@@ -248,10 +324,11 @@ def open_cluster_searcher(
         the same path or in a folder that its environment variable ``SWSEARCH_DATABASES`` names.
     options : SearchOptions, optional
     cluster : str
-        ``tcp://host:port``, a scheduler file, or ``local:N`` (:mod:`swsearch.cluster.connection`).
+        ``tcp://host:port`` or a scheduler file (:mod:`swsearch.cluster.dask_connection`), or ``local:N`` for N
+        processes of this machine.
     engine, threads, devices, kernel, bound, partition_residues
         As for :func:`swsearch.search.api.open_searcher`, for each worker. By default, a worker has as many threads as
-        Dask gave it. Each worker of ``local:N`` has one of the ``devices``.
+        Dask gave it, or a share of the cores of this machine. Each worker of ``local:N`` has one of the ``devices``.
     slices, deadline_seconds, notify
         As for :class:`ClusterSearcher`.
 
@@ -271,13 +348,9 @@ def open_cluster_searcher(
         raise InputError(f"--slices {slices}: choose {', '.join(SLICES)}")
     if threads is not None:
         check_threads(threads)
-    local_devices = devices if cluster.startswith("local:") else None
-    of_worker = None if local_devices is not None or devices is None else tuple(devices)
+    of_worker = None if cluster.startswith(PREFIX) or devices is None else tuple(devices)
     spec = EngineSpec(engine, threads, of_worker, kernel, bound)
-    with (
-        opened(database) as subjects,
-        Connection(cluster, threads, local_devices, notify) as connection,
-    ):
+    with opened(database) as subjects, _connected(cluster, threads, devices, notify) as connection:
         yield ClusterSearcher(
             subjects,
             SearchOptions() if options is None else options,

@@ -25,7 +25,8 @@ PROGRAM: Final = f"swsearch {__version__}"
 class EngineSpec:
     """The engine that a worker opens; the fields are arguments of :func:`swsearch.engine.registry.open_engine`.
 
-    With ``threads`` None, a worker uses as many threads as Dask gave it (``dask worker --nthreads``).
+    With ``threads`` or ``devices`` None, a worker uses its own share of its machine
+    (:class:`swsearch.cluster.residents.Share`).
     """
 
     engine: str = "auto"
@@ -97,12 +98,18 @@ class Ready:
         Memory of its machine or container.
     is_background : bool
         Whether its engine works in the background; it then begins each task before it has finished the one before.
+    cells_per_second : float or None
+        The rate that its engine is expected to have, if that is known.
+    kept_bytes : int or None
+        Size of the largest database that stays in the memory of its engine, if it has memory of its own.
     """
 
     engine_choice: str
     engine_bytes: int | None
     host_bytes: int
     is_background: bool = False
+    cells_per_second: float | None = None
+    kept_bytes: int | None = None
 
 
 @dataclass(frozen=True)

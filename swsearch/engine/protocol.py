@@ -208,6 +208,11 @@ class MemoryEngine(Protocol):
         """Total memory, used or free."""
         ...
 
+    @property
+    def kept_bytes(self) -> int:
+        """Size of the largest database that stays in this memory; a larger one is copied for each search."""
+        ...
+
 
 @runtime_checkable
 class BackgroundEngine(ScoreEngine, Protocol):

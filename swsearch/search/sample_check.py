@@ -28,14 +28,13 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.deterministic import log
-from swsearch.engine.protocol import BackgroundEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.subject_query import SubjectQuery
+from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import merge_frames
 from swsearch.search.score_check import fitted, histogram_edges, reduced_counts
-from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.karlin_altschul import Statistics
@@ -90,12 +89,14 @@ class Misfit:
 
 
 class SampleCheck:
-    """Checks the queries of a searcher, if :attr:`Searcher.observe_batch` is set to :meth:`add`.
+    """Checks the queries of a searcher, if its ``observe_batch`` is set to :meth:`add`.
 
     Parameters
     ----------
-    searcher : Searcher
-        One for which :meth:`applies` holds.
+    searcher : PlannedSearch
+        One for which :meth:`applies` holds, and which has the subjects in this process.
+    in_background : bool
+        Whether its engine works in the background, as a GPU's.
 
     Attributes
     ----------
@@ -105,7 +106,7 @@ class SampleCheck:
         In the order of the queries.
     """
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: PlannedSearch, *, in_background: bool = False) -> None:
         from swsearch.engine.cpu.engine import CpuEngine
 
         self._significance = searcher.significance
@@ -118,7 +119,6 @@ class SampleCheck:
         self._engine = CpuEngine(searcher.threads)
         self._edges = histogram_edges()
         self._threads = searcher.threads
-        in_background = isinstance(searcher.engine, BackgroundEngine)
         self._share = SHARE * searcher.threads / BACKGROUND_RATE if in_background else SHARE
         self._budget = float(FREE_CELLS * searcher.threads)
         self.n_queries = 0
@@ -126,7 +126,7 @@ class SampleCheck:
         self.misfits: list[Misfit] = []
 
     @staticmethod
-    def applies(searcher: Searcher) -> bool:
+    def applies(searcher: PlannedSearch) -> bool:
         """Whether queries of a searcher can be checked."""
         return (
             isinstance(searcher.significance.statistics, Statistics)

@@ -171,3 +171,42 @@ class Child:
                 log(f"{self._name} hangs", "error", process=process.pid, silent_seconds=round(seconds, 1))
                 process.kill()
                 return
+
+class Workers:
+    """The worker processes of a server; they belong to one event loop.
+
+    Parameters
+    ----------
+    commands : sequence of sequence of str
+        One command per worker; none if the server starts no workers.
+    on_words, on_death, silence
+        As for :class:`Child`.
+    """
+
+    def __init__(
+        self,
+        commands: Sequence[Sequence[str]],
+        on_words: Callable[[list[str]], None],
+        on_death: Callable[[], None],
+        silence: float,
+    ) -> None:
+        self._children = [Child("worker", command, on_words, on_death, silence=silence) for command in commands]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether one of them can be used."""
+        return any(child.is_ready for child in self._children)
+
+    def start(self) -> None:
+        """Start them in the background."""
+        for child in self._children:
+            child.start()
+
+    def tell(self) -> None:
+        """Wake all of them; the first that looks takes the work. May be called from any thread."""
+        for child in self._children:
+            child.tell()
+
+    async def stop(self, seconds: float) -> None:
+        """Let them finish what they have in hand, and wait for their ends; after this time they are killed."""
+        await asyncio.gather(*(child.stop(seconds) for child in self._children))

@@ -83,8 +83,8 @@ class Settings:
     tokens_required : bool
         Whether every request needs a token, or a proxy that names its owner. If not, there is one owner,
         :data:`LOCAL_OWNER`, and the server answers only requests to a loopback address.
-    worker_command : tuple of str
-        The command that starts the worker process of this server; empty if workers are started separately.
+    worker_commands : tuple of tuple of str
+        The commands that start the worker processes of this server; empty if workers are started separately.
     expiry_days : float
         Days after which a finished search and its results are deleted; 0 keeps them.
     limits : Limits
@@ -107,7 +107,7 @@ class Settings:
     databases: Mapping[str, Path]
     store: str
     tokens_required: bool = False
-    worker_command: tuple[str, ...] = ()
+    worker_commands: tuple[tuple[str, ...], ...] = ()
     expiry_days: float = 30.0
     limits: Limits = field(default_factory=Limits)
     protocols: tuple[str, ...] = ()

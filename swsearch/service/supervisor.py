@@ -1,4 +1,4 @@
-"""Several web processes and a worker: :func:`supervise`, the main process of such a server.
+"""Several web processes and the workers: :func:`supervise`, the main process of such a server.
 
 It has the socket on which all web processes accept connections, the memory that they share, and a pipe to and from each
 of its children. What one of them says is passed on: work to the worker, changes to all web processes. It answers no
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import SwSearchError
-from swsearch.service.children import CHANGED, READY, WORK, Child, python_module
+from swsearch.service.children import CHANGED, READY, WORK, Child, Workers, python_module
 from swsearch.service.settings import Settings
 from swsearch.service.web.exchange import AWAY, DRAIN_SECONDS, VALID, WORKER
 from swsearch.service.web.shared import SharedMemory
@@ -63,11 +63,8 @@ class _Supervisor:
         worker_restarts, web_restarts = restart_counters()
         self._web_restarts: Callable[[], None] = web_restarts.inc
         self._worker_restarts: Callable[[], None] = worker_restarts.inc
-        command = settings.worker_command
         silence = settings.limits.worker_silence_seconds
-        self._worker = None
-        if command:
-            self._worker = Child("worker", command, self._hear_worker, self._worker_died, silence=silence)
+        self._workers = Workers(settings.worker_commands, self._hear_worker, self._worker_died, silence)
         descriptors = (listening.fileno(), self._memory.descriptor)
         self._webs = [
             Child(
@@ -86,13 +83,13 @@ class _Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        for child in (*self._webs, *([self._worker] if self._worker else [])):
-            child.start()
+        for web in self._webs:
+            web.start()
+        self._workers.start()
         await self._stopping.wait()
         self._listening.close()
         await asyncio.gather(*(web.stop(_END_SECONDS) for web in self._webs))
-        if self._worker is not None:
-            await self._worker.stop(DRAIN_SECONDS)
+        await self._workers.stop(DRAIN_SECONDS)
         if self._failed:
             raise SwSearchError("a web process ended while it started; the log says why")
 
@@ -101,17 +98,16 @@ class _Supervisor:
     def _hear_web(self, number: int, words: list[str]) -> None:
         match words:
             case [str(word)] if word == READY:
-                self._webs[number].tell(WORKER, self._state_of_worker())
+                self._webs[number].tell(WORKER, self._state_of_workers())
                 if not self._is_announced and all(web.is_ready for web in self._webs):
                     self._is_announced = True
                     self._announce()
             case [str(word)] if word == WORK:
-                if self._worker is not None:
-                    self._worker.tell()
+                self._workers.tell()
             case [str(word), _] if word in (CHANGED, VALID):
                 self._tell_webs(words, besides=number)
-                if word == CHANGED and self._worker is not None:
-                    self._worker.tell()
+                if word == CHANGED:
+                    self._workers.tell()
 
     def _hear_worker(self, words: list[str]) -> None:
         if words == [READY]:
@@ -123,14 +119,14 @@ class _Supervisor:
             if number != besides and web.is_ready:
                 web.tell(*words)
 
-    def _state_of_worker(self) -> str:
-        return READY if self._worker is not None and self._worker.is_ready else AWAY
+    def _state_of_workers(self) -> str:
+        return READY if self._workers.is_ready else AWAY
 
     # --- deaths ---
 
     def _worker_died(self) -> None:
         self._worker_restarts()
-        self._tell_webs([WORKER, AWAY])
+        self._tell_webs([WORKER, self._state_of_workers()])
         self._tell_webs([CHANGED])
 
     def _web_died(self) -> None:

@@ -20,7 +20,6 @@ from swsearch.cluster import streams
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.parts import SliceTask
-from swsearch.cluster.residents import prepare
 from swsearch.cluster.tasks import EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.result import QueryResult, SearchStats
@@ -56,14 +55,16 @@ class Hands:
     def workers(self) -> dict[str, WorkerInfo]:
         return {name: WorkerInfo(name, f"worker {name}", 1, limit_bytes=memory) for name, memory in self.memory.items()}
 
-    def submit(self, worker: str, function: Any, _program: str, spec: bytes, *rest: Any) -> int:
+    def prepare(self, worker: str, _engine: bytes, _first: bytes | None) -> int:
         self.n_sent += 1
-        if function is prepare:
-            said = self.unwell.get(worker, Ready("an engine", None, 0))
-            self.ready[self.n_sent] = Answered(self.n_sent, packed(said))
-        else:
-            names = [query.header for query in unpacked(rest[0])]
-            self.sent.append(Sent(self.n_sent, worker, int(unpacked(spec)), names))
+        said = self.unwell.get(worker, Ready("an engine", None, 0))
+        self.ready[self.n_sent] = Answered(self.n_sent, packed(said))
+        return self.n_sent
+
+    def search(self, worker: str, spec: bytes, queries: bytes, _room_bytes: int | None) -> int:
+        self.n_sent += 1
+        names = [query.header for query in unpacked(queries)]
+        self.sent.append(Sent(self.n_sent, worker, int(unpacked(spec)), names))
         return self.n_sent
 
     def forget(self, ticket: int) -> None:

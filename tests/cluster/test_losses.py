@@ -64,7 +64,7 @@ import sys
 import swsearch
 
 swsearch.__version__ = "0.0.1"
-for name in ("tasks", "residents"):  # of the fork; when they are imported again, they find this version
+for name in ("tasks", "residents", "dask_connection"):  # of the fork; imported again, they find this version
     sys.modules.pop(f"swsearch.cluster.{name}", None)
 """
 
@@ -287,7 +287,7 @@ def test_a_worker_finds_its_database_elsewhere(
 
 def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Expected values: the messages."""
-    monkeypatch.setattr("swsearch.cluster.connection.FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("swsearch.cluster.dask_connection.FIRST_SECONDS", 0.0)
     for place, message in (
         ("local:none", "give the number of workers"),
         (str(tmp_path / "missing.json"), "there is no scheduler, the file does not exist"),
@@ -295,7 +295,7 @@ def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, m
     ):
         with pytest.raises(InputError, match=message), open_cluster_searcher(folder / "proteins.db", OPTIONS, place):
             pass
-    monkeypatch.setattr("swsearch.cluster.connection.FIRST_SECONDS", 0.6)
+    monkeypatch.setattr("swsearch.cluster.dask_connection.FIRST_SECONDS", 0.6)
     place = str(tmp_path / "missing.json")
     told: list[str] = []
     with (

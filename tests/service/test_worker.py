@@ -18,6 +18,7 @@ from datetime import timedelta
 
 import pytest
 
+from swsearch.cli.serve import _shares
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
@@ -510,3 +511,18 @@ def test_a_signal_waits_for_no_lock_of_the_code_that_it_interrupts(fork_server):
     program = f"import signal; signal.alarm({round(LIMIT_SECONDS)}){STOPPED}"
     with fork_server.popen(["-c", program], stdout=subprocess.PIPE) as process:
         assert process.communicate()[0] == "stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("devices", "threads", "expected"),
+    [
+        (None, None, [[]]),
+        ("1", 6, [["--devices", "1", "--threads", "6"]]),
+        ("0,2", 6, [["--devices", "0", "--threads", "3"], ["--devices", "2", "--threads", "3"]]),
+    ],
+)
+def test_a_server_has_a_worker_for_each_gpu(
+    devices: str | None, threads: int | None, expected: list[list[str]]
+) -> None:
+    """Expected values: the options of each worker, written by hand."""
+    assert _shares(devices, threads) == expected

@@ -27,7 +27,7 @@ from swsearch.service.logs import log
 from swsearch.service.settings import Settings
 from swsearch.service.web.answers import add_error_answers, error_answer
 from swsearch.service.web.api import describe_tokens, router
-from swsearch.service.web.exchange import Exchange, OwnWorker
+from swsearch.service.web.exchange import Exchange, OwnWorkers
 from swsearch.service.web.guard import Guard
 from swsearch.service.web.hub import Hub
 from swsearch.service.web.identity import Identity
@@ -79,8 +79,8 @@ def create_app(
     service = Service(settings, shared.downloads(settings.limits))
     metrics = Metrics(service, metrics_folder)
     hub = Hub(service)
-    others = exchange or OwnWorker(
-        settings.worker_command, metrics.worker_restarts.inc, settings.limits.worker_silence_seconds
+    others = exchange or OwnWorkers(
+        settings.worker_commands, metrics.worker_restarts.inc, settings.limits.worker_silence_seconds
     )
     others.on_change, others.on_valid = hub.hint, service.remember_valid
     service.on_submit, service.on_valid = others.work, others.valid
@@ -146,7 +146,7 @@ def create_app(
     def readyz() -> JSONResponse:
         """The store can be read, and a worker has made progress lately: that of this server, if it has one."""
         try:
-            is_ready = service.is_ready() and (others.is_worker_ready or not settings.worker_command)
+            is_ready = service.is_ready() and (others.is_worker_ready or not settings.worker_commands)
             service.store.check_place()
             service.store.waiting()
         except SwSearchError:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from swsearch.service.children import CHANGED, READY, WORK, Child
+from swsearch.service.children import CHANGED, READY, WORK, Workers
 
 WORKER: Final = "worker"
 """The word before the state of the worker: :data:`READY` or :data:`AWAY`."""
@@ -67,50 +67,46 @@ class Exchange(ABC):
         """Say that a token was found valid, by its SHA-256; any thread may."""
 
 
-class OwnWorker(Exchange):
+class OwnWorkers(Exchange):
     """The exchange of the only web process of a server.
 
     Parameters
     ----------
-    command : sequence of str
-        The command of the worker; empty if the server starts none.
+    commands : sequence of sequence of str
+        The commands of the workers; none if the server starts none.
     on_death : callable
-        Called when the worker died.
+        Called when a worker died.
     silence : float
-        Time in seconds without progress after which the worker is ended.
+        Time in seconds without progress after which a worker is ended.
     """
 
-    def __init__(self, command: Sequence[str], on_death: Callable[[], None], silence: float) -> None:
+    def __init__(self, commands: Sequence[Sequence[str]], on_death: Callable[[], None], silence: float) -> None:
         super().__init__()
         self._on_death = on_death
-        self._worker = Child("worker", command, self._hear, self._died, silence=silence) if command else None
+        self._workers = Workers(commands, self._hear, self._died, silence)
 
     def start(self) -> None:
-        """Start the worker."""
+        """Start the workers."""
         super().start()
-        if self._worker is not None:
-            self._worker.start()
+        self._workers.start()
 
     async def stop(self) -> None:
-        """Let the worker finish what it has in hand, and wait for its end."""
-        if self._worker is not None:
-            await self._worker.stop(DRAIN_SECONDS)
+        """Let the workers finish what they have in hand, and wait for their ends."""
+        await self._workers.stop(DRAIN_SECONDS)
 
     def work(self) -> None:
-        """Wake the worker."""
-        if self._worker is not None:
-            self._worker.tell()
+        """Wake the workers."""
+        self._workers.tell()
 
     def valid(self, digest: str) -> None:
         """Nothing: there is no other web process."""
 
     def _hear(self, words: list[str]) -> None:
-        assert self._worker is not None
-        self.is_worker_ready = self._worker.is_ready
+        self.is_worker_ready = self._workers.is_ready
         self.on_change(words[1:] or None)
 
     def _died(self) -> None:
-        self.is_worker_ready = False
+        self.is_worker_ready = self._workers.is_ready
         self._on_death()
         self.on_change(None)
 

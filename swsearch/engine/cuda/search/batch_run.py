@@ -125,9 +125,18 @@ class BatchRun:
     resources : Resources
     slot : Slot
         The memory of this batch; no other batch uses it until this one is finished.
+    launched : callable
+        Called after launches that keep the device busy while others are enqueued.
     """
 
-    def __init__(self, plan: BatchPlan, subjects: DeviceSubjects, resources: Resources, slot: Slot) -> None:
+    def __init__(
+        self,
+        plan: BatchPlan,
+        subjects: DeviceSubjects,
+        resources: Resources,
+        slot: Slot,
+        launched: Callable[[], None] = lambda: None,
+    ) -> None:
         self.plan = plan
         self.slot = slot
         self._subjects = subjects
@@ -143,7 +152,7 @@ class BatchRun:
         ]
         self._inter_task = InterTaskLauncher(
             plan, subjects, [query.scores for query in self._queries], self._device, resources.scratch, slot,
-            self._selector,
+            self._selector, launched,
         )  # fmt: skip
 
     # --- Launches ---

@@ -51,6 +51,9 @@ class _SingleCall(ScoreCall):
         self.blocks: list[Scored] = []
         self.error: BaseException | None = None
 
+    def launched(self) -> None:
+        """Do nothing: no other device waits for it."""
+
     def prepared(self) -> None:
         """Do nothing: the caller waits for the results."""
 
@@ -147,9 +150,14 @@ class CudaEngine(Closeable):
         """The device's name."""
         return self._device.facts.name
 
+    @property
+    def kept_bytes(self) -> int:
+        """Memory for databases; a larger database is streamed."""
+        return self._store.limit_bytes
+
     def keeps(self, partition: Partition) -> bool:
         """Whether the partition fits the memory for databases, so that it is uploaded only once."""
-        return chunk_bytes(partition) <= self._store.limit_bytes
+        return chunk_bytes(partition) <= self.kept_bytes
 
     def may_bound(self, partition: Partition) -> bool:
         """Whether a bound takes the place of most scores of the partition if floors are given."""

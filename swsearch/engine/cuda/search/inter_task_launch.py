@@ -7,7 +7,7 @@ launch finds no work.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -96,6 +96,8 @@ class InterTaskLauncher:
     slot : Slot
         The memory of the batch.
     selector : Selector
+    launched : callable
+        Called after the first launch for all subjects.
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class InterTaskLauncher:
         scratch: Scratch,
         slot: Slot,
         selector: Selector,
+        launched: Callable[[], None],
     ) -> None:
         self._plan = plan
         self._subjects = subjects
@@ -120,6 +123,7 @@ class InterTaskLauncher:
         self._scratch = scratch
         self._slot = slot
         self._selector = selector
+        self._launched = launched
         self._packed: dict[str, DeviceProfile] = {}
         self.n_passing: NDArray[np.uint32] | None = None
 
@@ -217,6 +221,8 @@ class InterTaskLauncher:
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
             device.launch(kernel, grid, shape.tile.shared_bytes, arguments, stream)
+            if number == 0 and launch.count is None:
+                self._launched()
             first_unit += shape.tile.strip_units
         if launch.count is not None:
             self._count_passing(launch, launch.count)

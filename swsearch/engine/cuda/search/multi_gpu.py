@@ -40,6 +40,8 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 
+PATIENCE_SECONDS: Final = 0.005
+"""Longest time for which a device waits for the preparations of another."""
 PROFILES_PER_DEVICE: Final = 8
 """Queries per device from which the devices divide the queries: the query that ends last is then a small part of the
 work."""
@@ -86,11 +88,39 @@ class _EndsRequest:
     answer: Future[Ends | None]
 
 
+class _Turns:
+    """Lets the devices of a call begin to compute one after another, and each go on when all compute.
+
+    The interpreter runs one thread at a time. If the threads of all devices prepared their launches together, each
+    device would wait until about all of them are prepared; so would it if a thread enqueued its other launches before
+    the next device computes.
+    """
+
+    def __init__(self, n_devices: int) -> None:
+        self._computing = [threading.Event() for _ in range(n_devices)]
+
+    def wait(self, number: int) -> None:
+        """Return when it is the turn of a device, after :data:`PATIENCE_SECONDS` at the latest."""
+        if number:
+            self._computing[number - 1].wait(PATIENCE_SECONDS)
+
+    def pass_on(self, number: int) -> None:
+        """Give the turn of a device to the next; returns when the last one has had it, or after this time."""
+        if not self._computing[number].is_set():
+            self._computing[number].set()
+            self._computing[-1].wait(PATIENCE_SECONDS)
+
+    def leave(self, number: int) -> None:
+        """Give a turn on that is not used."""
+        self._computing[number].set()
+
+
 class _DeviceCall(ScoreCall):
     """The part of a scoring that one device does; its thread puts what has happened into the scoring's queue."""
 
-    def __init__(self, scoring: DeviceScoring, number: int, work: _Work) -> None:
+    def __init__(self, scoring: DeviceScoring, number: int, work: _Work, turns: _Turns) -> None:
         super().__init__(work.requests, work.partition)
+        self._turns = turns
         self._scoring = scoring
         self._number = number
         self._indices = work.indices
@@ -101,6 +131,13 @@ class _DeviceCall(ScoreCall):
     @property
     def is_cancelled(self) -> bool:
         return self._scoring.is_cancelled
+
+    def wait(self) -> None:
+        """Wait for the turn of the device."""
+        self._turns.wait(self._number)
+
+    def launched(self) -> None:
+        self._turns.pass_on(self._number)
 
     def prepared(self) -> None:
         self.is_prepared.set()
@@ -113,6 +150,7 @@ class _DeviceCall(ScoreCall):
 
     def ended(self, error: BaseException | None) -> None:
         self.error = error
+        self._turns.leave(self._number)
         self.is_prepared.set()
         self.has_ended.set()
         self._scoring.events.put(None)
@@ -152,7 +190,10 @@ class _DeviceCalls:
 
     def _take(self) -> _DeviceCall | None:
         with self._lock:
-            return self._waiting.popleft() if self._waiting else None
+            call = self._waiting.popleft() if self._waiting else None
+        if call is not None:
+            call.wait()
+        return call
 
 
 class DeviceScoring:
@@ -164,6 +205,8 @@ class DeviceScoring:
         One of each per device.
     shares : _Shares, optional
         The shares of the subjects, if the devices divide them; otherwise each profile has a block of one device.
+    are_idle : bool
+        Whether the devices have no other work, so that they begin in turns.
 
     Attributes
     ----------
@@ -172,14 +215,24 @@ class DeviceScoring:
     is_cancelled : bool
     """
 
-    def __init__(self, devices: Sequence[_DeviceCalls], work: Sequence[_Work], shares: _Shares | None) -> None:
+    def __init__(
+        self, devices: Sequence[_DeviceCalls], work: Sequence[_Work], shares: _Shares | None, *, are_idle: bool
+    ) -> None:
         self._devices = devices
         self._shares = shares
         self.is_cancelled = False
         self.events: queue.SimpleQueue[int | tuple[int, int, ScoreBlock] | None] = queue.SimpleQueue()
-        self._calls = [_DeviceCall(self, number, task) for number, task in enumerate(work)]
+        turns = _Turns(len(work))
+        self._calls = [_DeviceCall(self, number, task, turns) for number, task in enumerate(work)]
+        for number in () if are_idle else range(len(work)):
+            turns.leave(number)
         for device, call in zip(devices, self._calls, strict=True):
             device.add(call)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no device works on it any more."""
+        return all(call.has_ended.is_set() for call in self._calls)
 
     def wait_until_prepared(self) -> None:
         """See :class:`swsearch.engine.protocol.Scoring`."""
@@ -262,6 +315,7 @@ class CudaDevices(Closeable):
     ) -> None:
         self.ordinals = tuple(dict.fromkeys(ordinals))
         self._shares: dict[int, _Shares] = {}
+        self._latest: DeviceScoring | None = None
         self._requests: queue.SimpleQueue[_EndsRequest] = queue.SimpleQueue()
         self._threads = [ThreadPoolExecutor(1, f"cuda{ordinal}") for ordinal in self.ordinals]
         self.engines: list[CudaEngine] = []
@@ -296,6 +350,11 @@ class CudaDevices(Closeable):
         return sum(engine.facts.memory_bytes for engine in self.engines)
 
     @property
+    def kept_bytes(self) -> int:
+        """Size of the largest database that each device keeps."""
+        return min(engine.kept_bytes for engine in self.engines)
+
+    @property
     def profiles_per_call(self) -> int:
         """The sum over the devices."""
         return sum(engine.profiles_per_call for engine in self.engines)
@@ -307,12 +366,15 @@ class CudaDevices(Closeable):
         if self.shares_subjects(len(requests), partition):
             shares = self._shares_of(partition)
             work = [_Work(range(len(requests)), requests, share) for share in shares.parts]
-            return DeviceScoring(self._calls, work, shares)
-        work = [
-            _Work(indices, [requests[index] for index in indices], partition)
-            for indices in self._queries_by_device([request.profile for request in requests])
-        ]
-        return DeviceScoring(self._calls, work, None)
+        else:
+            shares = None
+            work = [
+                _Work(indices, [requests[index] for index in indices], partition)
+                for indices in self._queries_by_device([request.profile for request in requests])
+            ]
+        are_idle = self._latest is None or self._latest.has_ended
+        self._latest = DeviceScoring(self._calls, work, shares, are_idle=are_idle)
+        return self._latest
 
     def preload(self, partition: Partition) -> None:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`.

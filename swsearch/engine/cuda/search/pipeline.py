@@ -54,6 +54,10 @@ class ScoreCall(ABC):
         return False
 
     @abstractmethod
+    def launched(self) -> None:
+        """The device computes scores of the call; called once or more often."""
+
+    @abstractmethod
     def prepared(self) -> None:
         """The call is planned, and its kernels are being compiled."""
 
@@ -338,7 +342,7 @@ class Pipeline:
                         break
                     if not self._free:
                         self._finish()
-                    run = self._started(batch, requests, subjects, sleeping=sleeping)
+                    run = self._started(batch, progress, subjects, sleeping=sleeping)
                     self._flights.append(_Flight(run, group, n_started == len(partition), subjects.streamed))
                     progress.n_in_flight += 1
                 if subjects.streamed:
@@ -347,19 +351,18 @@ class Pipeline:
                     break
         self._end_if_done(progress)
 
-    def _started(
-        self, batch: BatchPlan, requests: Sequence[ScoreRequest], subjects: DeviceSubjects, *, sleeping: bool
-    ) -> BatchRun:
+    def _started(self, batch: BatchPlan, progress: _Progress, subjects: DeviceSubjects, *, sleeping: bool) -> BatchRun:
         """A batch that was started against a piece, which needs a plan of its own unless it is the complete partition.
 
         From here on the batch has its own kernels or generic ones.
         """
         if subjects.streamed or batch.n_subjects != len(subjects):
+            requests = progress.requests
             of_batch = [requests[index] for index in batch.indices]
             batch = self._choice.plan_batch(batch.indices, of_batch, subjects.partition)
         else:
             batch = self._choice.ready_batch(batch, subjects.partition)
-        run = BatchRun(batch, subjects, self._resources, self._free[0])
+        run = BatchRun(batch, subjects, self._resources, self._free[0], progress.call.launched)
         run.start(sleeping=sleeping)
         self._free.popleft()
         return run

@@ -1,17 +1,27 @@
-"""Several devices as one engine, on emulated devices. The expected scores are the reference engine's."""
+"""Several devices as one engine, on emulated devices and, with ``-m gpu``, on two GPUs where there are two.
+
+The expected scores are the reference engine's.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.presence import ask_driver
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.cuda.runtime.warm_up import LIBRARY
+from swsearch.engine.cuda.search import multi_gpu
 from swsearch.engine.cuda.search.multi_gpu import PROFILES_PER_DEVICE, CudaDevices
 from swsearch.engine.cuda.search.subjects import chunk_bytes
-from swsearch.engine.protocol import MemoryEngine, ScoreEngine, score_requests
+from swsearch.engine.protocol import MemoryEngine, Scored, ScoreEngine, score_requests
 from swsearch.engine.reference import ReferenceEngine
-from swsearch.errors import EngineUnavailable
+from swsearch.errors import EngineError, EngineUnavailable
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -29,6 +39,16 @@ def small_case(seed: int, n_queries: int) -> tuple[list[QueryProfile], Partition
     return [sequence_profile(query, default_scheme(PROTEIN)) for query in queries], Partition.pack(subjects)
 
 
+@pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
+def open_device(request: pytest.FixtureRequest) -> Callable[[int], Device]:
+    """Opens one of two devices."""
+    if request.param == "emulated":
+        return opener()
+    if ask_driver(LIBRARY).n_devices < 2:
+        pytest.skip("there are no two GPUs")
+    return PyCudaDevice
+
+
 def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted, strict=True):
@@ -37,11 +57,11 @@ def assert_same(found: list[ScoreBlock], wanted: list[ScoreBlock]) -> None:
 
 
 @pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
-def test_two_devices_score_as_one(n_queries):
+def test_two_devices_score_as_one(open_device, n_queries):
     """With few queries each device scores a share of the subjects, with many it scores its own queries."""
     profiles, partition = small_case(5, n_queries)
     reported: list[int] = []
-    with CudaDevices([0, 1], opener()) as engine:
+    with CudaDevices([0, 1], open_device) as engine:
         assert isinstance(engine, ScoreEngine)
         for _ in range(2):
             found = engine.score(profiles, partition, progress=reported.append)
@@ -52,11 +72,11 @@ def test_two_devices_score_as_one(n_queries):
 
 
 @pytest.mark.parametrize(("missing_bytes", "n_of_first"), [(0, 20), (1, 29)])
-def test_the_memory_decides_how_subjects_are_divided(missing_bytes, n_of_first):
+def test_the_memory_decides_how_subjects_are_divided(open_device, missing_bytes, n_of_first):
     """Of 40 subjects each device is dealt 20; ranges of equal residues give the first device the 29 shortest."""
     profiles, partition = small_case(8, 1)
     assert partition.lengths[:28].sum() < partition.n_residues / 2 <= partition.lengths[:30].sum()
-    with CudaDevices([0, 1], opener(), chunk_bytes(partition) - missing_bytes) as engine:
+    with CudaDevices([0, 1], open_device, chunk_bytes(partition) - missing_bytes) as engine:
         assert f"{n_of_first} subjects" in "".join(engine.explain(score_requests(profiles, [30]), partition))
         for floors in (None, [30]):
             found = engine.score(profiles, partition, floors)
@@ -68,6 +88,7 @@ def test_the_memory_of_the_engine_is_that_of_its_devices():
     with CudaDevices([0, 1], opener()) as engine:
         assert isinstance(engine, MemoryEngine)
         assert engine.memory_bytes == sum(one.facts.memory_bytes for one in engine.engines) > 0
+        assert engine.kept_bytes == min(one.kept_bytes for one in engine.engines) > 0
     assert not isinstance(ReferenceEngine(), MemoryEngine)
 
 
@@ -89,13 +110,72 @@ def test_a_device_that_cannot_be_opened_closes_the_others():
     assert closed == [0]
 
 
-def test_a_stopped_search_leaves_the_devices_idle_and_usable():
+def test_each_device_streams_subjects_beyond_its_memory(open_device):
+    """Neither all subjects nor a device's share fit a third of the memory that they need."""
+    profiles, partition = small_case(9, 2 * PROFILES_PER_DEVICE + 1)
+    with CudaDevices([0, 1], open_device, chunk_bytes(partition) // 3) as engine:
+        assert not engine.shares_subjects(len(profiles), partition)
+        for chosen in (profiles, profiles[:1]):
+            assert not any(one.keeps(share) for one in engine.engines for share in engine._ranges_of(partition))
+            found = engine.score(chosen, partition, [30] * len(chosen))
+            assert_same(found, ReferenceEngine().score(chosen, partition, [30] * len(chosen)))
+
+
+@pytest.mark.parametrize("n_queries", [1, 2 * PROFILES_PER_DEVICE + 1])
+def test_the_error_of_one_device_ends_the_call_and_no_other(open_device, monkeypatch, n_queries):
+    """Expected values: the error of the second device; blocks before it are exact; both devices score the next call."""
+    profiles, partition = small_case(10, n_queries)
+    wanted = ReferenceEngine().score(profiles, partition)
+    with CudaDevices([0, 1], open_device) as engine:
+        assert_same(engine.score(profiles, partition), wanted)
+        failing = engine.engines[1]._device
+        launches: list[int] = []
+        launch = failing.launch
+
+        def fail(*arguments: Any) -> None:
+            launches.append(1)
+            if len(launches) == min(n_queries, 3):
+                raise EngineError("the device has fallen off the bus")
+            launch(*arguments)
+
+        monkeypatch.setattr(failing, "launch", fail)
+        kept: list[Scored] = []
+        with pytest.raises(EngineError, match="fallen off the bus"):
+            kept.extend(engine.begin(score_requests(profiles, None), partition).results())
+        assert len(kept) < n_queries
+        assert_same([block for _, block in kept], [wanted[index] for index, _ in kept])
+        assert_same(engine.score(profiles, partition), wanted)
+
+
+def test_idle_devices_begin_one_after_another(open_device, monkeypatch):
+    """The second device prepares its launches when the first computes; the first goes on when both compute."""
+    profiles, partition = small_case(11, 1)
+    events: list[str] = []
+
+    def noted(name: str, method: Callable[..., None]) -> Callable[..., None]:
+        def note(turns: Any, number: int) -> None:
+            events.append(f"{number} {name}")
+            method(turns, number)
+            events.append(f"{number} {name} ended")
+
+        return note
+
+    monkeypatch.setattr(multi_gpu, "PATIENCE_SECONDS", 60.0)
+    with CudaDevices([0, 1], open_device) as engine:
+        for name in ("wait", "pass_on"):
+            monkeypatch.setattr(multi_gpu._Turns, name, noted(name, getattr(multi_gpu._Turns, name)))
+        assert_same(engine.score(profiles, partition, [30]), ReferenceEngine().score(profiles, partition, [30]))
+    assert events.index("0 pass_on") < events.index("1 wait ended") < events.index("1 pass_on")
+    assert events.index("1 pass_on") < events.index("0 pass_on ended")
+
+
+def test_a_stopped_search_leaves_the_devices_idle_and_usable(open_device):
     profiles, partition = small_case(6, 3)
 
     def stop(cells: int) -> None:
         raise KeyboardInterrupt
 
-    with CudaDevices([0, 1], opener()) as engine:
+    with CudaDevices([0, 1], open_device) as engine:
         with pytest.raises(KeyboardInterrupt):
             engine.score(profiles, partition, progress=stop)
         assert_same(engine.score(profiles, partition), ReferenceEngine().score(profiles, partition))

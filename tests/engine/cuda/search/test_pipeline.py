@@ -44,6 +44,8 @@ class Noted(ScoreCall):
     def is_cancelled(self) -> bool:
         return self.cancelled
 
+    def launched(self) -> None: ...
+
     def prepared(self) -> None:
         self.events.append(f"{self.name} prepared")
 

@@ -1,0 +1,278 @@
+"""The connection to a Dask cluster: its workers, requests to one of them, and their answers as they come.
+
+A text says where a cluster is: ``tcp://host:port`` (or ``tls://…``) is the address of a scheduler, and anything else is
+a file that ``dask scheduler --scheduler-file`` writes. If the scheduler ends, Dask cancels all tasks and ends the
+workers (dask/distributed, issue 1072): the connection is then lost, and :meth:`DaskConnection.reconnect` waits for a
+scheduler at the same place.
+
+The last part of this module is called by the workers of the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import os
+import queue
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from swsearch.closeable import Closeable
+from swsearch.cluster.connection import Answered, WorkerInfo
+from swsearch.cluster.residents import Residents, Share, Tasks, prepared, searched
+from swsearch.cluster.tasks import PROGRAM, Failed, packed
+from swsearch.errors import InputError
+from swsearch.file_registry import registry
+
+CONNECT_SECONDS: Final = 10.0
+"""Longest time of one attempt to connect to a scheduler."""
+RETRY_SECONDS: Final = 0.2
+FIRST_SECONDS: Final = 60.0
+"""Time for which a scheduler is waited for at the start; it may have been submitted together with the driver."""
+
+
+@dataclass(eq=False)
+class _Task:
+    """A task at a worker: Dask's future and, when it has ended, the fetching of what it returned."""
+
+    future: Any
+    fetched: Future[bytes] | None = None
+
+
+class DaskConnection(Closeable):
+    """A connection to the cluster at a place; see :class:`swsearch.cluster.connection.Connection`.
+
+    Parameters
+    ----------
+    where : str
+        The place, as in the text above.
+    notify : callable
+        Called with a message when the waiting for a scheduler begins.
+
+    Raises
+    ------
+    InputError
+        There is no scheduler at this place, or the text is none of the two kinds; or Dask is not installed.
+    """
+
+    def __init__(self, where: str, notify: Callable[[str], None] = lambda _: None) -> None:
+        _require_dask()
+        self.where = where
+        self.title = f"cluster {where}"
+        self._notify = notify
+        self._client: Any = None
+        self._tasks: dict[int, _Task] = {}
+        self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._tickets = itertools.count()
+        try:
+            self._client = self._connected(FIRST_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- the scheduler ---
+
+    def _connected(self, patience_seconds: float | None) -> Any:
+        """A new client; waits for the scheduler, for ever if ``patience_seconds`` is None."""
+        from distributed import Client
+
+        ends = None if patience_seconds is None else time.monotonic() + patience_seconds
+        is_told = False
+        while True:
+            problem = "it does not answer"
+            try:
+                address = self._address()
+                return Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="swsearch")
+            except (OSError, TimeoutError) as error:
+                problem = str(error) if isinstance(error, FileNotFoundError) else problem
+            except ValueError as error:
+                raise InputError(f"--cluster {self.where}: {error}") from error
+            if ends is not None and time.monotonic() >= ends:
+                advice = "start one with `dask scheduler`, or name local:N"
+                raise InputError(f"--cluster {self.where}: there is no scheduler, {problem}; {advice}")
+            if patience_seconds is not None and not is_told:
+                waiting = f"waiting for one for up to {patience_seconds:.0f} s"
+                self._notify(f"--cluster {self.where}: there is no scheduler, {problem}; {waiting}")
+                is_told = True
+            time.sleep(RETRY_SECONDS)
+
+    def _address(self) -> str:
+        if "://" in self.where:
+            return self.where
+        registry().read(self.where)
+        try:
+            return str(json.loads(Path(self.where).read_bytes())["address"])
+        except FileNotFoundError:
+            raise FileNotFoundError("the file does not exist") from None
+        except (KeyError, TypeError, ValueError):  # it is being written, or is another file
+            raise FileNotFoundError("the file has no address of a scheduler") from None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the scheduler has ended, or cannot be reached; all tasks are then lost."""
+        return self._client is None or self._client.status != "running"
+
+    def reconnect(self) -> None:
+        """Wait until there is a scheduler at the same place, and connect to it."""
+        self._close_client()
+        self._client = self._connected(None)
+
+    def workers(self) -> dict[str, WorkerInfo] | None:
+        """The workers that can take tasks, by their addresses; None if the scheduler does not answer."""
+        try:
+            known = self._client.scheduler_info(n_workers=-1)["workers"]
+        except (OSError, TimeoutError, KeyError, AttributeError):
+            return None
+        hosts = [one.get("host") for one in known.values()]
+        return {
+            address: WorkerInfo(
+                address,
+                f"worker {address}",
+                threads=int(one.get("nthreads") or 1),
+                limit_bytes=int(one.get("memory_limit") or 0),
+                n_on_host=hosts.count(one.get("host")),
+                is_paused=one.get("status") == "paused",
+            )
+            for address, one in known.items()
+            if one.get("status", "running") in ("running", "paused")
+        }
+
+    # --- tasks ---
+
+    def prepare(self, worker: str, engine: bytes, first: bytes | None) -> int:
+        """See :class:`swsearch.cluster.connection.Connection`."""
+        return self._submit(worker, prepare, PROGRAM, engine, first)
+
+    def search(self, worker: str, spec: bytes, queries: bytes, room_bytes: int | None) -> int:
+        """See :class:`swsearch.cluster.connection.Connection`."""
+        return self._submit(worker, search, PROGRAM, spec, queries, room_bytes)
+
+    def _submit(self, worker: str, function: Callable[..., bytes], *arguments: Any) -> int:
+        ticket = next(self._tickets)
+        key = f"swsearch-{os.urandom(8).hex()}"
+        future = self._client.submit(
+            function, *arguments, key=key, workers=[worker], allow_other_workers=False, pure=False
+        )
+        self._tasks[ticket] = _Task(future)
+        future.add_done_callback(lambda _: self._fetch(ticket))
+        return ticket
+
+    def _fetch(self, ticket: int) -> None:
+        """Begin to fetch what a task returned; called by a thread of Dask's when the task has ended.
+
+        If the worker ends now, there is nothing to fetch for ever, and nothing waits for it.
+        """
+        task, client = self._tasks.get(ticket), self._client
+        if task is None or client is None:
+            return
+        fetching = client.gather(task.future, asynchronous=True)
+        task.fetched = asyncio.run_coroutine_threadsafe(fetching, client.loop.asyncio_loop)
+        task.fetched.add_done_callback(lambda _: self._ended.put(ticket))
+
+    def forget(self, ticket: int) -> None:
+        """Let go of a task, whether it has ended or not; it is not answered any more."""
+        task = self._tasks.pop(ticket, None)
+        if task is not None:
+            with suppress(Exception):
+                if task.fetched is not None:
+                    task.fetched.cancel()
+                task.future.release()
+
+    def answered(self, seconds: float) -> list[Answered]:
+        """The tasks that have ended since the last call; waits for the first of them, but at most so long."""
+        tickets = []
+        with suppress(queue.Empty):
+            if seconds > 0:
+                tickets.append(self._ended.get(timeout=seconds))
+            while True:
+                tickets.append(self._ended.get_nowait())
+        return [self._answer(ticket) for ticket in tickets if ticket in self._tasks]
+
+    def _answer(self, ticket: int) -> Answered:
+        from distributed import KilledWorker
+
+        task = self._tasks[ticket]
+        assert task.fetched is not None
+        try:
+            return Answered(ticket, task.fetched.result())
+        except (KilledWorker, CancelledError, OSError, TimeoutError):
+            return Answered(ticket, None)
+        except Exception as error:
+            return Answered(ticket, None, error)
+        finally:
+            self.forget(ticket)
+
+    # --- the end ---
+
+    def _close_client(self) -> None:
+        self._tasks.clear()
+        self._ended = queue.SimpleQueue()
+        if self._client is not None:
+            client, self._client = self._client, None
+            with suppress(Exception):
+                client.close(timeout=2)
+
+    def close(self) -> None:
+        """End the connection; tasks in flight are cancelled."""
+        self._close_client()
+
+
+def _require_dask() -> None:
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        advice = "`pip install 'swsearch[cluster]'` adds what is needed"
+        raise InputError(f"--cluster: {error.name} is not installed; {advice}") from error
+    del distributed
+    # The driver itself reports what a lost worker or scheduler means.
+    for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+# --- the functions that a driver calls at a worker ---
+
+
+def prepare(program: str, engine: bytes, first: bytes | None) -> bytes:
+    """See :func:`swsearch.cluster.residents.prepared`."""
+    share = _share()
+    return prepared(_tasks(), share, engine, first) if program == PROGRAM else _refusal(program)
+
+
+def search(program: str, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
+    """See :func:`swsearch.cluster.residents.searched`."""
+    share = _share()
+    if program != PROGRAM:
+        return _refusal(program)
+    if _tasks().is_background:
+        from distributed import secede
+
+        secede()
+    return searched(_tasks(), share, spec, queries, room_bytes)
+
+
+@cache
+def _tasks() -> Tasks:
+    """What this worker does, and what it keeps open."""
+    from distributed.system import MEMORY_LIMIT
+
+    return Tasks(Residents(host_bytes=MEMORY_LIMIT))
+
+
+def _refusal(program: str) -> bytes:
+    advice = "install the same version everywhere"
+    return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
+
+
+def _share() -> Share:
+    """The threads that Dask gave to this worker; only a thread of Dask's may ask."""
+    from distributed import get_worker
+
+    return Share(max(1, get_worker().state.nthreads))
