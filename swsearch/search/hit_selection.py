@@ -7,7 +7,8 @@ to know the best ones; otherwise the best ones alone.
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
 so further alignments are computed, in growing numbers, until the unadjusted E-value of the next one shows that it
-cannot be listed (:meth:`swsearch.search.threshold.Threshold.min_next_scores`).
+cannot be listed (:meth:`swsearch.search.threshold.Threshold.min_next_scores`). Of very long sequences, a number of
+alignments that depends on the lengths alone is judged; those after them are listed last, if they are asked for.
 """
 
 from __future__ import annotations
@@ -268,6 +269,7 @@ class _Alignments:
         self._comparisons = selection.comparisons(prepared)
         self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
         self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
+        self._n_judged = prepared.threshold.most_alignments(candidates.subject_index)
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
         self._n_aligned = np.zeros_like(self._next_scores)
         for number, block in enumerate(compared):
@@ -288,9 +290,12 @@ class _Alignments:
                 is_aligned &= candidates.comparison == number
             self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
         size = 1
-        most = np.maximum(threshold.most_alignments(candidates.subject_index), max_hsps)
+        most = self._n_judged
         while threshold.is_adjusted:
-            evalues = [sorted(one.evalue for one in several if one.evalue is not None) for several in self._found]
+            evalues = [
+                sorted(one.evalue for one in several if one.evalue is not None and one.place < n_judged)
+                for several, n_judged in zip(self._found, most.tolist(), strict=True)
+            ]
             firsts = [several[0] if several else np.inf for several in evalues]
             farthest = threshold.farthest(listed, firsts, wanted)
             lowest = threshold.min_next_scores(
@@ -339,5 +344,8 @@ class _Alignments:
                 self._found[row].append(_Aligned(next(evalues), number, place, one))
 
     def in_order(self) -> list[list[_Aligned]]:
-        """The alignments of each candidate, best first."""
-        return [sorted(several, key=lambda one: one.key) for several in self._found]
+        """The alignments of each candidate, best first; those of a comparison that are not judged follow the others."""
+        return [
+            sorted(several, key=lambda one, n=n_judged: (one.place >= n, one.key))
+            for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True)
+        ]

@@ -329,11 +329,14 @@ class Threshold:
         return score if self.is_adjusted else max(score, self.of_search.lowest_score)
 
     def most_alignments(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
-        """The number of alignments of each subject that are judged in one comparison, because E-values are adjusted.
+        """The number of alignments of each subject that are judged in one comparison.
 
-        Long sequences of repeats have thousands of alignments with each other, whose number increases with the product
-        of the lengths, as does the time that one takes. The numbers depend on nothing but the lengths.
+        All are, unless E-values are adjusted: long sequences of repeats have thousands of alignments with each other,
+        whose number increases with the product of the lengths, as does the time that one takes. The numbers depend on
+        nothing but the lengths.
         """
+        if not self.is_adjusted:
+            return np.full(len(subject_index), np.iinfo(np.int64).max)
         significance = self.of_search.significance
         lengths = self.of_search.subjects.lengths(subject_index).astype(np.int64)
         return np.maximum(JUDGED_CELLS // (lengths * significance.query_residues(self.n_letters)), FEWEST_JUDGED)

@@ -184,7 +184,7 @@ def test_organisms_that_only_some_databases_have_stored(tmp_path: Path) -> None:
     """A filter would miss descendants in the other, so it is refused without --taxonomy; reports use headers."""
     one = with_organisms(tmp_path, "a", [9606], EXCERPT)
     other = with_organisms(tmp_path, "b", [9606, 10090], None)
-    message = f"--taxid: {other} has no taxonomy, and another of the databases has one"
+    message = f"taxid: {other} has no taxonomy, and another of the databases has one"
     for databases in ([one, other], [other, one]):
         with pytest.raises(InputError) as refused:
             organisms(databases, taxid="9606")
