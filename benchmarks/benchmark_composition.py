@@ -43,7 +43,7 @@ from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.query.composition import ADJUST, COMPOSITIONS, STRENGTH, corrected_profile
-from swsearch.query.masking import mask_record, screening_codes
+from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
@@ -95,7 +95,7 @@ def variants() -> dict[str, Callable[[SequenceRecord], Profiles]]:
 
         def make(record: SequenceRecord) -> Profiles:
             codes = record.codes if mask is None else mask_record(record, ("tantan",), mask).codes
-            screening = screening_codes(codes, PROTEIN) if mask == "soft" else None
+            screening = unknown_where_masked(codes, PROTEIN) if mask == "soft" else None
             return profile(codes), None if screening is None else profile(screening)
 
         return make

@@ -172,6 +172,7 @@ class Child:
                 process.kill()
                 return
 
+
 class Workers:
     """The worker processes of a server; they belong to one event loop.
 

@@ -277,7 +277,7 @@ def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearc
         ("--db a.db", 2, "a.db is a database; give query files before it: swsearch query QUERY… a.db"),
         ("", 2, "give query files and then the database: swsearch query QUERY… DB"),
         ("q.fa a.db --db - --in-pssm -", 1, "<stdin> is named twice and can be read only once"),
-        ("q.fa a.db b.db --out b.db/catalogue.json", 1, "this belongs to the database b.db"),
+        ("q.fa a.db b.db --out b.db/catalogue.json", 1, "this lies in the packed database"),
         ("q.fa --db a --db b --server http://127.0.0.1:9", 2, "a server searches one database at a time"),
     ],
 )

@@ -22,7 +22,7 @@ from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
 from swsearch.database.format import ARRAY_DTYPES
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import DatabaseError, FastaFormatError
+from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
 from tests.database.conftest import exported
 
@@ -240,7 +240,7 @@ def test_bad_input_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_no_input_is_an_error(tmp_path: Path) -> None:
     """An empty list of files does not make an empty database."""
-    with pytest.raises(FastaFormatError, match="no sequence file"):
+    with pytest.raises(InputError, match="at least one path is needed"):
         build_database([], tmp_path / "db")
     assert list(tmp_path.iterdir()) == []
 

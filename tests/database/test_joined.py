@@ -127,7 +127,7 @@ def test_joined_databases_may_be_joined_with_others(tmp_path: Path) -> None:
         results = swsearch.search_database([("q", LETTERS)], [first, three])
         swsearch.write_report((results.run, list(results)), tmp_path / "hits.fasta", "fasta")
     assert (tmp_path / "hits.fasta").read_text().count(">") == 3
-    with pytest.raises(InputError, match="no database is named"):
+    with pytest.raises(InputError, match="at least one path is needed"):
         swsearch.write_report((results.run, []), tmp_path / "none.fasta", "fasta", database=[])
 
 
@@ -177,13 +177,16 @@ def test_what_cannot_be_joined_is_refused_in_one_line(folder: Path, tmp_path: Pa
         ([one, bases], f"{bases} is dna, {one} is protein; databases of one alphabet are searched together"),
         ([one, one], f"{one} is named twice; its subjects would count twice"),
         ([one, copy], f"{copy} has the content of {one}"),
-        ([], "no database is named"),
     ):
         with pytest.raises(InputError) as refused, opened(given):
             pass
         assert str(refused.value).startswith(message)
         with pytest.raises(InputError, match=re.escape(message)):
             swsearch.open_database(given)
+    with pytest.raises(InputError, match="no database is named"), opened([]):
+        pass
+    with pytest.raises(InputError, match=r"^path=\[\]: at least one path is needed"):
+        swsearch.open_database([])
     missing = tmp_path / "missing.db"
     with pytest.raises(DatabaseError, match="does not exist"):
         swsearch.open_database([one, missing])

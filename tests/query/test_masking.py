@@ -13,7 +13,7 @@ import pytantan
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.query.masking import mask_record, masked_residues, parse_maskers, require_maskers, screening_codes
+from swsearch.query.masking import mask_record, masked_residues, parse_maskers, require_maskers, unknown_where_masked
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -93,10 +93,10 @@ def test_hard_masked_bases_become_n_and_kept_letters_stay():
     assert mask_record(record, ("lower",), "hard").letters == "ACNNUUAC"
 
 
-def test_screening_codes_stand_for_lower_case():
+def test_masked_residues_become_unknown():
     codes = PROTEIN.encode("MkvL")
-    assert PROTEIN.decode(screening_codes(codes, PROTEIN)) == "MXXL"
-    assert screening_codes(PROTEIN.encode("MKVL"), PROTEIN) is None
+    assert PROTEIN.decode(unknown_where_masked(codes, PROTEIN)) == "MXXL"
+    assert unknown_where_masked(PROTEIN.encode("MKVL"), PROTEIN) is None
 
 
 def test_sequences_too_short_to_repeat_are_not_masked():

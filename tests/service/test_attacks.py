@@ -28,7 +28,7 @@ from swsearch.service.reading import check_wanted
 from swsearch.service.settings import Limits, Settings
 from swsearch.service.web.app import create_app
 from swsearch.service.web.bodies import SMALL_BYTES, Budget
-from swsearch.service.web.exchange import OwnWorker
+from swsearch.service.web.exchange import OwnWorkers
 from swsearch.service.web.readers import Readers
 from swsearch.store.leases import WorkStore
 from swsearch.store.tokens import TokenStore
@@ -262,11 +262,11 @@ def test_a_child_that_says_nothing_is_killed_and_started_again():
 
 def test_a_worker_without_progress_is_not_ready(databases, tmp_path):
     """Also if it is the server's own, which said that it was ready."""
-    own = OwnWorker((), lambda: None, 60)
+    own = OwnWorkers((), lambda: None, 60)
     own.is_worker_ready = True
-    for command in ((), ("worker",)):
-        store = str(tmp_path / f"hits{len(command)}.sqlite")
-        app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_command=command), own)
+    for commands in ((), (("worker",),)):
+        store = str(tmp_path / f"hits{len(commands)}.sqlite")
+        app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands), own)
         (readyz,) = [route.endpoint for route in app.routes if getattr(route, "path", "") == "/readyz"]
         assert readyz().status_code == 503
         with WorkStore(store) as work:

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -347,10 +346,9 @@ async def report(
         return search, Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
 
     search, download = await run_in_threadpool(made)
-    await download.begin()
     name = f"search-{search.key[:8]}{ending(format)}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return StreamingResponse(download.blocks(), headers=headers, media_type=MEDIA_TYPES[format])
+    return await download.answer(MEDIA_TYPES[format], headers)
 
 
 # --- databases and usage ---

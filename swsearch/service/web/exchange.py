@@ -1,7 +1,7 @@
 """What a web process exchanges with the other processes of its server: hints that save time, and states.
 
-:class:`OwnWorker` is for the only web process of a server, which starts the worker itself. :class:`ToSupervisor` is for
-one of several, whose supervisor (:mod:`swsearch.service.supervisor`) passes everything on.
+:class:`OwnWorkers` is for the only web process of a server, which starts the workers itself. :class:`ToSupervisor` is
+for one of several, whose supervisor (:mod:`swsearch.service.supervisor`) passes everything on.
 """
 
 from __future__ import annotations

@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
 from anyio import CapacityLimiter, to_thread
+from fastapi.responses import StreamingResponse
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError, OutputClosed, Refused
@@ -193,8 +194,8 @@ class Download:
             with suppress(OutputClosed):
                 self._blocks.put(None)
 
-    async def begin(self) -> None:
-        """Begin to write, and wait for the first bytes; what fails until then is raised here, before the answer."""
+    async def answer(self, media_type: str, headers: Mapping[str, str] | None = None) -> StreamingResponse:
+        """The report as an answer, once its first bytes are there; what fails until then is raised here."""
         threading.Thread(target=self._write, daemon=True).start()
         try:
             self._first = await self._next()
@@ -203,12 +204,13 @@ class Download:
             raise
         if self._first is None and self._problem is not None:
             raise self._problem
+        return StreamingResponse(self._rest(), headers=headers, media_type=media_type)
 
     async def _next(self) -> bytes | None:
         # A thread of its own, since it waits for a report that may take long.
         return await to_thread.run_sync(self._blocks.blocks.get, limiter=self._waiter)
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def _rest(self) -> AsyncIterator[bytes]:
         """The bytes of the report.
 
         A report that cannot be completed ends the connection, so that no client takes a part of it for the whole.

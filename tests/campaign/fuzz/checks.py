@@ -169,20 +169,20 @@ def check_taxonomy(data: bytes, folder: Path) -> None:
     try:
         taxids = parse_taxids(taxid.decode("utf-8", "surrogateescape").strip("\n"))
     except InputError as error:
-        refused_well(error, "--taxid")
+        refused_well(error, "taxid")
         taxids = frozenset({1})
     assert all(0 <= number < 10**18 for number in taxids)
     try:
         mapped_members(taxids, str(taxid_map))
     except InputError as error:
-        refused_well(error, "--taxid-map")
+        refused_well(error, "taxid_map")
     else:
         headers = ["P1", "P2 two", "sp|P02232|LGB1_VICFA"]
         assert len(mapped_taxids(headers, str(taxid_map)).set_of) == len(headers)
     try:
         tree = read_dump(dump)
     except InputError as error:
-        refused_well(error, "--taxonomy")
+        refused_well(error, "taxonomy")
         return
     assert len(unpacked(packed_arrays(tree))) == len(tree)
     for taxon in range(min(len(tree), 50)):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import RedirectResponse, StreamingResponse
+from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse
 
@@ -177,10 +177,9 @@ async def _report(request: Request, status: SearchStatus, kind: str, n_subjects:
         return Download(service, run_id, report_of(kind, rid, cut))
 
     download = await run_in_threadpool(prepared)
-    await download.begin()
     media_type = MEDIA_TYPES[kind]
     headers = {"Content-Disposition": f'attachment; filename="{rid}.zip"'} if media_type.endswith("zip") else {}
-    return StreamingResponse(download.blocks(), headers=headers, media_type=media_type)
+    return await download.answer(media_type, headers)
 
 
 def _page_address(request: Request, status: SearchStatus) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse, StreamingResponse
+from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
@@ -184,7 +184,7 @@ def ebi_router() -> APIRouter:
         _, run_id = await run_in_threadpool(service.finished_run, found.search.key, owner_of(request))
         report = get_format(kind.report) if isinstance(kind.report, str) else kind.report
         download = await run_in_threadpool(Download, service, run_id, report)
-        return StreamingResponse(download.blocks(), media_type=kind.media_type)
+        return await download.answer(kind.media_type)
 
     return router
 
