@@ -20,7 +20,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test run-tests test-gpu check-packages coverage images lint bench docs docs-links install clean campaign
+.PHONY: demo serve test run-tests test-gpu check-packages coverage images lint bench docs docs-links install clean campaign mutants peers
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -80,6 +80,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python scripts/lint_arithmetic.py
+	$(BIN)/python scripts/house.py
 	$(BIN)/hadolint --config .hadolint.yaml Dockerfile
 
 $(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh scripts/install_snakemake.sh
@@ -121,6 +122,18 @@ images:
 campaign: $(VENV)/.peers $(VENV)/.installed-test
 	-$(PIP_INSTALL) --only-binary :all: 'atheris>=3'
 	$(BIN)/python -m tests.campaign --minutes $(CAMPAIGN_MINUTES) --jobs $(CAMPAIGN_JOBS) $(CAMPAIGN_OPTIONS)
+
+# The faults of tests/mutants/mutations.txt, each of which a test must find.
+mutants: $(VENV)/.peers $(VENV)/.installed-test
+	$(BIN)/python -m tests.mutants
+
+build/peers/proteins.fasta: $(VENV)/.peers scripts/swissprot.sh
+	mkdir -p build/peers
+	sh scripts/swissprot.sh $@ build/peers/queries.fasta
+
+# Whole searches beside blastp, phmmer, ssearch36, DIAMOND and MMseqs2, on the proteins of Swiss-Prot; about half an hour.
+peers: $(VENV)/.installed-test build/peers/proteins.fasta
+	$(BIN)/python benchmarks/benchmark_peers.py build/peers/queries.fasta build/peers/proteins.fasta --out build/peers/peers.json
 
 # On a machine with an NVIDIA GPU.
 test-gpu: $(VENV)/.installed-test

@@ -345,7 +345,9 @@ class _Alignments:
 
     def in_order(self) -> list[list[_Aligned]]:
         """The alignments of each candidate, best first; those of a comparison that are not judged follow the others."""
-        return [
-            sorted(several, key=lambda one, n=n_judged: (one.place >= n, one.key))
-            for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True)
-        ]
+        in_order = []
+        for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True):
+            several.sort(key=lambda one: one.key)
+            judged = [one for one in several if one.place < n_judged]
+            in_order.append(judged + [one for one in several if one.place >= n_judged])
+        return in_order
