@@ -27,7 +27,7 @@ from typing import Any, Final
 
 from swsearch.closeable import Closeable
 from swsearch.cluster.connection import Answered, WorkerInfo
-from swsearch.cluster.residents import Residents, Share, Tasks, prepared, searched
+from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
@@ -271,8 +271,8 @@ def _refusal(program: str) -> bytes:
     return packed(Failed("InputError", f"this worker has {PROGRAM}, and the driver has {program}; {advice}"))
 
 
-def _share() -> Share:
+def _share() -> WorkerShare:
     """The threads that Dask gave to this worker; only a thread of Dask's may ask."""
     from distributed import get_worker
 
-    return Share(max(1, get_worker().state.nthreads))
+    return WorkerShare(max(1, get_worker().state.nthreads))

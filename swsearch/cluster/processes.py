@@ -243,10 +243,10 @@ def work(threads: int, device: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver as well, which ends the input
     channel = Connection(os.dup(0))
 
-    from swsearch.cluster.residents import Residents, Share, Tasks, prepared, searched
+    from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
 
     tasks = Tasks(Residents(host_bytes=_memory_bytes()))
-    share = Share(threads, None if device is None else (device,))
+    share = WorkerShare(threads, None if device is None else (device,))
     performing: dict[str, Callable[..., bytes]] = {PREPARE: prepared, SEARCH: searched}
     sending = threading.Lock()
 

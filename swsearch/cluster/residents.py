@@ -412,7 +412,7 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Share:
+class WorkerShare:
     """A worker's own share of its machine.
 
     Attributes
@@ -431,7 +431,7 @@ class Share:
         return replace(engine, threads=threads, devices=self.devices if engine.devices is None else engine.devices)
 
 
-def prepared(tasks: Tasks, share: Share, engine: bytes, first: bytes | None) -> bytes:
+def prepared(tasks: Tasks, share: WorkerShare, engine: bytes, first: bytes | None) -> bytes:
     """Open the engine of an :class:`EngineSpec`; returns a packed :class:`Ready` or :class:`Failed`.
 
     ``first`` is the :class:`SearchSpec` of the search that probably comes first, which is opened after the answer.
@@ -440,11 +440,11 @@ def prepared(tasks: Tasks, share: Share, engine: bytes, first: bytes | None) -> 
     return packed(tasks.prepare(share.of(unpacked(engine)), expected))
 
 
-def searched(tasks: Tasks, share: Share, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
+def searched(tasks: Tasks, share: WorkerShare, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
     """Search queries by a :class:`SearchSpec`; returns a packed :class:`Found` or :class:`Failed`."""
     return packed(tasks.search(Task(_specified(spec, share), spec, unpacked(queries), room_bytes)))
 
 
-def _specified(spec: bytes, share: Share) -> SearchSpec:
+def _specified(spec: bytes, share: WorkerShare) -> SearchSpec:
     asked: SearchSpec = unpacked(spec)
     return replace(asked, engine=share.of(asked.engine))

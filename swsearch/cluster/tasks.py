@@ -26,7 +26,7 @@ class EngineSpec:
     """The engine that a worker opens; the fields are arguments of :func:`swsearch.engine.registry.open_engine`.
 
     With ``threads`` or ``devices`` None, a worker uses its own share of its machine
-    (:class:`swsearch.cluster.residents.Share`).
+    (:class:`swsearch.cluster.residents.WorkerShare`).
     """
 
     engine: str = "auto"
