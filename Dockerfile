@@ -4,7 +4,7 @@
 #     docker build --target cuda --tag swsearch:cuda .    # for machines with NVIDIA GPUs
 #     docker build --tag swsearch:service .               # the search service; --build-arg ENGINE=cuda for GPUs
 #
-# docs/install.md has commands for the first two, docs/service-operation.md those of the service. `cpu` and `cuda` have no
+# docs/install.md has commands for the first two, docs/service/operation.md those of the service. `cpu` and `cuda` have no
 # entry point, because workflow systems run their own commands in an image.
 ARG ENGINE=cpu
 

@@ -108,7 +108,7 @@ coverage: $(VENV)/.installed-test $(VENV)/.peers
 	$(BIN)/coverage html --quiet --directory build/coverage/html
 	$(BIN)/coverage report
 
-# Builds and tries what a release publishes (docs/release.md); about twenty minutes.
+# Builds and tries what a release publishes (docs/development/release.md); about twenty minutes.
 check-packages: $(VENV)/.installed-test $(VENV)/.installed-packaging
 	$(BIN)/pytest -m packages -rs --durations 0 tests/packaging
 

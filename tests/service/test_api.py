@@ -181,8 +181,8 @@ def test_a_cancelled_query_stops_the_engine(server):
 
 
 def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
-    """Source: docs/service.md."""
-    page = (DATA.parent / "docs" / "service.md").read_text()
+    """Source: docs/service/use.md."""
+    page = (DATA.parent / "docs" / "service" / "use.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(DATA)
     exec(compile(code.replace("http://127.0.0.1:8765", server.url), "service.md", "exec"), {})

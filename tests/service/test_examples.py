@@ -70,7 +70,7 @@ def test_the_image_starts_the_service_and_checks_its_health(server):
     steps = dict(line.split(maxsplit=1) for line in stage.splitlines())
     assert json.loads(steps["ENTRYPOINT"])[0] in PROJECT["scripts"]
     assert json.loads(steps["CMD"])[0] in commands().commands
-    page = (ROOT / "docs" / "service-operation.md").read_text()
+    page = (ROOT / "docs" / "service" / "operation.md").read_text()
     (command,) = re.findall(r"swsearch:service serve ((?:.*\\\n)*.*)", page)
     assert serve_options(command)["host"] == "0.0.0.0"
     assert f"SWSEARCH_STORE={json.loads(steps['VOLUME'])[0]}/" in steps["ENV"]
@@ -229,8 +229,8 @@ def test_every_test_that_the_threat_model_names_is_there():
 
 
 def test_the_page_lists_every_limit_with_its_default():
-    """Source: docs/service.md, and the settings."""
-    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    """Source: docs/service/use.md, and the settings."""
+    page = (ROOT / "docs" / "service" / "use.md").read_text(encoding="utf-8")
     for name, default in vars(Limits()).items():
         (shown,) = re.findall(rf"^\| `{name}` \|[^|]*\| ([^|]*) \|$", page, re.M)
         power = shown.replace("10¹⁶", str(10**16)).replace("10¹⁷", str(10**17))
@@ -238,8 +238,8 @@ def test_the_page_lists_every_limit_with_its_default():
 
 
 def test_the_commands_of_the_operations_page_are_of_the_program():
-    """Source: docs/service-operation.md; every command that it shows is parsed."""
-    page = (ROOT / "docs" / "service-operation.md").read_text(encoding="utf-8")
+    """Source: docs/service/operation.md; every command that it shows is parsed."""
+    page = (ROOT / "docs" / "service" / "operation.md").read_text(encoding="utf-8")
     shown = re.findall(r"^    (?:.* )?(?:\S*/)?swsearch (serve|worker|tokens|runs) (.*)$", page, re.M)
     assert len(shown) >= 3
     program = commands()

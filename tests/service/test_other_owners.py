@@ -1,7 +1,7 @@
 """What one owner sends leaves the searches of others answered, and the server as it was.
 
 Each test has an attack of eve, and a search of ann that is answered beside it. One server with small limits serves
-all tests. Expected values: docs/service.md.
+all tests. Expected values: docs/service/use.md.
 """
 
 import contextlib

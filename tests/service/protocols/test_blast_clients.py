@@ -128,8 +128,8 @@ def test_biopython_shows_why_a_search_is_refused(address, qblast):
 
 
 def test_the_pages_example_runs(server):
-    """Source: docs/service-protocols.md."""
-    page = (DATA.parent / "docs" / "service-protocols.md").read_text()
+    """Source: docs/service/protocols.md."""
+    page = (DATA.parent / "docs" / "service" / "protocols.md").read_text()
     code = re.findall(r"```python\n(.*?)```", page.partition("## BLAST URL API")[2], re.DOTALL)[0]
     names = {}
     exec(compile(code.replace("http://127.0.0.1:8765", server.url), "service-protocols.md", "exec"), names)

@@ -1,6 +1,6 @@
 """Unmodified clients of ColabFold's server: their functions, with only the address of the server changed.
 
-Expected values: `swsearch query` with the E-values and numbers of hits of ``docs/service-protocols.md``.
+Expected values: `swsearch query` with the E-values and numbers of hits of ``docs/service/protocols.md``.
 """
 
 import csv
