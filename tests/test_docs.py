@@ -154,7 +154,7 @@ def test_the_commands_of_the_page_on_json_run(small_workplace, capfd):
     """Source: the page; tests/cli/test_documents.py compares the keys."""
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
     assert main(["query", "data/queries.fasta", "proteins.db", "--top", "3", "--quiet"]) == 0
-    assert run_commands(page, capfd) == 7
+    assert run_commands(page, capfd) == 6
 
 
 def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd, monkeypatch):
@@ -181,10 +181,9 @@ def test_the_page_on_clusters_runs(small_workplace, capfd):
     assert capfd.readouterr().out == reported
 
 
-def test_the_page_on_scale_shows_what_plan_prints_and_the_simulation_found(workplace, capfd):
+def test_the_page_on_scale_shows_what_the_simulation_found():
     """Source: the page, and the result of ``benchmarks/simulate_cluster.py``."""
     page = (ROOT / "docs" / "design" / "scale.md").read_text()
-    assert run_commands(page, capfd) == 3
     result = json.loads((ROOT / "benchmarks" / "results" / "scale-simulation.json").read_text())
     curves = [
         {one["gpus"]: f"{one['efficiency']:.3f}" for one in result["searches"][name]["curve"]}

@@ -64,7 +64,6 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "worker": ("swsearch.cli.serve:worker", "Search for a service, also on other hosts."),
     "matrices": ("swsearch.cli.matrices:matrices", "List the substitution matrices by name."),
     "engines": ("swsearch.cli.engines:engines", "Show which engines can be used here, and why not."),
-    "plan": ("swsearch.cli.plan:plan", "Plan a large search: memory, time and cost."),
     "completion": ("swsearch.cli.completion:completion", "Print the script that completes commands in a shell."),
     "config": ("swsearch.cli.config:config", "Show the options of a command, and where their values come from."),
     "db": ("swsearch.cli.db:app", "Look at a database, check it, export it and change it."),

@@ -57,7 +57,7 @@ def is_shared(command: str, name: str) -> bool:
     """
     if name == _LOG:
         return True
-    if command.split(maxsplit=1)[0] in ("bench", "plan"):
+    if command.split(maxsplit=1)[0] == "bench":
         return False
     if name in _OF_MACHINE:
         return command in (*_SEARCHES, "cluster", "rbh")

@@ -67,3 +67,14 @@ def test_a_slow_driver_bounds_the_rate(simulator):
     equal = simulator.Simulation(model, 100, 1)
     equal.queries = [2.0] * 5000
     assert equal.run().efficiency == pytest.approx(0.2, rel=0.02)
+
+
+def test_the_times_of_large_databases_are_those_of_the_page(simulator):
+    """Source: the table of ``docs/design/scale.md``, computed by hand from its rates."""
+    page = (SCRIPT.parents[1] / "docs" / "design" / "scale.md").read_text()
+    databases = (simulator.UNIREF90, simulator.TREMBL, simulator.BFD)
+    row = " | ".join(f"{one.n_bytes / 1e9:.2f} GB" for one in databases)
+    assert f"| memory | {row} |" in page
+    row = " | ".join(f"{one.query_seconds:.3g} s" for one in databases)
+    assert f"| a query on one GPU | {row} |" in page
+    assert [one.n_slices for one in databases] == [1, 1, 8]

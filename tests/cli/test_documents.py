@@ -125,10 +125,6 @@ def test_measured_speeds_are_objects_with_the_documented_keys(document):
     assert kernels.keys() == keys_of("bench kernels", documented("`bench`, `bench kernels`"))
 
 
-def test_a_plan_has_the_documented_keys(document):
-    assert document("plan", "--residues", "1e9", "--cores", 2).keys() == documented("`plan`").keys()
-
-
 def test_another_format_is_refused(swsearch, few_proteins_db):
-    for command in (["runs", "list"], ["db", "info", few_proteins_db], ["engines"], ["bench"], ["plan", "--cores", 2]):
+    for command in (["runs", "list"], ["db", "info", few_proteins_db], ["engines"], ["bench"]):
         assert "choose table or json" in swsearch(*command, "--format", "yaml").error

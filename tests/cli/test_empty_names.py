@@ -20,7 +20,6 @@ import pytest
         (["db", "verify", ""], "an argument is empty"),
         (["db", "fetch", "p.db", "--ids", ""], "--ids: the name is empty"),
         (["align", "", "q.fa"], "an argument is empty"),
-        (["plan", ""], "an argument is empty"),
     ],
     ids=shlex.join,
 )

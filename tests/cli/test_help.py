@@ -11,7 +11,7 @@ from swsearch.cli.app import commands
 
 COMMANDS = [
     ["index"], ["query"], ["batch"], ["align"], ["allpairs"], ["cluster"], ["rbh"], ["msa"],
-    ["report"], ["matrices"], ["engines"], ["plan"],
+    ["report"], ["matrices"], ["engines"],
     ["completion"], ["config"],
     ["bench"], ["bench", "kernels"],
     ["db", "info"], ["db", "verify"], ["db", "export"], ["db", "fetch"], ["db", "add"], ["db", "remove"],
