@@ -75,9 +75,7 @@ def serve(
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Speak the protocol of another service too: blast, ebi or tickets; repeatable."
-        ),
+        typer.Option(metavar="NAME", help="Speak the protocol of another service too: blast or tickets; repeatable."),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""Commands print and write what they did when their transcripts were accepted (:mod:`tests.golden.transcripts`)."""
+"""The program does what it did when its transcripts (:mod:`tests.golden.transcripts`) were accepted."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden import api_description
 from tests.golden.transcripts import names
 
 
@@ -15,3 +16,9 @@ def test_commands_do_what_their_transcript_says(name: str) -> None:
     command = [sys.executable, "-m", "tests.golden", "--check", name]
     outcome = subprocess.run(command, cwd=Path(__file__).parents[2], check=False, capture_output=True, text=True)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
+
+
+def test_the_api_is_what_its_accepted_description_says() -> None:
+    """Source: ``openapi.json``, the contract with its clients; ``python -m tests.golden openapi`` accepts others."""
+    pytest.importorskip("fastapi")
+    assert api_description.api_description() == api_description.PATH.read_text(encoding="utf-8")

@@ -9,12 +9,10 @@ from fastapi import APIRouter, FastAPI
 
 from swsearch.errors import InputError
 from swsearch.service.web.protocols.blast import blast_router
-from swsearch.service.web.protocols.ebi import ebi_router
 from swsearch.service.web.protocols.tickets import TicketErrors, tickets_router
 
 PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {
     "blast": blast_router,
-    "ebi": ebi_router,
     "tickets": tickets_router,
 }
 """Each protocol by the name of its switch, with the function that makes its router."""
