@@ -39,9 +39,9 @@ from pathlib import Path
 import numpy as np
 
 import swsearch
-from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.hits.traceback import align_hits
 from swsearch.query.composition import ADJUST, COMPOSITIONS, STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile

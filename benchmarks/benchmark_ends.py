@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from swsearch import __version__, _native
-from swsearch.alignment.traceback import align_several
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Hit
+from swsearch.hits.score_block import Ends
+from swsearch.hits.traceback import align_several
 from swsearch.query.profile import sequence_profile
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions

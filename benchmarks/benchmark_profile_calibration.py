@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 import swsearch
-from swsearch.alignment.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.hits.traceback import align_several
 from swsearch.pssm.composition import ProfileAdjustment
 from swsearch.pssm.scale import query_lambda
 from swsearch.query.composition import corrected_profile, corrected_scores

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import swsearch
-from swsearch.alignment.rescore import rescore
+from swsearch.hits.rescore import rescore
 from swsearch.hits.result import QueryResult
 from swsearch.search.query_file import read_queries
 from swsearch.search.searcher import Searcher

@@ -49,7 +49,7 @@ _HOMES = {
     "Client": ("swsearch.service.client", "Client"),
     "Hit": ("swsearch.hits.hit", "Hit"),
     "QueryResult": ("swsearch.hits.result", "QueryResult"),
-    "RowFilter": ("swsearch.msa.row_filter", "RowFilter"),
+    "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),
     "Store": ("swsearch.store.repository", "HitStore"),
     "SubjectPart": ("swsearch.hits.subjects", "SubjectPart"),

@@ -43,14 +43,13 @@ from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.hits.subjects import SubjectPart
-from swsearch.msa.row_filter import EVERY_ROW, RowFilter
 from swsearch.organisms import reads_database, with_organisms
 from swsearch.output_files import refuse_compressed, text_file
-from swsearch.pairs.align import MODES, PairAlignment, align_pair, mode_scoring
-from swsearch.pairs.scoring import PairScoring, scheme_scoring
+from swsearch.pairs.align import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
-from swsearch.report.anchored_rows import with_kept_rows
+from swsearch.report.anchored import with_kept_rows
 from swsearch.report.registry import check_fits, get_format, needs_subjects, taxonomy_use
+from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.results import SearchResults
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers

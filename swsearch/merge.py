@@ -6,7 +6,7 @@ searched. Inputs are open stores of hits that have the runs; outputs are a new r
 writes nothing) and :meth:`MergePlan.carry_out`. ``swsearch runs merge`` calls them; ``swsearch runs export`` calls
 :func:`copy_run`.
 
-Each run stores a description of the queries of its batch (:mod:`swsearch.hits.share`). Runs are shares of one batch if
+Each run stores a description of the queries of its batch (:mod:`swsearch.hits.shards`). Runs are shares of one batch if
 these descriptions and the search parameters are equal. The merged run stores the description of the complete batch, so
 that missing queries are known and ``swsearch batch --resume`` can search them.
 """
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from swsearch.errors import StoreError
-from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
 from swsearch.store.models import FINISHED
 from swsearch.store.records import StoredRun
 from swsearch.store.repository import HitStore

@@ -17,10 +17,9 @@ from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.organisms import with_organisms
 from swsearch.report.fields import select_fields
-from swsearch.report.lca import DEFAULT_PERCENT
 from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.separated import default_fields
-from swsearch.report.taxa import greatest_use
+from swsearch.report.tabular import default_fields
+from swsearch.report.taxa import DEFAULT_PERCENT, greatest_use
 from swsearch.words import counted
 
 if TYPE_CHECKING:

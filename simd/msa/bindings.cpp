@@ -1,4 +1,4 @@
-// Bindings of simd/msa: functions of alignments as arrays of codes, for swsearch/msa, which describes them.
+// Bindings of simd/msa: functions of alignments as arrays of codes, for swsearch/report/row_filter.py, which describes them.
 
 #include <numeric>
 #include <stdexcept>

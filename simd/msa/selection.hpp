@@ -3,7 +3,7 @@
 //
 // Rows are offered in a given order, and a row is taken unless a row before it that was taken is too similar. With
 // `at_least`, this begins with a low limit on identity, which rises until every window of columns has enough rows; each
-// row has the limit of those of its windows that have too few. swsearch/msa/selection.py describes the definitions.
+// row has the limit of those of its windows that have too few. swsearch/report/row_filter.py describes the definitions.
 
 #pragma once
 

@@ -42,8 +42,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import KERNELS, engine_info
 from swsearch.errors import EngineError
-from swsearch.pairs.align import PairAlignment, align_pair
-from swsearch.pairs.scoring import cost_set
+from swsearch.pairs.align import PairAlignment, align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
 
 TASKS: Final = ("search", "pair", "batch")

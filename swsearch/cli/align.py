@@ -108,18 +108,16 @@ def align(
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
-    from swsearch.pairs import report
-    from swsearch.pairs.align import CIGAR_CELLS, mode_scoring
+    from swsearch.pairs import pair_report
+    from swsearch.pairs.align import CIGAR_CELLS, PairScoring, cost_set, mode_scoring, scheme_scoring
     from swsearch.pairs.aligner import PairAligner
-    from swsearch.pairs.dotplot import write_plot
-    from swsearch.pairs.matrix_file import check_matrix_size, score_matrix, write_matrix
-    from swsearch.pairs.scoring import PairScoring, cost_set, scheme_scoring
+    from swsearch.pairs.matrices import check_matrix_size, score_matrix, write_matrix, write_plot
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
     from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
 
-    report.check_format(format_name)
+    pair_report.check_format(format_name)
     if format_name == "pairwise":
         if cigar is False:
             raise InputError("--format pairwise shows alignments, --score-only finds none; leave one of them out")
@@ -203,4 +201,4 @@ def align(
                     write_plot(found, plot)
                 yield found
 
-        report.write(format_name, results(), stream)
+        pair_report.write(format_name, results(), stream)

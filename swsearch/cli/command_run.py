@@ -24,7 +24,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from swsearch.hits.share import AskedQueries, Shard
+    from swsearch.hits.shards import AskedQueries, Shard
     from swsearch.hits.subjects import SubjectReader
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, Survey, WriteReport

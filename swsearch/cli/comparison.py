@@ -18,7 +18,7 @@ from swsearch.errors import InputError
 if TYPE_CHECKING:
     from swsearch.cli.command_run import CommandRun
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.share import Shard
+    from swsearch.hits.shards import Shard
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, Survey, WriteReport
     from swsearch.search.planned_search import PlannedSearch
@@ -65,7 +65,7 @@ def prepared(
         Options exclude each other, or an option is out of its range.
     """
     from swsearch.cli.command_run import must_store, named_by_share, named_store, report_format
-    from swsearch.hits.job_arrays import asked_shard
+    from swsearch.hits.shards import asked_shard
     from swsearch.output_files import refuse_compressed
 
     shard = asked_shard(run.shard, os.environ)

@@ -92,7 +92,7 @@ def begin_log(
     from swsearch.cli.output import say
 
     if _SHARD in name:
-        from swsearch.hits.job_arrays import asked_shard
+        from swsearch.hits.shards import asked_shard
 
         name = asked_shard(taken(words, "shard")[0] or shard or "1/1", os.environ).named(name)
     _refuse(name, others)

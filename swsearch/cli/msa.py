@@ -21,8 +21,8 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
-    from swsearch.msa.row_filter import RowFilter
-    from swsearch.report.a3m import AnchoredReport
+    from swsearch.report.anchored import AnchoredReport
+    from swsearch.report.row_filter import RowFilter
     from swsearch.run.deep_alignments import DeepAlignment
     from swsearch.search.options import SearchOptions
     from swsearch.search.searcher import Searcher
@@ -194,7 +194,7 @@ class _Finish:
 
     def __call__(self, alignment: DeepAlignment) -> QueryResult:
         """The query with the hits that have a row."""
-        from swsearch.report.anchored_rows import with_kept_rows
+        from swsearch.report.anchored import with_kept_rows
         from swsearch.run.deep_alignments import distinct
 
         kept = with_kept_rows(distinct(alignment.query), self._rows, self._alphabet)
@@ -202,8 +202,8 @@ class _Finish:
         return kept
 
     def _summary(self, alignment: DeepAlignment, kept: QueryResult) -> str:
-        from swsearch.msa.diversity import effective_number, mean_kinds
-        from swsearch.report.anchored_rows import alignment_codes, n_kinds, name_of
+        from swsearch.report.anchored import alignment_codes, n_kinds, name_of
+        from swsearch.report.row_filter import effective_number, mean_kinds
 
         codes, kinds = alignment_codes(kept, self._alphabet), n_kinds(self._alphabet)
         of_each = zip(self._names, alignment.n_subjects, strict=True)

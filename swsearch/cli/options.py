@@ -119,7 +119,7 @@ def _of_share(name: str, shard: str | None) -> str:
     """The name of an output with the share of ``--shard`` in place of ``{shard}``, if the command has this option."""
     if shard is None or "{shard}" not in name:
         return name
-    from swsearch.hits.job_arrays import asked_shard
+    from swsearch.hits.shards import asked_shard
 
     return asked_shard(shard, os.environ).named(name)
 

@@ -29,7 +29,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.share import Shard
+    from swsearch.hits.shards import Shard
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.query_file import QueryFiles
@@ -72,7 +72,7 @@ def execute(
         has_queries=bool(run.in_pssm),
         are_defaults=not is_on_command_line(context, "db"),
     )
-    from swsearch.hits.job_arrays import asked_shard
+    from swsearch.hits.shards import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
     shard = asked_shard(run.shard, os.environ)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.subjects import SubjectPart
-    from swsearch.msa.row_filter import RowFilter
     from swsearch.report.narrowing import Narrowing
+    from swsearch.report.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.searcher import Searcher
@@ -246,7 +246,7 @@ class RowArguments:
     @property
     def rows(self) -> RowFilter:
         """The conditions, checked."""
-        from swsearch.msa.row_filter import RowFilter
+        from swsearch.report.row_filter import RowFilter
 
         names = [field.name for field in fields(RowArguments)]
         return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import InputError
-from swsearch.hits.share import PLACEHOLDER
+from swsearch.hits.shards import PLACEHOLDER
 
 _LABEL: Final = r"(\d+)-of-(\d+)"
 _RUN: Final = re.compile(r"(.+)#(\d{1,18}|latest)", re.DOTALL)

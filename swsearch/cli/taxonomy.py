@@ -132,7 +132,7 @@ def with_organisms(
 
     def write_with_organisms(run: RunInfo, results: Iterator[QueryResult]) -> None:
         from swsearch.hits.result import with_taxonomy
-        from swsearch.report.lca import CutLists
+        from swsearch.report.taxa import CutLists
 
         percent = lca_percent(report) if cuts_lists else None
         cut = None if percent is None else CutLists(run, percent)

@@ -13,8 +13,7 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from swsearch.database.partition import Partition
-from swsearch.hits.ends import Ends
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths, Scores
 

@@ -2,23 +2,70 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shlex
+import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from swsearch.hits.hit import Hit
-from swsearch.hits.pssm import Pssm
 from swsearch.hits.subjects import SubjectReader
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
 if TYPE_CHECKING:
     from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+
+N_AMINO_ACIDS = 20
+"""Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pssm:
+    """The scores of the twenty amino acids at each position of a query.
+
+    Attributes
+    ----------
+    scores : int8 array, shape (length, 20)
+        In the order of the alphabet, ``ARNDCQEGHILKMFPSTWYV``, and in the units of the search's matrix.
+    """
+
+    scores: NDArray[np.int8]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pssm) and np.array_equal(self.scores, other.scores)
+
+    def __hash__(self) -> int:
+        return hash(self.scores.tobytes())
+
+    def as_text(self) -> str:
+        """The scores as a store keeps them: compressed, in base 64."""
+        return base64.b64encode(zlib.compress(np.ascontiguousarray(self.scores).tobytes())).decode("ascii")
+
+    @classmethod
+    def from_text(cls, text: str, length: int) -> Self:
+        """The inverse of :meth:`as_text`, for a query of ``length`` positions.
+
+        Raises
+        ------
+        ValueError
+            The text is damaged, or the PSSM is that of a query of another length.
+        """
+        try:
+            values = zlib.decompress(base64.b64decode(text, validate=True))
+        except zlib.error as error:
+            raise ValueError(f"the scores of a PSSM are damaged: {error}") from error
+        if len(values) != length * N_AMINO_ACIDS:
+            raise ValueError(f"the scores of a PSSM are damaged: {len(values)} values for {length} positions")
+        return cls(np.frombuffer(values, dtype=np.int8).reshape(-1, N_AMINO_ACIDS))
 
 
 @dataclass(frozen=True)

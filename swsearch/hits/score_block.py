@@ -1,4 +1,4 @@
-"""The scores that an engine returns: arrays with one element per subject."""
+"""What an engine returns: the scores of the subjects, and the ends of optimal alignments, one element per subject."""
 
 from __future__ import annotations
 
@@ -97,3 +97,23 @@ class ScoreBlock:
             sum(block.n_bounded for block in blocks),
             {subject: columns for block in blocks for subject, columns in block.within.items()},
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The ends of one query's optimal alignments; among several, the smallest subject end, then smallest query end.
+
+    Attributes
+    ----------
+    query_end : int64 array, shape (n_subjects,)
+        Number of query residues up to the end, 1 to the query's length, on the strand of the profile; 0 if nothing
+        aligns.
+    subject_end : int64 array, shape (n_subjects,)
+        Number of subject residues up to the end, 1 to the subject's length; 0 if nothing aligns.
+    """
+
+    query_end: NDArray[np.int64]
+    subject_end: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.query_end)

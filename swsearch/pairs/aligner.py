@@ -17,8 +17,15 @@ from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.align import CIGAR_CELLS, Pair, PairAlignment, align_pairs, free_ends_of_mode, mode_scoring
-from swsearch.pairs.scoring import PairScoring
+from swsearch.pairs.align import (
+    CIGAR_CELLS,
+    Pair,
+    PairAlignment,
+    PairScoring,
+    align_pairs,
+    free_ends_of_mode,
+    mode_scoring,
+)
 
 if TYPE_CHECKING:
     from swsearch.engine.cuda.runtime.device import Device

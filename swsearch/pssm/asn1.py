@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.pssm.asn1_text import Value, read_values
 from swsearch.pssm.read import CHECKPOINT_TYPE
 from swsearch.pssm.scale import query_lambda, scaled_scores

@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.deterministic import exp, sum_in_order
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import SubstitutionMatrix

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.pssm.alignment_files import MultipleAlignment
 from swsearch.pssm.rows import distinct_rows, rows_of_alignment
 from swsearch.pssm.scale import scaled_scores

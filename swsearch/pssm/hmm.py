@@ -21,7 +21,7 @@ import numpy as np
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.errors import InputError, ScoringError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.pssm.scale import scaled_scores
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.background import background

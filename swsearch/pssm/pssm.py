@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from swsearch.errors import InputError, ScoringError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, sum_in_order
 from swsearch.errors import ScoringError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.background import background
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix

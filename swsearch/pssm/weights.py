@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.deterministic import sum_in_order
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.scoring.background import background
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Floats

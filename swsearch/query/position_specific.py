@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
-from swsearch.hits.pssm import N_AMINO_ACIDS, Pssm
+from swsearch.hits.result import N_AMINO_ACIDS, Pssm
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, SubstitutionMatrix

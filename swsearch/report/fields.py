@@ -15,10 +15,9 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report import lca, taxa
-from swsearch.report.numbers import percent, whole_percent
+from swsearch.report import taxa
+from swsearch.report.formatting import percent, shown, whole_percent
 from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.rows import shown
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -46,7 +45,8 @@ class Field:
     use : TaxonomyUse
         What the value takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`).
     is_lca : bool
-        Whether the value is of the query's taxon (:mod:`swsearch.report.lca`), and so the same in all its lines.
+        Whether the value is of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`), and so the same in
+        all its lines.
     """
 
     name: str
@@ -106,18 +106,21 @@ def _of_taxa(name: str, title: str, value: Callable[[QueryResult, Hit], str | No
     return Field(name, title, lambda _, query, hit: value(query, hit), kind=str, use=TaxonomyUse.NEEDED)
 
 
-_LCA: Final[dict[str, lca.ValueOfQuery]] = {
-    "lca": lca.taxid, "lcarank": lca.rank, "lcaname": lca.name, "lcalineage": lca.names_of_lineage,
-}  # fmt: skip
+_LCA: Final[dict[str, taxa.ValueOfQuery]] = {
+    "lca": taxa.query_taxid,
+    "lcarank": taxa.query_rank,
+    "lcaname": taxa.query_taxon_name,
+    "lcalineage": taxa.query_lineage,
+}
 
 
 def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field:
     """A column of the query's taxon, with the default percentage."""
     field = Field(name, title, lambda *_: None, kind=kind, use=TaxonomyUse.NEEDED, is_lca=True)
-    return _assigned_by(lca.CommonAncestors(), field)
+    return _assigned_by(taxa.CommonAncestors(), field)
 
 
-def _assigned_by(ancestors: lca.CommonAncestors, field: Field) -> Field:
+def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
     """A column of the query's taxon, with the percentage of ``ancestors``."""
     value = _LCA[field.name]
     return replace(field, value=lambda _, query, __: value(ancestors, query))
@@ -198,14 +201,14 @@ STANDARD: Final = (
 """The twelve default columns of BLAST, its ``std``."""
 
 
-def select_fields(names: Sequence[str], lca_percent: float = lca.DEFAULT_PERCENT) -> tuple[Field, ...]:
+def select_fields(names: Sequence[str], lca_percent: float = taxa.DEFAULT_PERCENT) -> tuple[Field, ...]:
     """The fields with these names; ``std`` denotes the twelve default columns of BLAST.
 
     Parameters
     ----------
     names : sequence of str
     lca_percent : float
-        For the fields of the query's taxon (:class:`swsearch.report.lca.CommonAncestors`).
+        For the fields of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`).
 
     Raises
     ------
@@ -219,5 +222,5 @@ def select_fields(names: Sequence[str], lca_percent: float = lca.DEFAULT_PERCENT
     if not expanded:
         raise InputError(f"{option('fields')} names no field; choose from std, {', '.join(FIELDS)}")
     chosen = (FIELDS[name] for name in expanded)
-    ancestors = lca.CommonAncestors(lca_percent)
+    ancestors = taxa.CommonAncestors(lca_percent)
     return tuple(_assigned_by(ancestors, field) if field.is_lca else field for field in chosen)

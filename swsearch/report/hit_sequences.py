@@ -24,7 +24,7 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.subjects import WHOLE, SubjectPart, SubjectReader, letters_in_pieces
-from swsearch.report.numbers import blast_evalue
+from swsearch.report.formatting import blast_evalue
 from swsearch.sequences.fasta_text import part_header, reverse_complement, write_pieces
 from swsearch.sequences.record import identifier
 

@@ -13,7 +13,7 @@ from typing import Any, Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.numbers import percent
+from swsearch.report.formatting import percent
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa import organisms, taxids
 from swsearch.sequences.record import identifier

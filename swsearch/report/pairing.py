@@ -18,8 +18,7 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR
-from swsearch.report.anchored_rows import aligned_letters, hit_row, query_letters, query_row, row_header
+from swsearch.report.anchored import SEPARATOR, aligned_letters, hit_row, query_letters, query_row, row_header
 from swsearch.sequences.organism import header_organism, header_taxid
 
 FIRST_CHAIN: Final = 101
@@ -87,7 +86,7 @@ def paired_organisms(chains: Sequence[Chain], *, complete: bool) -> list[str]:
 
 
 def write_pairs(queries: Iterable[QueryResult], stream: TextIO, *, complete: bool) -> None:
-    """Write one ``a3m`` block for each chain (:mod:`swsearch.report.a3m`), with the rows of the paired organisms."""
+    """Write one ``a3m`` block for each chain, with the rows of paired organisms (:mod:`swsearch.report.anchored`)."""
     chains = [Chain.of(query) for query in queries]
     organisms = paired_organisms(chains, complete=complete)
     for place, chain in enumerate(chains):

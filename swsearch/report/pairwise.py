@@ -13,10 +13,8 @@ from typing import Final, TextIO
 from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
-from swsearch.report.rows import matrix_of, shown
+from swsearch.report.formatting import blast_bits, blast_evalue, matrix_of, one_line, shown, whole_percent
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
-from swsearch.report.text import one_line
 from swsearch.sequences.genetic_code import CODON
 
 BLOCK: Final = 60

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.columns import ColumnsReport
 from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
-from swsearch.report.lca import DEFAULT_PERCENT
-from swsearch.report.separated import default_fields
+from swsearch.report.tabular import ColumnsReport, default_fields
+from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.words import option
 
 if TYPE_CHECKING:

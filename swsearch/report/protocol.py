@@ -61,7 +61,7 @@ class TaxonomyReport(ReportFormat, Protocol):
 
 @runtime_checkable
 class AncestorReport(ReportFormat, Protocol):
-    """A format that may assign queries to taxa (:class:`swsearch.report.lca.CommonAncestors`)."""
+    """A format that may assign queries to taxa (:class:`swsearch.report.taxa.CommonAncestors`)."""
 
     def lca_percent(self) -> float | None:
         """The percentage of the best bit score within which hits count; None if the report assigns no query."""

@@ -1,18 +1,43 @@
-"""What the formats about the taxa of queries have in common, and the counts for those that summarize a run."""
+"""``lca`` and ``kraken``: the taxa of the queries, line by line and counted.
+
+Each query is assigned to a taxon (:class:`swsearch.report.taxa.CommonAncestors`).
+
+The lines of ``lca`` are those of DIAMOND's ``--outfmt 102``, separated by tabs: identifier of the query, taxonomy id,
+and the smallest E-value of a hit that counts and has an organism. Id and E-value of an unclassified query are 0. Other
+columns can be selected.
+
+``kraken`` is the number of queries by taxon, in the form of Kraken 2's report. A line has six columns, separated by
+tabs: percentage of the queries at and below the taxon, their number, number of the queries at the taxon itself, code of
+the rank, taxonomy id, and scientific name, indented by two spaces for each level. The first line has the unclassified
+queries, if there are any; without queries, there is no line. Pavian, KrakenTools, Krona and MultiQC read the form.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TextIO
 
+from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.lca import DEFAULT_PERCENT, CommonAncestors
+from swsearch.report.formatting import UNKNOWN, blast_evalue, one_line
 from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.taxa import needed_taxonomy
+from swsearch.report.taxa import (
+    DEFAULT_PERCENT,
+    UNCLASSIFIED,
+    CommonAncestors,
+    needed_taxonomy,
+    query_lineage,
+    query_rank,
+    query_taxid,
+    query_taxon_name,
+)
+from swsearch.sequences.record import identifier
+from swsearch.words import option
 
-if TYPE_CHECKING:  # the tree itself is that of the queries
+if TYPE_CHECKING:
+    from swsearch.taxonomy.counts import TaxonCount
     from swsearch.taxonomy.tree import Taxonomy
 
 
@@ -22,7 +47,7 @@ class QueryTaxaReport:
     Parameters
     ----------
     lca_percent : float
-        As for :class:`swsearch.report.lca.CommonAncestors`.
+        As for :class:`swsearch.report.taxa.CommonAncestors`.
 
     Raises
     ------
@@ -51,7 +76,7 @@ class QueryTaxa:
     n_queries, n_unclassified : int
     n_cut : int
         Number of queries whose taxon may be another one if more hits are reported
-        (:meth:`swsearch.report.lca.CommonAncestors.is_cut`).
+        (:meth:`swsearch.report.taxa.CommonAncestors.is_cut`).
     direct : Counter
         Number of queries of each taxon.
     tree : Taxonomy or None
@@ -78,3 +103,121 @@ class QueryTaxa:
             else:
                 counted.direct[taxon] += 1
         return counted
+
+
+# --- lca ---
+
+
+def _evalue(ancestors: CommonAncestors, query: QueryResult) -> str:
+    found = ancestors.of(query)
+    return "0" if found.taxon is None else blast_evalue(found.evalue, digits=2)
+
+
+_COLUMNS: Final[dict[str, Callable[[CommonAncestors, QueryResult], str | int | None]]] = {
+    "qseqid": lambda _, query: identifier(query.header),
+    "qacc": lambda _, query: identifier(query.header),
+    "qaccver": lambda _, query: identifier(query.header),
+    "qlen": lambda _, query: query.length,
+    "evalue": _evalue,
+    "lca": query_taxid,
+    "lcarank": query_rank,
+    "lcaname": query_taxon_name,
+    "lcalineage": query_lineage,
+}
+DEFAULT_FIELDS: Final = ("qseqid", "lca", "evalue")
+
+
+class LcaReport(QueryTaxaReport):
+    """One line for each query, also for those without hits.
+
+    Parameters
+    ----------
+    fields : sequence of str, optional
+        Columns; by default :data:`DEFAULT_FIELDS`.
+    lca_percent : float
+        As for :class:`swsearch.report.taxa.CommonAncestors`.
+
+    Raises
+    ------
+    InputError
+        A column is unknown or not a property of a query, or ``lca_percent`` is out of its range.
+    """
+
+    name = "lca"
+    binary = False
+
+    def __init__(self, fields: Sequence[str] | None = None, lca_percent: float = DEFAULT_PERCENT) -> None:
+        names = DEFAULT_FIELDS if fields is None else fields
+        unknown = [name for name in names if name not in _COLUMNS]
+        if unknown or not names:
+            what = f"which has no {', '.join(unknown)}" if unknown else f"and {option('fields')} names no field"
+            raise InputError(f"format lca has a line for each query, {what}; choose from {', '.join(_COLUMNS)}")
+        self._columns = [_COLUMNS[name] for name in names]
+        super().__init__(lca_percent)
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        for query in queries:
+            values = (column(self._ancestors, query) for column in self._columns)
+            stream.write("\t".join(UNKNOWN if value is None else one_line(str(value)) for value in values) + "\n")
+
+
+# --- kraken ---
+
+
+_CODES: Final = {
+    "superkingdom": "D", "domain": "D", "kingdom": "K", "phylum": "P", "class": "C", "order": "O", "family": "F",
+    "genus": "G", "species": "S",
+}  # fmt: skip
+"""Kraken's codes of ranks; NCBI calls superkingdoms domains since 2025."""
+_ROOT: Final = "R"
+
+
+def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
+    """The codes of the ranks of taxa.
+
+    A taxon of another rank has the code of the nearest taxon above it that has one, with the number of levels between
+    them: ``G1`` is one level below a genus. Above all others is ``R``, the root.
+
+    Parameters
+    ----------
+    tree : Taxonomy
+    counts : sequence of TaxonCount
+        As :func:`swsearch.taxonomy.counts.clade_counts` lists them.
+    """
+    codes = []
+    above: list[tuple[str, int]] = []  # code and distance at each level
+    for one in counts:
+        del above[one.depth :]
+        code, distance = above[-1] if above else (_ROOT, -1)
+        own = _CODES.get(tree.rank(one.taxon))
+        above.append((code, distance + 1) if own is None else (own, 0))
+        code, distance = above[-1]
+        codes.append(f"{code}{distance or ''}")
+    return codes
+
+
+class KrakenReport(QueryTaxaReport):
+    """A line for each taxon, written when the last query is known."""
+
+    name = "kraken"
+    binary = False
+
+    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
+        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+        from swsearch.taxonomy.counts import clade_counts
+
+        found = QueryTaxa.of(run, queries, self._ancestors)
+
+        def write_line(n_clade: int, n_direct: int, code: str, taxid: int, name: str) -> None:
+            stream.write(f"{100 * n_clade / found.n_queries:6.2f}\t{n_clade}\t{n_direct}\t{code}\t{taxid}\t{name}\n")
+
+        if found.n_unclassified:
+            write_line(found.n_unclassified, found.n_unclassified, "U", UNCLASSIFIED, "unclassified")
+        if found.tree is None:
+            return
+        counts = clade_counts(found.tree, found.direct)
+        for one, code in zip(counts, rank_codes(found.tree, counts), strict=True):
+            taxid = found.tree.taxid(one.taxon)
+            name = one_line(found.tree.name(one.taxon) or f"taxid {taxid}")
+            write_line(one.n_clade, one.n_direct, code, taxid, "  " * one.depth + name)

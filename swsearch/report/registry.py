@@ -14,16 +14,16 @@ from swsearch.words import option
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
     from swsearch.hits.subjects import SubjectPart
-    from swsearch.msa.row_filter import RowFilter
     from swsearch.report.protocol import ReportFormat
+    from swsearch.report.row_filter import RowFilter
 
 _WITH_COLUMNS: Final = {
-    "blast6": ("blast", "Blast6Report"),
-    "blast7": ("blast", "Blast7Report"),
-    "tsv": ("separated", "TsvReport"),
-    "csv": ("separated", "CsvReport"),
+    "blast6": ("tabular", "Blast6Report"),
+    "blast7": ("tabular", "Blast7Report"),
+    "tsv": ("tabular", "TsvReport"),
+    "csv": ("tabular", "CsvReport"),
     "parquet": ("parquet", "ParquetReport"),
-    "lca": ("taxa_of_queries", "LcaReport"),
+    "lca": ("query_taxa", "LcaReport"),
 }
 _WITHOUT_COLUMNS: Final = {
     "table": ("table", "TableReport"),
@@ -31,16 +31,16 @@ _WITHOUT_COLUMNS: Final = {
     "jsonl": ("jsons", "JsonLinesReport"),
     "pairwise": ("pairwise", "PairwiseReport"),
     "sam": ("sam", "SamReport"),
-    "a3m": ("a3m", "A3mReport"),
-    "sto": ("expanded", "StockholmReport"),
-    "afasta": ("expanded", "AlignedFastaReport"),
-    "xml": ("blast_xml", "BlastXmlReport"),
-    "xml2": ("blast_output2", "Xml2Report"),
-    "json2": ("blast_output2", "Json2Report"),
+    "a3m": ("anchored", "A3mReport"),
+    "sto": ("anchored", "StockholmReport"),
+    "afasta": ("anchored", "AlignedFastaReport"),
+    "xml": ("blast_documents", "BlastXmlReport"),
+    "xml2": ("blast_documents", "Xml2Report"),
+    "json2": ("blast_documents", "Json2Report"),
     "html": ("html", "HtmlReport"),
     "fasta": ("hit_sequences", "FastaReport"),
     "multiqc": ("multiqc", "MultiqcReport"),
-    "kraken": ("kraken", "KrakenReport"),
+    "kraken": ("query_taxa", "KrakenReport"),
     "taxa-html": ("taxa_html", "TaxaHtmlReport"),
 }
 """Module and class of each format. A format is imported when it is chosen; all together take longer than a search."""
@@ -92,7 +92,7 @@ def taxonomy_use(report: ReportFormat) -> TaxonomyUse:
 
 
 def lca_percent(report: ReportFormat) -> float | None:
-    """The percentage for the taxa of queries (:mod:`swsearch.report.lca`); None if the report has no such taxa."""
+    """The percentage for the taxa of queries (:class:`~swsearch.report.taxa.CommonAncestors`); None if it has none."""
     return report.lca_percent() if isinstance(report, AncestorReport) else None
 
 
@@ -112,7 +112,7 @@ def _refuse(name: str, run: RunInfo) -> None:
 
         refuse_translated(run)
     if name in ALIGNMENTS:
-        from swsearch.report.a3m import refuse_translated_query
+        from swsearch.report.anchored import refuse_translated_query
 
         refuse_translated_query(run, name)
 
@@ -141,7 +141,7 @@ def get_format(
         Largest number of characters of a line of ``table``, where identifiers leave that room; 100 by default.
     lca_top : float, optional
         Percentage of the best bit score within which hits count for the taxon of a query
-        (:class:`swsearch.report.lca.CommonAncestors`); 10 by default.
+        (:class:`swsearch.report.taxa.CommonAncestors`); 10 by default.
 
     Raises
     ------

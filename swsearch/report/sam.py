@@ -25,8 +25,8 @@ from typing import Final, TextIO
 from swsearch.errors import InputError, writing_to
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.formatting import one_line
 from swsearch.report.summary import database_line, scoring_line
-from swsearch.report.text import one_line
 from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.sequences.record import identifier, split_header
 
@@ -55,7 +55,7 @@ class SamReport:
             The query or the subjects were translated.
         """
         refuse_translated(run)
-        subjects = _Subjects()
+        subjects = _SubjectNames()
         with _lines(queries, subjects) as lines:
             stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
             stream.writelines(subjects.header_lines())
@@ -82,7 +82,7 @@ class _Subject:
 
 
 @dataclass
-class _Subjects:
+class _SubjectNames:
     """The subjects reported so far by their index in the database, each with a unique name."""
 
     named: dict[int, _Subject] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class _Subjects:
             yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
 
 
-def _lines(queries: Iterable[QueryResult], subjects: _Subjects) -> TextIO:
+def _lines(queries: Iterable[QueryResult], subjects: _SubjectNames) -> TextIO:
     """All lines except the header, in a rewound temporary file; their subjects are added to ``subjects``."""
     lines = tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
     try:

@@ -6,7 +6,7 @@ import textwrap
 from typing import Final
 
 from swsearch.hits.result import ALL_AGAINST_ALL, QueryResult, RunInfo
-from swsearch.report.text import cut, one_line
+from swsearch.report.formatting import cut, one_line
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from swsearch.errors import InputError
-from swsearch.hits.share import AskedQueries, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, QueryCount, Shard
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries

@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from swsearch.errors import RunTaken, StoreError
-from swsearch.hits.job_arrays import is_queued_again
 from swsearch.hits.result import RunInfo
-from swsearch.hits.share import AskedQueries, query_digest
+from swsearch.hits.shards import AskedQueries, is_queued_again, query_digest
 from swsearch.run.queries import refusal
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_file import Queries

@@ -15,7 +15,7 @@ from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
-from swsearch.hits.share import AskedQueries, FailedQuery, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.run.events import EventLog
 from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
 from swsearch.run.resume import check_number, check_queries, check_query, open_run

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from swsearch.hits.share import AskedQueries, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, QueryCount, Shard
 from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.run.queries import add_to_count

@@ -18,14 +18,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.alignment.traceback import align_several
-from swsearch.alignment.translated import on_bases
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EndsEngine
 from swsearch.errors import EngineError
-from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.hits.score_block import Ends, ScoreBlock
+from swsearch.hits.traceback import align_several, on_bases
 from swsearch.pulse import beat
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix

@@ -31,11 +31,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.alignment.traceback import align_hits
 from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.file_registry import registry
+from swsearch.hits.traceback import align_hits
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.resources import user_cache
 from swsearch.scoring.background import background

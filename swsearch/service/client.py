@@ -31,7 +31,7 @@ from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.hits.subjects import SubjectPart
-    from swsearch.msa.row_filter import RowFilter
+    from swsearch.report.row_filter import RowFilter
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""

@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import StoreError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
 from swsearch.store.claims import Query, candidates, charge, choose, claimed, counters
 from swsearch.store.claims import lease as lease_queries
 from swsearch.store.models import QUERIES, RUNS

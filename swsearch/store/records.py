@@ -14,9 +14,8 @@ from typing import Any
 from sqlalchemy import Row
 
 from swsearch.hits.hit import Alignment, Hit
-from swsearch.hits.pssm import Pssm
-from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.hits.share import AskedQueries, Shard, query_digest
+from swsearch.hits.result import DatabaseInfo, Pssm, QueryResult, RunInfo, SearchStats
+from swsearch.hits.shards import AskedQueries, Shard, query_digest
 from swsearch.sequences.record import identifier
 from swsearch.store.models import HITS, INTERRUPTED, QUERIES, RUNNING, RUNS, storable
 from swsearch.store.rows import checked

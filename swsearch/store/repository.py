@@ -25,7 +25,7 @@ from swsearch.closeable import Closeable
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.share import AskedQueries, FailedQuery, Shard
+from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
 from swsearch.sequences.identifiers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, FINISHED, HITS, INTERRUPTED, QUERIES, RUNS

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
-from swsearch.hits.share import FailedQuery
+from swsearch.hits.shards import FailedQuery
 from swsearch.store.models import FAILURES, FINISHED, INTERRUPTED, RUNS
 from swsearch.store.records import utc_now
 from swsearch.store.search_records import ClaimedQuery

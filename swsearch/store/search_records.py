@@ -60,7 +60,7 @@ class NewSearch:
     content : str
         Equal for searches with equal results: the same fingerprint and queries.
     asked_digest : str
-        The digest of the queries that the run stores (:class:`~swsearch.hits.share.AskedQueries`).
+        The digest of the queries that the run stores (:class:`~swsearch.hits.shards.AskedQueries`).
     queries : sequence of NewQuery
     idempotency_key : str or None
         A second submission of the owner with the same key gives the same search.

@@ -20,11 +20,11 @@ import numpy as np
 import parasail
 
 from swsearch import _native
-from swsearch.alignment.rescore import rescore
-from swsearch.alignment.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.reference import local_score
+from swsearch.hits.rescore import rescore
+from swsearch.hits.traceback import align_several
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import MAX_GAP_COST, GapPenalty
 from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from swsearch.hits.share import AskedQueries, Shard
+from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import QUERIES
 from tests.cli.test_batch import forget_queries, report

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import swsearch as package
-from swsearch.report.anchored_rows import aligned_letters
+from swsearch.report.anchored import aligned_letters
 from swsearch.run import deep_alignments
 from swsearch.search.options import SearchOptions
 from tests.cli.conftest import DATA

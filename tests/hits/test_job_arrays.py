@@ -4,8 +4,7 @@ tests/examples also runs real arrays. The expected shares are worked out by hand
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.hits.job_arrays import asked_shard
-from swsearch.hits.share import Shard
+from swsearch.hits.shards import Shard, asked_shard
 
 
 def slurm(task, first=1, last=8, step=1, count=8):

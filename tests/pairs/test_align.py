@@ -16,11 +16,10 @@ from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.align import align_pair
+from swsearch.pairs.align import COST_SETS, align_pair, scheme_scoring
 from swsearch.pairs.aligner import PairAligner
-from swsearch.pairs.dotplot import common_words
-from swsearch.pairs.edits import common_letters, edits
-from swsearch.pairs.scoring import COST_SETS, scheme_scoring
+from swsearch.pairs.matrices import common_words
+from swsearch.pairs.pair_report import common_letters, edits
 from swsearch.pairs.sequence import PairSequence, from_record, number_letters
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.alignment.rescore import rescore
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
+from swsearch.hits.rescore import rescore
 from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
 from swsearch.pssm.estimation import position_specific_query
 from swsearch.pssm.read import detect_query_format, read_profiles

@@ -8,8 +8,8 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
 from swsearch.pssm.alignment_files import read_aligned_fasta
+from swsearch.report.formatting import shown
 from swsearch.report.registry import check_fits, fitting_formats, formats, get_format
-from swsearch.report.rows import shown
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN
 from tests.report.test_translated import CASES, STATS, QueryResult, run_of

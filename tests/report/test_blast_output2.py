@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from Bio import Blast
 
-from swsearch.report.blast_output2 import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
+from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run
 
 GOLDEN = Path(__file__).parent / "golden"

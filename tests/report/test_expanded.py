@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from swsearch.errors import InputError
 from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
-from swsearch.report.expanded import expanded, insertions
+from swsearch.report.anchored import expanded, insertions
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN
 from tests.report.test_translated import CASES, STATS, QueryResult, run_of

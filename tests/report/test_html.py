@@ -10,8 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from swsearch.report.html import ROWS_SHOWN
-from swsearch.report.overview import MAX_BARS, overview
+from swsearch.report.html import MAX_BARS, ROWS_SHOWN, overview
 from swsearch.report.pairwise import blocks
 from tests.report.browser import Browser, needs_browser
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF

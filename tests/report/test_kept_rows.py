@@ -9,9 +9,9 @@ import pytest
 import swsearch
 from swsearch.cli.app import main
 from swsearch.errors import InputError
-from swsearch.msa.row_filter import RowFilter
-from swsearch.report.anchored_rows import alignment_codes
+from swsearch.report.anchored import alignment_codes
 from swsearch.report.registry import get_format
+from swsearch.report.row_filter import RowFilter
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.cli.conftest import DATA
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import swsearch
 from swsearch.errors import InputError
 from swsearch.hits.result import with_taxonomy
-from swsearch.report.lca import CommonAncestors, CutLists
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import get_format, lca_percent, taxonomy_use
+from swsearch.report.taxa import CommonAncestors, CutLists
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subjects import TaxonomyOfSubjects
 from tests.report.conftest import PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run

@@ -23,7 +23,7 @@ from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
 from swsearch.report.parquet import ParquetReport
 from swsearch.report.registry import get_format
-from swsearch.report.separated import DEFAULT_FIELDS
+from swsearch.report.tabular import DEFAULT_FIELDS
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subjects import TaxonomyOfSubjects
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF

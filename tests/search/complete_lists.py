@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.alignment.translated import on_bases
 from swsearch.engine.reference import local_scores
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.traceback import on_bases
 from swsearch.pssm.composition import ProfileAdjustment
 from swsearch.pssm.estimation import estimate_scores
 from swsearch.pssm.rows import anchored_rows

@@ -34,7 +34,7 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.share import AskedQueries, Shard
+from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.merge import Source, plan_merge
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.query.subject_query import SubjectQuery

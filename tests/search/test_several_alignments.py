@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.alignment.rescore import rescore
+from swsearch.hits.rescore import rescore
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from tests.translated_data import gene, mutated, write_fasta
 

@@ -32,7 +32,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 WORK = """
 import os
 import numpy as np
-from swsearch.alignment.traceback import align_several
+from swsearch.hits.traceback import align_several
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs

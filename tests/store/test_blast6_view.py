@@ -10,7 +10,7 @@ from alembic import command
 from sqlalchemy import insert
 
 from swsearch.cli.app import main
-from swsearch.report.numbers import UNKNOWN, blast_bits, blast_evalue
+from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
 from swsearch.store import schema, session
 from swsearch.store.models import HITS, QUERIES, RUNS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from swsearch.errors import StoreError
-from swsearch.hits.pssm import Pssm
+from swsearch.hits.result import Pssm
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_query
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from swsearch.errors import RunNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import QueryResult, SearchStats
-from swsearch.hits.share import query_digest
+from swsearch.hits.shards import query_digest
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_hit, make_query
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from swsearch.errors import Refused, SearchNotFound
-from swsearch.hits.share import query_digest
+from swsearch.hits.shards import query_digest
 from swsearch.store.leases import Completed, WorkStore
 from swsearch.store.repository import HitStore
 from swsearch.store.search_records import MEGACELL, NewQuery, NewSearch, SearchedDatabase
@@ -169,7 +169,7 @@ def test_the_leases_of_a_dead_process_are_taken_at_once(searches, work, target):
     code = """
 import sys
 from datetime import timedelta
-from swsearch.hits.share import query_digest
+from swsearch.hits.shards import query_digest
 from swsearch.store.leases import WorkStore
 from swsearch.store.search_records import SearchedDatabase
 store = WorkStore(sys.argv[1])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
-from swsearch.hits.share import AskedQueries, FailedQuery, Shard, all_of
+from swsearch.hits.shards import AskedQueries, FailedQuery, Shard, all_of
 from swsearch.merge import Source, choose_runs, copy_run, plan_merge
 from swsearch.store.repository import HitStore
 from swsearch.store.schema import upgrade

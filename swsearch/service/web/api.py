@@ -18,8 +18,8 @@ from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
 from swsearch.hits.subjects import MAX_FLANK, SubjectPart
-from swsearch.msa.row_filter import MOST_ROWS, RowFilter
 from swsearch.report.registry import get_format
+from swsearch.report.row_filter import MOST_ROWS, RowFilter
 from swsearch.sequences.record import identifier
 from swsearch.service.requests import Submission
 from swsearch.service.web import models

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from swsearch.errors import InputError
-from swsearch.msa.row_filter import RowFilter
+from swsearch.report.row_filter import RowFilter
 from swsearch.service.settings import Limits
 from swsearch.service.web.protocols import ticket_results, tickets
 from swsearch.service.web.protocols.registry import check_protocols

@@ -25,7 +25,7 @@ from swsearch.engine.cuda.search.routing import first_arithmetic
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.stretches import stretches_of
 from swsearch.errors import EngineError, InputError
-from swsearch.hits.ends import Ends
+from swsearch.hits.score_block import Ends
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Offsets, Scores
 

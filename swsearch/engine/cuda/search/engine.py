@@ -30,8 +30,7 @@ from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
 from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
-from swsearch.hits.ends import Ends
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 

@@ -35,8 +35,7 @@ from swsearch.engine.cuda.search.pipeline import ScoreCall
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
-from swsearch.hits.ends import Ends
-from swsearch.hits.score_block import ScoreBlock
+from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Scores
 

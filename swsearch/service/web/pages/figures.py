@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from swsearch.deterministic import exp, log
-from swsearch.report.overview import ticks
+from swsearch.report.html import ticks
 from swsearch.typing import Floats, Places
 from swsearch.words import counted
 

@@ -14,11 +14,10 @@ from markupsafe import Markup
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.numbers import blast_bits, blast_evalue, whole_percent
-from swsearch.report.overview import MAX_BARS, bar, bits_class, direction, key, overview
+from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
+from swsearch.report.html import MAX_BARS, bar, bits_class, direction, key, overview
 from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, rounds_line, scoring_line
-from swsearch.report.text import one_line
 from swsearch.sequences.record import split_header
 from swsearch.service.web.pages.figures import ListedOf
 from swsearch.store.records import StoredRun

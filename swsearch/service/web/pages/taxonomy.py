@@ -14,8 +14,8 @@ from typing import Final
 from markupsafe import Markup
 
 from swsearch.organisms import known_taxonomy, reads_database
-from swsearch.report.icicle import caption, icicle, shown_name
 from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.taxa_html import caption, icicle, shown_name
 from swsearch.sequences.organism import header_organism, header_taxid
 from swsearch.service.web.pages.backend import PageBackend
 from swsearch.store.records import StoredRun

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from swsearch import __version__
-from swsearch.report.text import one_line
+from swsearch.report.formatting import one_line
 from swsearch.service.web.identity import SENDER
 from swsearch.service.web.root_path import address
 from swsearch.words import counted

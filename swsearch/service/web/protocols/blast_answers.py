@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO, cast
 from starlette.responses import HTMLResponse
 
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.blast_output2 import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
+from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from swsearch import __version__
 from swsearch.errors import InputError, Refused
-from swsearch.msa.row_filter import RowFilter
+from swsearch.report.row_filter import RowFilter
 from swsearch.search.defaults import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.requests import Submission

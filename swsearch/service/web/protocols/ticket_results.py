@@ -17,13 +17,11 @@ from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.report.a3m import SEPARATOR
-from swsearch.report.anchored_rows import query_row
-from swsearch.report.numbers import percent
+from swsearch.report.anchored import SEPARATOR, query_row
+from swsearch.report.formatting import percent, shown
 from swsearch.report.pairing import organism_of, write_pairs
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
-from swsearch.report.rows import shown
 from swsearch.sequences.organism import header_organism
 from swsearch.sequences.record import identifier
 from swsearch.service.logs import log

@@ -19,8 +19,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.pairs.align import MODES, align_pair
-from swsearch.pairs.scoring import scheme_scoring
+from swsearch.pairs.align import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA

@@ -12,9 +12,8 @@ import pytest
 
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.errors import EngineError, EngineUnavailable, InputError
-from swsearch.pairs.align import align_pair
+from swsearch.pairs.align import COST_SETS, PairScoring, align_pair, scheme_scoring
 from swsearch.pairs.aligner import PairAligner
-from swsearch.pairs.scoring import COST_SETS, PairScoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN

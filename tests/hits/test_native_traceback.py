@@ -10,7 +10,7 @@ import pytest
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from tests.alignment.full_matrix_path import full_matrix_alignment
+from tests.hits.full_matrix_path import full_matrix_alignment
 from tests.patience import interrupt
 
 IDENTITY = np.arange(32, dtype=np.uint8)

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from swsearch import _native
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import parse
-from swsearch.hits.ends import Ends
 from swsearch.hits.hit import Alignment
-from swsearch.query.profile import QueryProfile
+from swsearch.hits.score_block import Ends
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.sequences.alphabet import CODE_MASK, Alphabet
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
+from swsearch.sequences.genetic_code import base_range
 from swsearch.typing import Codes, Lengths, Offsets, Scores
+
+if TYPE_CHECKING:  # records know no query
+    from swsearch.query.profile import QueryProfile
 
 MEMORY_BYTES: Final = 64 << 20
 """Memory in bytes per thread for traceback decisions, in addition to memory that is linear in the lengths. Alignments
@@ -220,3 +223,36 @@ def count_positives(query: Codes, subject: Codes, cigar: str, matrix: Substituti
         i += length if operation != "D" else 0
         j += length if operation != "I" else 0
     return positives
+
+
+# --- coordinates on bases ---
+
+
+def on_bases(
+    alignment: Alignment, query: Codes, query_frame: int, n_query_bases: int, subject_frame: int, n_subject_bases: int
+) -> Alignment:
+    """An alignment of two frames, with coordinates in bases on each side that was translated.
+
+    Parameters
+    ----------
+    alignment : Alignment
+        The alignment of residues; its coordinates are residues of the frames.
+    query : uint8 array
+        Residue codes of the query, or of its frame.
+    query_frame, subject_frame : int
+        The translated frame; 0 if the sequence was not translated, so that its coordinates do not change.
+    n_query_bases, n_subject_bases : int
+        Lengths of the input sequences.
+    """
+    if not query_frame and not subject_frame:
+        return alignment
+    changes: dict[str, int | str] = {}
+    if query_frame:
+        start, end = alignment.query_start, alignment.query_end
+        changes["query_letters"] = PROTEIN.decode(query[start:end])
+        changes["query_start"], changes["query_end"] = base_range(start, end, query_frame, n_query_bases)
+    if subject_frame:
+        changes["subject_start"], changes["subject_end"] = base_range(
+            alignment.subject_start, alignment.subject_end, subject_frame, n_subject_bases
+        )
+    return replace(alignment, **changes)  # type: ignore[arg-type]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.errors import InputError
-from swsearch.msa.row_filter import RowFilter
-from tests.msa.families import GAP, X, family, hhfilter
+from swsearch.report.row_filter import RowFilter
+from tests.report.families import GAP, X, family, hhfilter
 
 needs_hhsuite = pytest.mark.skipif(shutil.which("hhfilter") is None, reason="needs hhfilter (Debian: hhsuite)")
 

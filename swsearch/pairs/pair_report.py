@@ -8,14 +8,13 @@ for ``lcs``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
 from swsearch.hits.cigar import GAP, gapped, parse
 from swsearch.pairs.align import FREE_ENDS, PairAlignment, free_ends_of_mode
-from swsearch.pairs.edits import common_letters, edits
 from swsearch.words import counted
 
 FORMATS: Final = ("table", "tsv", "json", "jsonl", "pairwise")
@@ -171,3 +170,53 @@ def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
             lines.append(f"{name}  {first:<{width}}  {shown[side]}  {positions[side]}\n")
         between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip() + "\n"
         stream.write("\n" + lines[0] + between + lines[1])
+
+
+# --- edits ---
+
+
+def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
+    """The edits in order, one per letter; unchanged letters are omitted.
+
+    Parameters
+    ----------
+    query, subject : str
+        The aligned letters, without gaps.
+    cigar : str
+        ``=``, ``X``, ``I`` (consumes the query: a deletion from it), ``D`` (consumes the subject: an insertion).
+
+    >>> list(edits("RISOTTO", "PRESTO", "1D1=1X1=1I1=1I1="))
+    ['insert P', 'substitute I with E', 'delete O', 'delete T']
+    """
+    i = j = 0
+    for length, operation in parse(cigar):
+        for _ in range(length):
+            if operation == "X":
+                yield f"substitute {_shown(query[i])} with {_shown(subject[j])}"
+            elif operation == "I":
+                yield f"delete {_shown(query[i])}"
+            elif operation == "D":
+                yield f"insert {_shown(subject[j])}"
+            i += operation != "D"
+            j += operation != "I"
+
+
+def common_letters(query: str, cigar: str) -> str:
+    """The letters of the columns marked ``=``; for an LCS alignment, they are the longest common subsequence.
+
+    >>> common_letters("RISOTTO", "1D1=1X1=1I1=1I1=")
+    'RSTO'
+    """
+    parts = []
+    i = 0
+    for length, operation in parse(cigar):
+        if operation == "=":
+            parts.append(query[i : i + length])
+        if operation != "D":
+            i += length
+    return "".join(parts)
+
+
+def _shown(letter: str) -> str:
+    """A letter, escaped if it cannot be printed on a line."""
+    return letter if letter.isprintable() and not letter.isspace() else repr(letter)

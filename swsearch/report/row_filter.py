@@ -1,5 +1,9 @@
-"""Which rows of a multiple alignment are kept: coverage and identity with the query, and identity among each other.
+"""Multiple alignments as arrays of codes: which rows are kept, and the diversity of an alignment.
 
+An alignment is a uint8 array of shape (n_rows, n_columns): residue codes of an alphabet, other letters, and 31 for a
+gap. Row 0 is the query. :func:`swsearch.report.anchored.alignment_codes` makes such arrays of the hits of a query.
+
+A row is kept by its coverage and identity with the query, and its identity with other rows.
 The conditions are those of HH-suite's ``hhfilter`` (Steinegger and others 2019, BMC Bioinformatics 20:473), which also
 the server of ColabFold uses, in MMseqs2's form:
 
@@ -35,7 +39,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.arguments import number, whole_number
 from swsearch.errors import InputError
-from swsearch.hits.pssm import N_AMINO_ACIDS
+from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.typing import Codes
 from swsearch.words import ABSENT, option
 
@@ -142,3 +146,48 @@ EVERY_ROW: Final = RowFilter()
 def option_of(name: str, value: object = ABSENT) -> str:
     """The option for an attribute of :class:`RowFilter` in a message, which is ``--msa-...`` on the command line."""
     return option(name, value, flag="--msa-" + name.replace("_", "-"))
+
+
+# --- diversity: two measures, of which both are at most 20 for protein ---
+
+
+def effective_number(codes: Codes, n_kinds: int = N_AMINO_ACIDS, threads: int = 1) -> float:
+    """Neff: the mean over the columns of the effective number of rows of the subalignment of each column.
+
+    The subalignment of a column has the rows with a residue there, and the columns that at least 90 % of these rows
+    reach. Its effective number is the exponential of the mean entropy of these columns, where the rows have
+    position-based weights (Henikoff and Henikoff 1994) within the subalignment. It is 1 for one row and at most
+    ``n_kinds``.
+
+    Source: HH-suite's user guide; Söding 2005, Bioinformatics 21:951. ``hhmake`` computes logarithms with an error of
+    some 1e-3, so its values differ in the third digit.
+
+    Parameters
+    ----------
+    codes : uint8 array, shape (n_rows, n_columns)
+        Codes below ``n_kinds`` are residues.
+    n_kinds : int
+        20 for protein, 4 for DNA.
+    threads : int
+        The value does not depend on it.
+
+    >>> effective_number(np.array([[0, 1, 2, 3]], np.uint8))
+    1.0
+    >>> effective_number(np.array([[0] * 12, [1] * 12], np.uint8))
+    2.0
+    """
+    return _native.effective_number(np.ascontiguousarray(codes), n_kinds, threads)
+
+
+def mean_kinds(codes: Codes, n_kinds: int = N_AMINO_ACIDS) -> float:
+    """Mean number of different residues of a column, over the columns that have any; 0 if none has.
+
+    Altschul and others 1997, Nucleic Acids Research 25:3389: the relative number of independent observations of a
+    column is this mean over the columns of its reduced alignment; here it is that of the whole alignment.
+
+    >>> mean_kinds(np.array([[0, 1, 2, 31], [0, 2, 3, 31], [0, 2, 4, 31]], np.uint8))
+    2.0
+    """
+    found = np.stack([(codes == kind).any(axis=0) for kind in range(n_kinds)])
+    kinds = np.count_nonzero(found, axis=0)
+    return int(kinds.sum(dtype=np.int64)) / max(1, int(np.count_nonzero(kinds)))

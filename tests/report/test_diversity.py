@@ -5,9 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from swsearch.msa.diversity import effective_number, mean_kinds
-from swsearch.msa.row_filter import RowFilter
-from tests.msa.families import GAP, X, family, hhmake_neff
+from swsearch.report.row_filter import RowFilter, effective_number, mean_kinds
+from tests.report.families import GAP, X, family, hhmake_neff
 
 
 @pytest.mark.skipif(shutil.which("hhmake") is None, reason="needs hhmake (Debian: hhsuite)")

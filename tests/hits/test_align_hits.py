@@ -14,11 +14,11 @@ from Bio.Align import substitution_matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swsearch.alignment.rescore import rescore
-from swsearch.alignment.traceback import align_hits, align_several
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.cigar import count
-from swsearch.hits.ends import Ends
+from swsearch.hits.rescore import rescore
+from swsearch.hits.score_block import Ends
+from swsearch.hits.traceback import align_hits, align_several
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix

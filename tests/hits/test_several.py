@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from swsearch import _native
-from swsearch.alignment.rescore import rescore
-from swsearch.alignment.traceback import align_several
 from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.hits.rescore import rescore
+from swsearch.hits.traceback import align_several
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from tests.alignment.full_matrix_path import full_matrix_alignment
 from tests.full_matrix import NEVER
+from tests.hits.full_matrix_path import full_matrix_alignment
 from tests.translated_data import mutated
 
 IDENTITY = np.arange(32, dtype=np.uint8)

@@ -1,1 +1,0 @@
-"""Alignments of reported hits: traceback, coordinates on bases, and an independent check of their scores."""
