@@ -1,4 +1,4 @@
-// Bindings of simd/msa: functions of alignments as arrays of codes, for swsearch/report/row_filter.py, which describes them.
+// Bindings of simd/msa: functions of alignments as arrays of codes; swsearch/report/row_filter.py describes them.
 
 #include <numeric>
 #include <stdexcept>
