@@ -40,7 +40,7 @@ class Source:
 
     @property
     def shard(self) -> Shard | None:
-        """The share of the run; None if an older program wrote the run."""
+        """The share of the run; None if it is not known."""
         return None if self.run.asked is None else self.run.asked.shard
 
 
@@ -58,7 +58,7 @@ class MergeReport:
         Numbers of the queries that are in no source; complete only if ``is_exact``.
     missing_shares : list of Shard
     is_exact : bool
-        Whether the sources describe the batch's queries; runs of older programs do not.
+        Whether the sources describe the batch's queries; of some runs they are not known.
     """
 
     run_id: int

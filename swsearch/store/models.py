@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA: Final = "0.1.0_i"
+SCHEMA: Final = "0.1.0"
 """The revision of these tables."""
 
 RUNNING: Final = "running"
@@ -170,10 +170,10 @@ QUERIES: Final = Table(
     Column("total_seconds", Double, nullable=False),
     Column("n_rescored", Big, nullable=False),
     Column("committed_at", UtcTime, nullable=False),
-    Column("n_rounds", Integer, server_default="1", nullable=False),
-    Column("converged", Integer, server_default="0", nullable=False),
+    Column("n_rounds", Integer, nullable=False),
+    Column("converged", Integer, nullable=False),
     Column("pssm", Text),
-    Column("identifier", FileText, server_default="", nullable=False),
+    Column("identifier", FileText, nullable=False),
     UniqueConstraint("run_id", "number", name="uq_queries_run_number"),
     Index("ix_queries_run_digest", "run_id", "digest"),
     Index("ix_queries_identifier", "identifier", info=HASHED),
@@ -217,9 +217,9 @@ HITS: Final = Table(
     Column("query_letters", FileText, nullable=False),
     Column("query_frame", Integer, nullable=False),
     Column("subject_frame", Integer, nullable=False),
-    Column("round", Integer, server_default="0", nullable=False),
-    Column("subject_identifier", FileText, server_default="", nullable=False),
-    Column("number", Big, server_default="1", nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("subject_identifier", FileText, nullable=False),
+    Column("number", Big, nullable=False),
     Column("masked_evalue", Double),
     Index("ix_hits_subject", "subject_identifier", info=HASHED),
 )

@@ -44,7 +44,7 @@ class StoredRun:
     n_failed : int
         Number of queries found so far that cannot be searched.
     asked : AskedQueries or None
-        The queries that the run is to search; None in runs of older programs, which did not store them.
+        The queries that the run is to search; None if that is not known.
     remark : str or None
         A remark on the run for the user.
     """

@@ -429,8 +429,8 @@ class HitStore(Closeable):
     def missing(self, run_id: int) -> list[int]:
         """Numbers of the queries that a run is to search and has neither searched nor refused.
 
-        Runs of older programs did not store the queries to search. For these runs, the result is the absent numbers
-        below the largest present one: it includes queries that failed, and does not include queries at the end.
+        Where it is not known which queries a run is to search, the result is the absent numbers below the largest
+        present one: it includes queries that failed, and does not include queries at the end.
         """
         asked = self.run(run_id).asked
         there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}

@@ -4,14 +4,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
+from swsearch import resources
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
+from swsearch.store import schema
 
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
 NOBODY = 65534
@@ -105,6 +107,42 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "hits.sqlite")
     url: str = request.getfixturevalue("postgres_url")
     return url
+
+
+_LATER_REVISION = "9.9.9_a"
+_LATER = '''
+"""A column for a note on a run."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{revision}"
+down_revision = "{head}"
+
+
+def upgrade() -> None:
+    op.add_column("runs", sa.Column("note", sa.Text))
+'''
+
+
+@pytest.fixture
+def later_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AbstractContextManager[str]]:
+    """A context in which a revision follows the real ones, so that stores of this program are old; yields its name.
+
+    The argument is appended to its ``upgrade``.
+    """
+
+    @contextmanager
+    def call(further: str = "") -> Iterator[str]:
+        folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
+        script = _LATER.format(revision=_LATER_REVISION, head=schema.SCHEMA) + further
+        (folder / "versions" / f"{_LATER_REVISION}_note.py").write_text(script)
+        with monkeypatch.context() as later:
+            later.setattr(schema, "resource_folder", lambda name: folder)
+            later.setattr(schema, "SCHEMA", _LATER_REVISION)
+            yield _LATER_REVISION
+
+    return call
 
 
 DATABASE = DatabaseInfo("proteins.db", "0af3", 2, "protein", 516_371, 187_000_000)

@@ -6,15 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from alembic import command
-from sqlalchemy import insert
 
 from swsearch.cli.app import main
 from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
-from swsearch.store import schema, session
-from swsearch.store.models import HITS, QUERIES, RUNS
-from swsearch.store.records import claim_values, hit_values, query_values, run_values, utc_now
+from swsearch.store import session
+from swsearch.store.models import HITS, QUERIES
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_query
 
@@ -136,36 +133,6 @@ def test_identifiers_are_the_first_words_of_any_headers(target):
     expected = [identifier(header) for header in HEADERS]
     assert expected[1:4] == ["unnamed", "tab", "wide"]
     assert identifiers(target) == (expected, expected)
-
-
-def test_an_upgrade_finds_the_identifiers_that_a_search_stores(target):
-    """Source: ``identifier``; the store is made by the migrations of the older version, in its columns."""
-    url = session.store_url(target)
-    engine = session.make_engine(url)
-    with session.writing(engine) as connection:
-        config = schema.alembic_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0.1.0_g")
-        row = {**run_values(RUN), **claim_values(), "started_at": utc_now()}
-        run = connection.execute(insert(RUNS).returning(RUNS.c.id), row).scalar_one()
-        for result in odd_results():
-            values = query_values(result)
-            del values["identifier"]
-            row = {"run_id": run, **values}
-            query = connection.execute(insert(QUERIES).returning(QUERIES.c.id), row).scalar_one()
-            for hit in result.hits:
-                columns = dict(zip(HITS.columns.keys(), hit_values(query, hit), strict=True))
-                header = hit.subject_header  # the values are those of the driver; `insert` converts text itself
-                row = {**columns, "subject_header": header, "subject_letters": hit.alignment.subject_letters}
-                for later in ("subject_identifier", "number", "masked_evalue"):
-                    del row[later]
-                connection.execute(insert(HITS), row)
-    engine.dispose()
-    assert schema.upgrade(target)[0] == "0.1.0_g"
-    expected = [identifier(header) for header in HEADERS]
-    assert identifiers(target) == (expected, expected)
-    with HitStore(target) as store:
-        assert list(store.queries(run)) == odd_results()
 
 
 @pytest.mark.parametrize("further", ["", " AND run_id = 1", " AND evalue < 1e-5 ORDER BY evalue"])

@@ -1,13 +1,11 @@
 """The schema: models and migrations agree, old stores are upgraded, newer ones are refused.
 
-The expected content comes from stores that are built both ways, and from stored files of older versions.
+The expected content comes from stores that are built both ways, and from a store to which a later revision is added.
 """
 
-import shutil
 import sqlite3
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from sqlalchemy import MetaData, inspect
@@ -17,22 +15,6 @@ from swsearch.errors import SchemaOutdated
 from swsearch.store import models, schema, session
 from swsearch.store.repository import HitStore
 from tests.store.conftest import RUN, make_query
-
-ASSETS = sorted((Path(__file__).parent / "upgrade_assets").glob("*.db"))
-
-NEXT_REVISION = '''
-"""A column for a note on a run."""
-
-import sqlalchemy as sa
-from alembic import op
-
-revision = "9.9.9_a"
-down_revision = "{head}"
-
-
-def upgrade() -> None:
-    op.add_column("runs", sa.Column("note", sa.Text))
-'''
 
 
 def described(engine):
@@ -89,42 +71,18 @@ def test_the_models_name_the_newest_revision():
         assert revision.doc, f"{revision.revision} does not say why"
 
 
-def test_every_revision_has_an_asset():
-    assert {path.stem for path in ASSETS} == schema.known_revisions()
-
-
-@pytest.mark.parametrize("asset", ASSETS, ids=lambda path: path.stem)
-def test_old_stores_are_upgraded_and_used(tmp_path, asset):
-    """Source: the records that the older program stored."""
-    path = tmp_path / "hits.sqlite"
-    shutil.copy(asset, path)
-    assert schema.upgrade(path) == (asset.stem, models.SCHEMA)
-    with HitStore(path) as store:
-        stored = store.run("latest")
-        assert stored.info == RUN
-        assert stored.state == "finished"
-        if asset.stem < "0.1.0_d":
-            assert (stored.asked, stored.n_failed, stored.n_missing, stored.remark) == (None, 0, None, None)
-        assert list(store.queries(stored.id)) == [make_query(0), make_query(1, n_hits=0)]
-        store.add_query(store.start_run(RUN), make_query(0))
-    assert schema.upgrade(path) == (models.SCHEMA, models.SCHEMA)
-
-
-def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path, monkeypatch):
+def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, later_revision):
     """The program's current store becomes an old one, because a next revision is added to the real ones."""
     with HitStore(target, create=True) as store:
         run_id = store.start_run(RUN)
         store.add_query(run_id, make_query(0))
-    folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
-    (folder / "versions" / "9.9.9_a_note.py").write_text(NEXT_REVISION.format(head=models.SCHEMA))
-    with monkeypatch.context() as later:
-        later.setattr(schema, "resource_folder", lambda name: folder)
-        later.setattr(schema, "SCHEMA", "9.9.9_a")
+    with later_revision() as later:
         with pytest.raises(SchemaOutdated, match=r"`swsearch runs upgrade --store .*` brings it up to date") as caught:
             HitStore(target)
         assert "\n" not in str(caught.value)
-        assert (caught.value.found, caught.value.needed) == (models.SCHEMA, "9.9.9_a")
-        assert schema.upgrade(target) == (models.SCHEMA, "9.9.9_a")
+        assert (caught.value.found, caught.value.needed) == (models.SCHEMA, later)
+        assert schema.upgrade(target) == (models.SCHEMA, later)
+        assert schema.upgrade(target) == (later, later)
         with HitStore(target) as store:
             assert list(store.queries(run_id)) == [make_query(0)]
     # For the current program, that store is a newer one.
@@ -134,16 +92,10 @@ def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, tmp_path
         schema.upgrade(target)
 
 
-def test_a_failed_upgrade_changes_nothing(target, tmp_path, monkeypatch):
+def test_a_failed_upgrade_changes_nothing(target, later_revision):
     HitStore(target, create=True).close()
-    folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
-    broken = NEXT_REVISION.format(head=models.SCHEMA) + "    raise RuntimeError('stop')\n"
-    (folder / "versions" / "9.9.9_a_note.py").write_text(broken)
-    with monkeypatch.context() as later:
-        later.setattr(schema, "resource_folder", lambda name: folder)
-        later.setattr(schema, "SCHEMA", "9.9.9_a")
-        with pytest.raises(RuntimeError, match="stop"):
-            schema.upgrade(target)
+    with later_revision("    raise RuntimeError('stop')\n"), pytest.raises(RuntimeError, match="stop"):
+        schema.upgrade(target)
     with HitStore(target) as store:
         store.start_run(RUN)
 

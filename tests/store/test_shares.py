@@ -3,9 +3,7 @@
 The expected values are written by hand, or come from the stored runs that are merged.
 """
 
-import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.hits.shards import AskedQueries, FailedQuery, Shard, all_of
 from swsearch.merge import Source, choose_runs, copy_run, plan_merge
 from swsearch.store.repository import HitStore
-from swsearch.store.schema import upgrade
 from tests.store.conftest import RUN, make_query
 
 DIGEST = "5e" * 32
@@ -96,19 +93,16 @@ def test_shares_merge_in_any_kind_of_store(target, tmp_path):
             assert list(other.queries(copied.id)) == [make_query(number) for number in range(6)]
 
 
-def test_shares_of_an_older_program_merge_as_they_did(tmp_path):
-    """Source: the runs of an older store, whose shares are unknown. One of them is changed into the other share."""
+def test_runs_that_do_not_say_what_they_were_asked_merge(tmp_path):
+    """Each store has a run with every other query, of which it is not known which queries it was to search."""
     stores = []
     for index in (0, 1):
-        path = tmp_path / f"{index}.sqlite"
-        path.write_bytes((Path(__file__).parent / "upgrade_assets" / "0.1.0_c.db").read_bytes())
-        upgrade(path)
-        connection = sqlite3.connect(path)
-        connection.execute("UPDATE queries SET number = number + 100")  # to avoid conflicts
-        connection.execute("UPDATE queries SET number = 2 * (number - 100) + ?", (index,))
-        connection.commit()
-        connection.close()
-        stores.append(HitStore(path))
+        store = HitStore(tmp_path / f"{index}.sqlite", create=True)
+        run_id = store.start_run(RUN)
+        for number in (index, index + 2):
+            store.add_query(run_id, make_query(number))
+        store.finish_run(run_id)
+        stores.append(store)
     plan = plan_merge(choose_runs(stores, pytest.fail))
     with HitStore(tmp_path / "m.sqlite", create=True) as merged:
         report = plan.carry_out(merged, "merge")

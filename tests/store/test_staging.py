@@ -291,25 +291,28 @@ def test_a_store_that_is_written_directly_is_not_staged(target):
         assert len(staged.runs()) == 1
 
 
-def test_an_older_store_is_upgraded_here_and_published_as_one_file(target, node):
-    """Source: the oldest stored file, upgraded in place."""
-    old = Path(__file__).parent / "upgrade_assets" / "0.1.0_a.db"
+def test_an_older_store_is_upgraded_here_and_published_as_one_file(target, node, later_revision):
+    """Source: the same store, upgraded in place."""
     direct = target.with_name("direct.sqlite")
-    for path in (target, direct):
-        shutil.copyfile(old, path)
-    with pytest.raises(StoreError, match="swsearch runs upgrade"):
-        StagedStore(target)
-    upgrade_store(direct, stage="never")
-    upgrade_store(target, stage="always")
-    assert sorted(path.name for path in target.parent.iterdir()) == ["direct.sqlite", "hits.sqlite"]
-    assert list(node.iterdir()) == []
-    with HitStore(target, only_read=True) as staged, HitStore(direct, only_read=True) as expected:
-        assert staged.runs() == expected.runs() != []
-        assert list(staged.queries(1)) == list(expected.queries(1))
-    published = target.read_bytes()
-    upgrade_store(target, stage="always")
-    assert target.read_bytes() == published
-    assert list(node.iterdir()) == []
+    with HitStore(direct, create=True) as old:
+        run = old.start_run(RUN)
+        old.add_query(run, make_query(0))
+        old.finish_run(run)
+    shutil.copyfile(direct, target)
+    with later_revision():
+        with pytest.raises(StoreError, match="swsearch runs upgrade"):
+            StagedStore(target)
+        upgrade_store(direct, stage="never")
+        upgrade_store(target, stage="always")
+        assert sorted(path.name for path in target.parent.iterdir()) == ["direct.sqlite", "hits.sqlite"]
+        assert list(node.iterdir()) == []
+        with HitStore(target, only_read=True) as staged, HitStore(direct, only_read=True) as expected:
+            assert staged.runs() == expected.runs() != []
+            assert list(staged.queries(1)) == list(expected.queries(1))
+        published = target.read_bytes()
+        upgrade_store(target, stage="always")
+        assert target.read_bytes() == published
+        assert list(node.iterdir()) == []
 
 
 def test_an_upgrade_that_fails_changes_nothing(target, node):
