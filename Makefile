@@ -1,5 +1,6 @@
 # The verbs of this project. `make demo` and `make test` need Python 3.11 or newer, a C++ compiler and make; the rest they
 # install into .venv, from PyPI (and from Debian's packages where Python's own venv or headers are missing).
+# `make test-all` installs programs of others, too (scripts/install_peers.sh).
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,6 +14,9 @@ NATIVE_SOURCES := CMakeLists.txt pyproject.toml $(shell find simd -name '*.cpp' 
 TESTS ?= tests swsearch
 # One more than there are processors, because some tests wait: for a signal, a lock or another process.
 JOBS ?= $(shell expr $$(nproc) + 1)
+# ORDER=random runs the tests in a random order, SEED=7 in the same one again.
+ORDER ?=
+SEED ?= $(shell date +%s)
 
 CAMPAIGN_MINUTES ?= 60
 CAMPAIGN_JOBS ?= 2
@@ -20,7 +24,7 @@ CAMPAIGN_JOBS ?= 2
 # The commands and the tests start hundreds of processes, each of which would compile all its sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve test run-tests test-gpu check-packages coverage images lint bench docs docs-links install clean campaign mutants peers
+.PHONY: demo serve test test-all run-tests test-gpu check-packages coverage images lint bench docs docs-links install clean campaign mutants peers
 
 $(VENV)/.created: scripts/create_venv.sh
 	PYTHON=$(PYTHON) sh scripts/create_venv.sh $(VENV)
@@ -34,10 +38,9 @@ $(VENV)/.installed: $(VENV)/.created $(NATIVE_SOURCES)
 # What an extra needs beside the program: without the program itself, whose C++ would be compiled again.
 INSTALL_EXTRAS = $(BIN)/python scripts/requirements.py $(1) > $(VENV)/extras.txt && $(PIP_INSTALL) --requirement $(VENV)/extras.txt
 
-$(VENV)/.installed-test: $(VENV)/.installed scripts/install_clients.sh
+$(VENV)/.installed-test: $(VENV)/.installed
 	@echo 'Installing what the tests need …'
 	$(call INSTALL_EXTRAS,docs test)
-	sh scripts/install_clients.sh $(BIN)/pip
 	@touch $@
 
 install: $(VENV)/.installed
@@ -83,17 +86,25 @@ lint: $(VENV)/.installed-test
 	$(BIN)/python scripts/house.py
 	$(BIN)/hadolint --config .hadolint.yaml Dockerfile
 
-$(VENV)/.peers: $(VENV)/.created scripts/install_peers.sh scripts/install_snakemake.sh
-	sh scripts/install_peers.sh
+# Programs of others, with which tests compare. What cannot be installed fails the tests that need it.
+$(VENV)/.peers: $(VENV)/.installed-test tests/peers.py scripts/install_peers.sh scripts/install_clients.sh scripts/install_snakemake.sh
+	sh scripts/install_peers.sh $(BIN)/python
+	sh scripts/install_clients.sh $(BIN)/pip
 	sh scripts/install_snakemake.sh $(BIN)/python $(VENV)/snakemake
 	@touch $@
 
-# The checks of `lint` run beside the tests.
-test: $(VENV)/.installed-test $(VENV)/.peers
+PYTEST = pytest -n $(JOBS) --dist worksteal $(if $(filter random,$(ORDER)),--order-seed $(SEED))
+
+# Every commit: the checks of `lint` and, beside them, the tests that need no other program and little time.
+test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory --jobs 2 lint run-tests
 
 run-tests: $(VENV)/.installed-test
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+	$(BIN)/$(PYTEST) -m 'not thorough and not gpu and not packages' $(TESTS)
+
+# Before a merge: all other tests without a GPU. A missing program is a failure.
+test-all: $(VENV)/.installed-test $(VENV)/.peers
+	SWSEARCH_PEERS=required $(BIN)/$(PYTEST) -m 'thorough and not gpu and not packages' $(TESTS)
 
 $(VENV)/.installed-packaging: $(VENV)/.created scripts/install_packaging_tools.sh
 	sh scripts/install_packaging_tools.sh $(BIN)/python $(VENV)/packaging
@@ -103,7 +114,7 @@ $(VENV)/.installed-packaging: $(VENV)/.created scripts/install_packaging_tools.s
 # states. The page is build/coverage/html/index.html.
 coverage: $(VENV)/.installed-test $(VENV)/.peers
 	rm -rf build/coverage
-	$(BIN)/coverage run -m pytest -n $(JOBS) --dist worksteal -m 'not gpu and not packages' $(TESTS)
+	SWSEARCH_PEERS=required $(BIN)/coverage run -m $(PYTEST) -m 'not gpu and not packages' $(TESTS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage html --quiet --directory build/coverage/html
 	$(BIN)/coverage report

@@ -2,10 +2,10 @@
 # Install the clients of other servers that the tests of the service's protocols run unmodified: ColabFold and Boltz, from
 # PyPI (less than 1 MB together). Their dependencies (JAX, PyTorch) are left out: the functions that talk to servers need
 # none of them, nor the Python versions that the rest of Boltz is limited to.
-# Tests whose client is missing are skipped with a message.
+# Tests whose client is missing fail (tests/peers.py).
 # Usage: install_clients.sh PIP
 set -eu
 for client in 'colabfold>=1.6' 'boltz>=2.2'; do
     "$1" install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: --ignore-requires-python "$client" ||
-        printf 'swsearch: tests that need %s will be skipped\n' "$client" >&2
+        printf 'swsearch: tests that need %s will fail\n' "$client" >&2
 done

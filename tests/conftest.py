@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import random
 import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -24,9 +25,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.forking.processes import ForkServer, ForkServers, running_servers
-from tests.order import slow_first
 from tests.patience import LIMIT_SECONDS
-from tests.report.browser import PROGRAM
+from tests.peers import are_thorough, chromium, need, peers_of
 
 # A shell that starts the tests in the background makes them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -67,7 +67,7 @@ def browser() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(
-            executable_path=PROGRAM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
             timeout=1000 * LIMIT_SECONDS,
         )  # fmt: skip
         yield opened
@@ -78,19 +78,47 @@ def browser() -> Iterator[Any]:
 def axe() -> str:
     """The script of axe-core."""
     spec = find_spec("axe_playwright_python")
-    if spec is None or spec.origin is None:
-        pytest.skip("axe-core is not installed (extra test)")
+    assert spec is not None
+    assert spec.origin is not None
     return (Path(spec.origin).parent / "axe.min.js").read_text()
 
 
-@pytest.hookimpl(trylast=True)  # when tests have been deselected, because each worker gets as many
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow tests first, so that no worker begins one when the others have finished."""
-    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    items[:] = slow_first(
-        items, lambda item: item.get_closest_marker("slow") is not None, lambda item: item.path, n_workers
-    )
-    # What was collected stays until the end; the collector need not look at it again and again.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the seed of a random order."""
+    parser.addoption("--order-seed", type=int, help="run the tests in a random order, which this number determines")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the tests of the other tier are deselected
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that need programs of others as thorough, and change the order if that is asked for."""
+    for item in items:
+        if are_thorough(peers_of(item)):
+            item.add_marker("thorough")
+    seed = config.getoption("--order-seed")
+    if seed is not None:
+        items[:] = shuffled(items, random.Random(seed))
+
+
+def shuffled(items: list[pytest.Item], source: random.Random) -> list[pytest.Item]:
+    """Return the tests in random order; those of a module remain together, because they share fixtures."""
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.path, []).append(item)
+    order = list(modules.values())
+    source.shuffle(order)
+    for tests in order:
+        source.shuffle(tests)
+    return list(itertools.chain.from_iterable(order))
+
+
+@pytest.hookimpl(tryfirst=True)  # before fixtures start anything
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose peers are missing, or fail it (:mod:`tests.peers`)."""
+    need(*peers_of(item))
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected to the end; the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
     # Most objects of a test are freed with their last reference, so the collector finds little among some hundreds.

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.patience import wait_until
 
 BUCKET = "databases"
@@ -77,8 +75,7 @@ class S3Server:
 
 @contextlib.contextmanager
 def running_server() -> Iterator[S3Server]:
-    """Start the server; skip the test where moto is not installed."""
-    pytest.importorskip("moto", reason="needs moto[s3], flask and flask-cors")
+    """Start the server."""
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -105,8 +104,7 @@ def test_the_counted_loop_is_the_inner_one(monkeypatch):
     assert [text.split()[0] for text in found] == ["SHFL.UP", "VIMNMX.S16x2", "@P1", "SHFL.UP", "@P2"]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+@pytest.mark.peer("g++")
 @pytest.mark.parametrize("instruction_set", [name for name in usable_instruction_sets() if name != "scalar"])
 def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_set):
     """Expected values: the CPU engine; the loop reads the headers of simd/, and its scores end at 255."""
@@ -124,13 +122,12 @@ def test_the_plain_loop_has_the_scores_of_the_engine(monkeypatch, instruction_se
     assert block.score.max() > 20
 
 
+@pytest.mark.peer("hhmake")
 def test_the_states_of_sequences_are_those_of_cstranslate(monkeypatch, tmp_path):
     """Expected values: ``cstranslate`` of HH-suite; unknown residues and short sequences included."""
     program = Path("/usr/libexec/hhsuite/cstranslate-plain")
     monkeypatch.syspath_prepend(str(SCRIPTS[0].parent))
     hhsuite = importlib.import_module("hhsuite")
-    if not (program.exists() and hhsuite.CONTEXTS.exists()):
-        pytest.skip("HH-suite is not installed")
     rng = np.random.default_rng(3)
     sequences = {f"random{n}": "".join(rng.choice(list(hhsuite.LETTERS), n)) for n in (1, 12, 13, 60)}
     sequences |= {"unknown": "XXMKTAYIAXXRQRSFVKBZUSHFX", "nothing": "XX"}

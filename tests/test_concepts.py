@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[1]
 CONCEPTS = ROOT / "docs" / "concepts"
 RESULTS = ROOT / "benchmarks" / "results"
@@ -17,10 +19,8 @@ def load(path):
     return json.loads(path.read_text())
 
 
-@pytest.mark.slow
 def test_the_figures_on_statistics_are_computed_again(monkeypatch):
     """Source: the searches that the page describes; its data and tables hold what they find."""
-    pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(CONCEPTS / "figures"))
     import plot_statistics
 

@@ -133,7 +133,6 @@ WITH_NUMBERS = ("iterations", "profiles")
 """Pages that show how many of all proteins are found."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE_PAGES)
 def test_the_reference_pages_commands_and_python_run(request, capfd, name):
     """Source: the page; its database is the README's, or a part of it, of related proteins where all meet all."""
@@ -166,10 +165,8 @@ def test_the_page_on_configuration_has_a_file_that_is_accepted(workplace, capfd,
     assert run_commands(page, capfd) == 2
 
 
-@pytest.mark.slow
 def test_the_page_on_clusters_runs(small_workplace, capfd):
     """Source: the page; the report of the run is that of one without a cluster."""
-    pytest.importorskip("distributed")
     page = (ROOT / "docs" / "cluster.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "cluster", "exec"), {"__name__": "__main__"})
@@ -239,11 +236,9 @@ def test_the_readmes_python_example_runs(workplace, capfd):
     assert len(capfd.readouterr().out.splitlines()) == 21  # 7 queries, 3 hits each
 
 
-@pytest.mark.slow
+@pytest.mark.peer("segmasker")
 def test_the_commands_and_examples_on_low_complexity_run(small_workplace, monkeypatch, capfd):
     """Source: the page; the effect of each option is tested with its module."""
-    if shutil.which("segmasker") is None:
-        pytest.skip("needs NCBI's segmasker (Debian: ncbi-blast+)")
     monkeypatch.setenv("XDG_CACHE_HOME", str(small_workplace / "cache"))
     monkeypatch.setattr(simulation, "N_SEQUENCES", 96)  # a seventh of the pairs: no output on the page depends on them
     page = (ROOT / "docs" / "reference" / "low-complexity.md").read_text()

@@ -22,10 +22,9 @@ import pytest
 import swsearch
 from swsearch.cli.app import commands, main
 from tests.compiled import compiled, unpack
-from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
+from tests.service.pages.browsers import Opened, keep, violations, wide
 
-pytest.importorskip("sphinx", reason="Sphinx is not installed (extra docs)")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[1]
 TOOLS = ROOT / "docs" / "site"
@@ -276,7 +275,6 @@ class QuietHandler(SimpleHTTPRequestHandler):
 class TestInABrowser:
     """The built site; a request to another address or a message on the console fails a test."""
 
-    pytestmark = NEEDS
     PAGES = (
         "index.html", "commands/swsearch-query.html", "python/SearchOptions.html", "reference/formats.html",
         "concepts/statistics.html", "comparison.html", "tutorial.html", "performance/index.html",

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("distributed")  # the rules are those of the cluster package
-
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "simulate_cluster.py"
 
 

@@ -57,7 +57,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--trial", type=int, help="run this trial alone, whether it was run before or not")
     parser.add_argument("--trials", type=int, help="trials of each part, in place of a full campaign's")
     parser.add_argument("--scale", type=float, default=1.0, help="share of a full campaign's trials")
-    parser.add_argument("--small", action="store_true", help="the small campaign of `make test`, in one process")
+    parser.add_argument("--small", action="store_true", help="the small campaign of `make test-all`, in one process")
     parser.add_argument("--minutes", type=float, default=60.0, help="wall time of the whole")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--state", type=Path, default=ROOT / "build" / "campaign", help="where it goes on from")

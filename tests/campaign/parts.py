@@ -47,7 +47,7 @@ class Part:
     run: Run
     share: float = 1.0  # of the campaign's time, relative to the other parts
     trials: int = 1_000  # of a full campaign
-    small: int = 0  # trials that `make test` runs; a second of processor time or two
+    small: int = 0  # trials that `make test-all` runs; a second of processor time or two
 
 
 def function_of(module: str, function: str = "run") -> Run:
@@ -134,7 +134,7 @@ PARTS: list[Part] = [
         "killed_server", "PostgreSQL killed in the middle of a batch",
         function_of("stores", "run_killed_server"), share=1.2, trials=50,
     ),
-    # `make test` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
+    # `make test-all` runs the first trials of these in tests/campaign/fuzz/test_fuzz.py, where each target is a test.
     Part(
         "fuzz_databases", "databases damaged and crafted, under every command that opens one",
         function_of("fuzz.databases"), share=2.0, trials=3_000,

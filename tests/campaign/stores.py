@@ -31,7 +31,8 @@ from tests.campaign.processes import Done, die_with_parent, forked
 from tests.campaign.processes import run as run_forked
 from tests.campaign.trials import Trial, run_trials
 from tests.patience import LIMIT_SECONDS
-from tests.store.conftest import NOBODY, POSTGRES, unprivileged
+from tests.peers import POSTGRES
+from tests.store.conftest import NOBODY, unprivileged
 
 STORING = ("query", "batch", "runs_merge")
 READING = (
@@ -175,7 +176,7 @@ class Server:
             os.chown(folder, NOBODY, NOBODY)
         command = [
             *unprivileged(),
-            str(POSTGRES[-1] / "initdb"),
+            str(POSTGRES[-1].with_name("initdb")),
             "-D",
             f"{folder}/data",
             "-U",
@@ -191,7 +192,7 @@ class Server:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        command = [str(POSTGRES[-1] / "postgres"), "-D", f"{self.folder}/data", "-k", str(self.folder)]
+        command = [str(POSTGRES[-1]), "-D", f"{self.folder}/data", "-k", str(self.folder)]
         if as_nobody := unprivileged():  # which clears what `die_with_parent` requested, so it is requested again
             command = [as_nobody[0], "--pdeathsig=KILL", *as_nobody[1:], *command]
         with open(self.folder / "log", "ab") as log:
@@ -201,7 +202,7 @@ class Server:
                 preexec_fn=die_with_parent,  # noqa: PLW1509  # a part has no threads
             )  # fmt: skip
         ends = time.monotonic() + LIMIT_SECONDS
-        ready = [str(POSTGRES[-1] / "pg_isready"), "-q", "-h", str(self.folder)]
+        ready = [str(POSTGRES[-1].with_name("pg_isready")), "-q", "-h", str(self.folder)]
         while subprocess.run(ready, check=False, env=_plain()).returncode:
             assert self._process.poll() is None, (self.folder / "log").read_text()[-1000:]
             assert time.monotonic() < ends, "the server does not answer"

@@ -21,6 +21,8 @@ from tests.campaign.parts import PARTS, Budget
 from tests.campaign.processes import started
 from tests.campaign.trials import Trial, run_trials
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 NUMBERS = ("differential", "align_modes")
 
@@ -47,7 +49,6 @@ def ready(campaign_dir: Path, name: str) -> tuple[Command, Trial, Path]:
     return command, trial, folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("parts", [NUMBERS, None], ids=["numbers", "disturbances"])
 def test_a_small_campaign_survives(tmp_path: Path, parts: tuple[str, ...] | None) -> None:
     """A few trials of every part, of which `make campaign` runs thousands; oracle: each part's judge."""

@@ -6,7 +6,6 @@ Expected values: the lines of `swsearch allpairs` and `swsearch query`, networkx
 import gzip
 import json
 import random
-import shutil
 import signal
 import subprocess
 
@@ -104,8 +103,7 @@ def test_pairs_of_a_killed_search_are_kept(swsearch, spawn_paused, fastas):
     assert swsearch(*resumed).out == whole
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("mmseqs") is None, reason="no mmseqs (Debian package mmseqs2)")
+@pytest.mark.peer("mmseqs")
 def test_families_far_apart_are_the_clusters_of_mmseqs2(swsearch, tmp_path):
     """Twelve random families, whose members differ in a tenth of their residues: every method finds them."""
     random.seed(7)

@@ -55,7 +55,6 @@ def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
     assert (tmp_path / "export.fasta").read_bytes() == exported
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "30000"]])
 def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_path, protein_db, options):
     """Source: an index of the exported FASTA. Copies under other names, added and removed, make ties at all ranks."""

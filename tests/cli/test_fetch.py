@@ -6,7 +6,6 @@ Other expected values are written by hand, or cut from the files in data/.
 import gzip
 import io
 import random
-import shutil
 import subprocess
 
 import pytest
@@ -14,8 +13,8 @@ from Bio import SeqIO
 
 from tests.cli.conftest import DATA
 
-needs_samtools = pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools (Debian: samtools)")
-needs_blast = pytest.mark.skipif(shutil.which("blastdbcmd") is None, reason="needs blastdbcmd (Debian: ncbi-blast+)")
+needs_samtools = pytest.mark.peer("samtools")
+needs_blast = pytest.mark.peer("blastdbcmd")
 
 
 def output(*command, **options):

@@ -54,7 +54,7 @@ def test_there_must_be_something_to_index(swsearch):
     assert "give FASTA files or --blastdb" in shown.err
 
 
-@pytest.mark.skipif(shutil.which("makeblastdb") is None, reason="NCBI BLAST+ is not installed")
+@pytest.mark.peer("makeblastdb")
 @pytest.mark.parametrize("way", ["--blastdb b", "b", "--blastdb b with a file"])
 def test_a_blast_database_is_indexed_by_name_or_by_its_files(swsearch, tmp_path, way):
     (tmp_path / "some.fa").write_text(">a first\nMKVLAAGIVGLL\n>d\nWYRHHEDKNRSTPACF\n")
@@ -169,7 +169,7 @@ def test_an_addition_that_is_refused_changes_nothing(swsearch, tmp_path, known, 
     assert swsearch("db", "export", "known.db").out == (tmp_path / "known.fa").read_text()
 
 
-@pytest.mark.skipif(shutil.which("makeblastdb") is None, reason="NCBI BLAST+ is not installed")
+@pytest.mark.peer("makeblastdb")
 @pytest.mark.parametrize("way", ["--blastdb b", "b", "known.fa --blastdb b"])
 def test_a_blast_database_is_added_by_name_or_by_its_files(swsearch, tmp_path, known, way):
     """Expected value: an addition of the FASTA from which makeblastdb made it."""

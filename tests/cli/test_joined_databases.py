@@ -126,7 +126,6 @@ def test_a_profile_searches_several_databases(swsearch, folder):
 
 
 def test_scores_of_several_databases_are_plotted_and_the_plan_is_shown(swsearch, folder):
-    pytest.importorskip("matplotlib")
     for number, databases in enumerate(([TOGETHER], ["a.db", "b.db", "c.db"])):
         plotted = swsearch("query", "q.fa", *databases, "--plot", f"{number}.png", "--store", "none", "--format", "xml")
         assert plotted.code == 0, plotted.err

@@ -309,7 +309,7 @@ def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monke
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_web", ["1", "2"])
 def test_a_service_logs_the_lines_of_all_its_processes(tmp_path, few_proteins_db, n_web):
     """Source: the JSON lines that server, web processes and worker wrote on stderr."""

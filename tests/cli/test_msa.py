@@ -6,7 +6,6 @@ Expected values: ``swsearch query`` on each database, with the profile of the fi
 import gzip
 import re
 import shlex
-import shutil
 import subprocess
 
 import pytest
@@ -152,10 +151,9 @@ def test_an_interrupt_leaves_the_files_that_are_complete(swsearch, queries, data
     assert {path.name for path in queries.iterdir()} == {"obg.fasta", "both.fasta", "new"}
 
 
+@pytest.mark.peer("hhfilter")
 def test_rows_are_reduced_as_hhfilter_reduces_them(swsearch, queries, databases, tmp_path):
     """HH-suite reads the alignment, the query first, and finds nothing more to remove."""
-    if shutil.which("hhfilter") is None:
-        pytest.skip("needs hhfilter (Debian: hhsuite)")
     conditions = ("--msa-coverage", "50", "--msa-max-identity", "60", "--msa-filter-above", "0", "--msa-diff", "0")
     whole = swsearch("msa", "obg.fasta", *databases, "--quiet").out
     kept = swsearch("msa", "obg.fasta", *databases, "--quiet", *conditions).out

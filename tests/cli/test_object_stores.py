@@ -28,7 +28,7 @@ from tests.patience import wait_until
 from tests.s3_server import answers, free_port, running_server
 from tests.sliced_databases import sliced_databases
 
-pytest.importorskip("obstore", reason="needs obstore")
+pytestmark = pytest.mark.thorough
 
 QUERIES = DATA / "queries.fasta"
 
@@ -108,7 +108,6 @@ def test_a_url_and_a_folder_are_searched_as_one(swsearch, url, tmp_path):
 
 def test_the_workers_of_a_cluster_fetch_the_database_by_its_url(swsearch, cache, few_proteins_db, url):
     """Source: the same batch in this process, from the folder. Driver and worker share the cache of their machine."""
-    pytest.importorskip("distributed")
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "here.sqlite").code == 0
     there = swsearch("batch", QUERIES, url, "--store", "there.sqlite", "--cluster", "local:1", "--engine", "cpu")
     assert there.code == 0, there.err
@@ -156,10 +155,9 @@ def test_slices_are_fetched_with_their_indices_and_removals(swsearch, cache, few
     assert swsearch("db", "export", url).out == swsearch("db", "export", "sliced.db").out
 
 
+@pytest.mark.peer("nginx")
 def test_a_folder_behind_a_web_server_is_fetched(swsearch, cache, few_proteins_db, tmp_path):
     """The server is nginx, which answers requests for ranges of bytes."""
-    if shutil.which("nginx") is None:
-        pytest.skip("needs nginx (Debian: nginx)")
     port = free_port()
     places = "".join(
         f"{name}_temp_path {tmp_path}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")

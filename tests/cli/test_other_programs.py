@@ -5,7 +5,6 @@ What an option of another program means is known from its manual; the expected l
 
 import re
 import shlex
-import shutil
 import subprocess
 
 import pytest
@@ -229,10 +228,9 @@ def test_the_reference_page_has_all_spellings():
         assert any(row.name in line.split("|")[1].replace(",", " ").split() for line in lines), row
 
 
+@pytest.mark.peer("blastp")
 def test_every_option_of_blastp_has_an_answer():
     """Source: the options that NCBI's blastp lists."""
-    if shutil.which("blastp") is None:
-        pytest.skip("needs blastp (Debian: ncbi-blast+)")
     printed = subprocess.run(["blastp", "-help"], capture_output=True, text=True, check=True).stdout
     names = re.findall(r"^ (-\w+)", printed, re.MULTILINE)
     assert len(names) > 50

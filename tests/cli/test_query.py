@@ -4,7 +4,6 @@ The expected output comes from other runs of the same search, from the reference
 """
 
 import json
-import shutil
 import subprocess
 
 import pytest
@@ -55,7 +54,6 @@ def test_threads_and_partitions_do_not_change_a_byte(swsearch, some_proteins_db,
     assert swsearch(*arguments, *variant).out == default_report
 
 
-@pytest.mark.slow
 def test_the_reference_engine_gives_the_same_bytes(swsearch, tmp_path):
     """Source: the reference engine, on 60 real proteins to limit its time."""
     lines = subprocess.run(
@@ -184,7 +182,7 @@ def test_reports_name_organisms_and_taxa_where_headers_do(swsearch, tmp_path):
     assert title in swsearch(*arguments, "--format", "blast7").out.splitlines()
 
 
-@pytest.mark.skipif(shutil.which("ssearch36") is None, reason="ssearch36 is not installed (Debian package fasta3)")
+@pytest.mark.peer("ssearch36")
 def test_the_top_50_scores_are_ssearchs(swsearch, protein_db, tmp_path):
     """Source: ssearch36 with BLOSUM62, gap 11 + k. With adjusted E-values another alignment may be a subject's best."""
     library = tmp_path / "library.fasta"

@@ -20,7 +20,7 @@ QUERIES = DATA / "queries.fasta"
 READS = DATA / "lambda_reads.fastq"
 GENOME = DATA / "lambda_phage.fasta"
 QUIET = ["--quiet", "--threads", "1"]
-needs_samtools = pytest.mark.skipif(shutil.which("samtools") is None, reason="needs samtools (Debian: samtools)")
+needs_samtools = pytest.mark.peer("samtools")
 
 
 def records(text):

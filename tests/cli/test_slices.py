@@ -45,7 +45,6 @@ def assert_searched_alike(swsearch, tmp_path, queries, *options) -> None:
     assert reports(swsearch, tmp_path, "sliced.db", queries, *options) == expected
 
 
-@pytest.mark.slow
 def test_proteins_in_slices_are_searched_as_a_whole(swsearch, tmp_path, few_proteins_db, three_queries):
     """Copies under other names make ties at all ranks; additions and removals follow."""
     records = swsearch("db", "export", few_proteins_db).out.split(">")[1:]
@@ -66,7 +65,6 @@ def test_proteins_in_slices_are_searched_as_a_whole(swsearch, tmp_path, few_prot
     assert exports[0] == exports[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queries", "options"),
     [(DATA / "lambda_reads.fastq", ["--top", "20"]), (QUERIES, ["--translate", "subject", "--evalue", "1e6"])],

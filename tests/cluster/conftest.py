@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("distributed")
-
 from tests.cluster.clusters import Cluster
 from tests.forking.processes import ForkServers
 from tests.sliced_databases import sliced_databases

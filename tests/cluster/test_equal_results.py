@@ -26,8 +26,6 @@ from swsearch.search.subject_queries import SubjectQueries
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 
-pytestmark = pytest.mark.slow
-
 NO_COST = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
 CASES: list[tuple[str, str, dict[str, Any]]] = [
@@ -68,7 +66,10 @@ def query_file(folder: Path, name: str) -> Path:
     return folder / name if (folder / name).exists() else DATA / name
 
 
-@pytest.mark.parametrize(("n_workers", "n_cases"), [(1, 2), (2, len(CASES)), (3, 1), (4, 2)])
+@pytest.mark.parametrize(
+    ("n_workers", "n_cases"),
+    [(1, 2), *(pytest.param(*counts, marks=pytest.mark.thorough) for counts in ((2, len(CASES)), (3, 1), (4, 2)))],
+)
 def test_reports_are_those_of_one_process(
     folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int, n_cases: int
 ) -> None:

@@ -29,7 +29,7 @@ from tests.forking.processes import ForkServer
 from tests.patience import wait_until
 from tests.sliced_databases import records_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 OPTIONS = SearchOptions(top=2)
 N_QUERIES = 48

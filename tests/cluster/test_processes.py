@@ -33,8 +33,6 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.patience import wait_until
 
-pytestmark = pytest.mark.slow
-
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
 N_QUERIES = 18
 EMULATED = """

@@ -32,6 +32,8 @@ from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.patience import wait_until
 
+pytestmark = pytest.mark.thorough
+
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
 ENGINE = EngineSpec("cuda", 1)
 

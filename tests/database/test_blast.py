@@ -6,7 +6,6 @@ The expected values are the database of the FASTA file itself and the identifier
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 
-pytestmark = pytest.mark.skipif(shutil.which("makeblastdb") is None, reason="NCBI BLAST+ is not installed")
+pytestmark = pytest.mark.peer("makeblastdb")
 
 PROTEINS = """>sp|P01013|OVAX_CHICK Gene X protein OS=Gallus gallus
 QIKDLLVSSSTDLDTTLVLVNAIYFKGMWKTAFNAEDTREMPFHVTKQESKPVQMMCMNNSFNVATLPAE

@@ -98,7 +98,6 @@ CHANGES = st.lists(
 """Records to add, identifiers to remove, the index of a subject whose identifier is removed, or a compaction."""
 
 
-@pytest.mark.slow
 @given(first=RECORDS, changes=CHANGES)
 @settings(max_examples=40, deadline=None)
 def test_any_changes_give_the_records_that_lists_give(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -12,15 +11,8 @@ import pytest
 from tests.engine.cuda.emulation.emulated_device import SANITIZE, EmulatedDevice
 
 
-@pytest.fixture(scope="session")
-def kernel_compiler() -> None:
-    """Require the compiler of the emulated kernels."""
-    if shutil.which("g++") is None:
-        pytest.skip("g++ is not installed, so the kernels cannot be emulated")
-
-
 @pytest.fixture
-def emulated(kernel_compiler: None) -> Callable[..., EmulatedDevice]:
+def emulated() -> Callable[..., EmulatedDevice]:
     """Return a function that makes emulated devices: ``emulated(architecture=86)``.
 
     Unless a seed is given, their operations run in the same random order each time.

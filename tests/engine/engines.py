@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +30,14 @@ class EngineCase:
     name: str
     build: Callable[[], ScoreEngine]
     missing: str = ""
+    peer: str = ""
     gpu: bool = False
 
     def param(self) -> object:
-        # What is missing is an instruction set or a package of this machine; it is the reason that pytest reports.
-        marks = [pytest.mark.skipif(bool(self.missing), reason=self.missing)]
+        # What is missing is an instruction set of this machine; it is the reason that pytest reports.
+        marks: list[pytest.MarkDecorator] = [pytest.mark.skipif(bool(self.missing), reason=self.missing)]
+        if self.peer:
+            marks.append(pytest.mark.peer(self.peer))
         if self.gpu:
             marks.append(pytest.mark.gpu)
         return pytest.param(self, id=self.name, marks=marks)
@@ -79,8 +81,6 @@ ENGINES = [
         for name, usable in _native.instruction_sets()
         for threads in (1, 2)
     ),
-    EngineCase(
-        "cuda-emulated", _emulated, missing="" if shutil.which("g++") else "g++ is not installed to compile the kernels"
-    ),
+    EngineCase("cuda-emulated", _emulated, peer="g++"),
     EngineCase("cuda", _cuda, gpu=True),
 ]

@@ -15,6 +15,8 @@ from tests.cli.test_batch import report
 from tests.examples.slurm import running_cluster
 from tests.patience import wait_until
 
+pytestmark = pytest.mark.peer("slurm")
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slurm"
 
 PROGRAM = """#!/bin/bash
@@ -49,7 +51,6 @@ def in_folder(tmp_path, cluster, monkeypatch):
     return call
 
 
-@pytest.mark.slow
 def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(
     swsearch, tmp_path, cluster, in_folder, few_proteins_db
 ):
@@ -73,7 +74,6 @@ def test_a_task_that_is_queued_again_in_the_middle_loses_nothing(
     assert report(swsearch, "hits.sqlite") == report(swsearch, "whole.sqlite")
 
 
-@pytest.mark.slow
 def test_the_tasks_of_arrays_find_their_shares(tmp_path, cluster, in_folder, few_proteins_db):
     """Arrays that begin at 0 or have steps are complete; some tasks of an array, submitted again, are not."""
     search = f"swsearch batch {DATA / 'queries.fasta'} {few_proteins_db} --quiet --shard"

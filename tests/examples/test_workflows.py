@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import DATA, PAUSED
+from tests.peers import SNAKEMAKE, program
+
+pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -52,7 +55,7 @@ def expected(swsearch, folder):
     return outcome.out
 
 
-def program(folder: Path, text: str) -> dict[str, str]:
+def with_command(folder: Path, text: str) -> dict[str, str]:
     """Environment in which ``swsearch`` is a script with this text."""
     (folder / "bin").mkdir()
     (folder / "bin" / "swsearch").write_text(text)
@@ -60,11 +63,9 @@ def program(folder: Path, text: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
 
 
-@pytest.mark.slow
+@pytest.mark.peer("snakemake")
 def test_a_search_that_snakemake_runs_again_goes_on(folder, expected):
-    installed = shutil.which("snakemake", path=f"{sys.prefix}/snakemake/bin:{os.environ['PATH']}")
-    if installed is None:
-        pytest.skip("needs snakemake (scripts/install_snakemake.sh)")
+    installed = program("snakemake") or SNAKEMAKE
     (folder / "Snakefile").write_text((EXAMPLES / "snakemake" / "Snakefile").read_text())
     configuration = (EXAMPLES / "snakemake" / "config.yaml").read_text()
     values = {"shares": str(N_SHARES), "database": SUBJECTS, "options": "--top 20"}
@@ -73,7 +74,7 @@ def test_a_search_that_snakemake_runs_again_goes_on(folder, expected):
         assert n_changed == 1
     (folder / "config.yaml").write_text(configuration)
     (folder / "paused.py").write_text(PAUSED.format(moment='HitStore, "add_query", 1'))
-    environment = program(folder, PROGRAM.format(python=sys.executable, paused=folder / "paused.py"))
+    environment = with_command(folder, PROGRAM.format(python=sys.executable, paused=folder / "paused.py"))
     environment["XDG_CACHE_HOME"] = str(folder / "cache")
     done = subprocess.run(
         [installed, "--cores", "2"], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -105,7 +106,7 @@ def test_the_scripts_of_the_nextflow_example_give_the_same_table(folder, expecte
     params = dict(re.findall(r"^params\.(\w+) = (.*)$", workflow, re.MULTILINE))
     values = {f"params.{name}": value.strip("'") for name, value in params.items()}
     values |= {"params.shares": str(N_SHARES), "params.options": "--top 20", "task.cpus": "2"}
-    environment = program(folder, f'#!/bin/bash\nexec {sys.executable} -m swsearch "$@"\n')
+    environment = with_command(folder, f'#!/bin/bash\nexec {sys.executable} -m swsearch "$@"\n')
 
     def run(name: str, place: str, **inputs: object) -> list[Path]:
         """Run a process with its inputs, which are files or a value; return its outputs."""
@@ -137,11 +138,9 @@ def test_the_scripts_of_the_nextflow_example_give_the_same_table(folder, expecte
     assert table.read_text() == expected
 
 
-@pytest.mark.slow
+@pytest.mark.peer("nextflow")
 def test_nextflow_runs_its_example(folder, expected):
-    if shutil.which("nextflow") is None:
-        pytest.skip("needs nextflow (https://www.nextflow.io)")
-    environment = program(folder, f'#!/bin/bash\nexec {sys.executable} -m swsearch "$@"\n')
+    environment = with_command(folder, f'#!/bin/bash\nexec {sys.executable} -m swsearch "$@"\n')
     asked = ["--queries", "queries.fasta", "--database", SUBJECTS, "--shares", str(N_SHARES), "--options", "--top 20"]
     done = subprocess.run(
         ["nextflow", "run", EXAMPLES / "nextflow" / "main.nf", *asked],

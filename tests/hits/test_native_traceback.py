@@ -90,7 +90,6 @@ def test_memory_changes_nothing(seed):
             assert align(*case, memory_bytes=memory_bytes) == want, (memory_bytes, case)
 
 
-@pytest.mark.slow
 def test_long_pairs_give_the_same_path_in_little_memory():
     """Expected: the path found with memory for all decisions; the lengths need many lanes, groups and parts."""
     rng = np.random.default_rng(7)

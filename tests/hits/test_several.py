@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from functools import lru_cache
 
@@ -156,7 +155,7 @@ def test_minus_strands_keep_their_places():
     assert [(one.query_start, one.query_end, one.subject_start) for _, one in found] == [(0, 10, 0), (0, 10, 13)]
 
 
-@pytest.mark.skipif(shutil.which("lalign36") is None, reason="lalign36 is not installed (Debian package fasta3)")
+@pytest.mark.peer("lalign36")
 @pytest.mark.parametrize("seed", [0, 2, 3, 4, 5])
 def test_repeats_are_laligns(tmp_path, seed):
     """Source: lalign36 (Huang and Miller's Waterman-Eggert) with BLOSUM62 and 11 + k, on repeats of a mutated domain.
@@ -182,7 +181,6 @@ def test_repeats_are_laligns(tmp_path, seed):
     assert sorted(ours) == sorted(theirs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("instruction_set", usable_instruction_sets())
 def test_long_subjects_are_done_in_blocks(instruction_set):
     """Source: the full matrix. Copies lie across the blocks of columns that are recomputed, near and far apart."""

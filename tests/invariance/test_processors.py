@@ -21,6 +21,8 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.engine.cpu.engine import usable_instruction_sets
 
+pytestmark = pytest.mark.thorough
+
 if np.lib.NumpyVersion(np.__version__) < "2.0.0":
     from numpy.core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 else:

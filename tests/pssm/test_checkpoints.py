@@ -5,7 +5,6 @@ The expected values come from NCBI's psiblast, or from files that are composed h
 
 import io
 import re
-import shutil
 import subprocess
 
 import numpy as np
@@ -182,9 +181,7 @@ def test_what_is_written_is_read_unchanged(tmp_path):
     assert read(tmp_path / "x.asn", written("é x", codes, positive))[0].header == "? x"
 
 
-needs_psiblast = pytest.mark.skipif(
-    shutil.which("psiblast") is None, reason="psiblast is not installed (Debian package ncbi-blast+)"
-)
+needs_psiblast = pytest.mark.peer("psiblast")
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ The expected values come from Debian's HMMER (hmmbuild, hmmconvert) and from for
 """
 
 import math
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -142,9 +141,7 @@ def test_a_model_that_is_cut_short_anywhere_is_refused(tmp_path):
 
 # --- HMMER's own files ---
 
-needs_hmmer = pytest.mark.skipif(
-    shutil.which("hmmbuild") is None, reason="hmmbuild is not installed (Debian package hmmer)"
-)
+needs_hmmer = pytest.mark.peer("hmmbuild")
 
 
 @pytest.fixture(scope="module")

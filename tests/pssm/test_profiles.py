@@ -6,7 +6,6 @@ The expected values come from NCBI's programs, from Biopython, or from the docum
 import gzip
 import math
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -311,9 +310,7 @@ def test_profiles_score_the_same_on_every_engine_and_rescore(proteins, family):
     assert sum(hit.evalue < 1e-3 for hit in result.hits) >= 38
 
 
-needs_psiblast = pytest.mark.skipif(
-    shutil.which("psiblast") is None, reason="psiblast is not installed (Debian package ncbi-blast+)"
-)
+needs_psiblast = pytest.mark.peer("psiblast")
 
 
 @needs_psiblast

@@ -4,7 +4,6 @@ The expected masks come from pytantan, dustmasker and segmasker, or are written 
 """
 
 import re
-import shutil
 import subprocess
 import sys
 
@@ -49,7 +48,7 @@ def test_tantan_masks_dna_as_dna():
     assert masked_residues(record.codes, DNA, ("tantan",))[330:410].all()
 
 
-@pytest.mark.skipif(shutil.which("dustmasker") is None, reason="needs NCBI's dustmasker (Debian: ncbi-blast+)")
+@pytest.mark.peer("dustmasker")
 def test_dust_masks_what_dustmasker_masks():
     """Source: NCBI's dustmasker, on random bases with simple segments of many periods."""
     rng = np.random.default_rng(6)
@@ -66,7 +65,7 @@ def test_dust_masks_what_dustmasker_masks():
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.skipif(shutil.which("segmasker") is None, reason="needs NCBI's segmasker (Debian: ncbi-blast+)")
+@pytest.mark.peer("segmasker")
 def test_seg_masks_what_segmasker_prints_in_lower_case(proteins):
     """Source: segmasker's other output format, the masked FASTA, of all proteins at once."""
     some = [record for record in proteins if not set(record.letters) & set("UOJ")][:25]

@@ -9,22 +9,14 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
-
 from tests.patience import LIMIT_SECONDS
-
-# Both have the same engine; the headless shell takes a third of the processor time.
-PROGRAM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-SKIPPED = "no browser (Debian package chromium-headless-shell, or chromium)"
-
-needs_browser = pytest.mark.skipif(PROGRAM is None, reason=SKIPPED)
+from tests.peers import chromium
 
 _QUIET = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
@@ -37,13 +29,14 @@ class Browser:
     """One browser with one page; ``requests`` holds the page's network requests."""
 
     def __init__(self, profile: Path) -> None:
-        assert PROGRAM is not None
+        program = chromium()
+        assert program is not None
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
         # The browser reads descriptor 3 and writes descriptor 4; the shell assigns the pipes to them.
         script = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
         self._process = subprocess.Popen(
-            ["bash", "-c", script, PROGRAM, *_QUIET, f"--user-data-dir={profile}", "about:blank"],
+            ["bash", "-c", script, program, *_QUIET, f"--user-data-dir={profile}", "about:blank"],
             pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip

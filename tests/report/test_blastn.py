@@ -3,7 +3,6 @@
 import math
 import random
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib import resources
@@ -20,9 +19,7 @@ from swsearch.statistics.parameters import find_statistics
 from tests.cli.conftest import DATA
 
 GENOME = DATA / "lambda_phage.fasta"
-needs_blastn = pytest.mark.skipif(
-    shutil.which("blastn") is None, reason="blastn is not installed (Debian package ncbi-blast+)"
-)
+needs_blastn = pytest.mark.peer("blastn")
 
 
 def pieces_of_the_genome() -> str:
@@ -116,7 +113,6 @@ def scorings_of_the_table() -> Iterator[tuple[int, int, int, int, str]]:
                 yield match * factor, mismatch * factor, int(costs[0] * factor), int(costs[1] * factor), kind
 
 
-@pytest.mark.slow
 @needs_blastn
 def test_parameters_and_rounding_are_blastns_for_all_pairs_of_scores(tmp_path):
     """Source: blastn's bit scores, E-values, λ, K and effective search spaces, for the raw scores that it prints.

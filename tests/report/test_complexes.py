@@ -7,10 +7,12 @@ import pytest
 
 from swsearch.report.pairing import write_complex, write_pairs
 from swsearch.report.registry import get_format
+from tests.peers import module
 from tests.report.conftest import PROTEIN_RUN
 from tests.report.test_pairing import A, B, C, chain
 
-colabfold = pytest.importorskip("colabfold.input", reason="ColabFold is not installed (scripts/install_clients.sh)")
+pytestmark = pytest.mark.peer("colabfold")
+colabfold = module("colabfold.input")
 
 
 def blocks(write) -> list[str]:

@@ -1,7 +1,5 @@
 """The diversity of an alignment. Expected values: HH-suite's ``hhmake``, and hand calculation."""
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from swsearch.report.row_filter import RowFilter, effective_number, mean_kinds
 from tests.report.families import GAP, X, family, hhmake_neff
 
 
-@pytest.mark.skipif(shutil.which("hhmake") is None, reason="needs hhmake (Debian: hhsuite)")
+@pytest.mark.peer("hhmake")
 @pytest.mark.parametrize(("seed", "n_rows", "n_columns"), [(1, 40, 90), (2, 150, 200), (3, 9, 61)])
 def test_neff_is_that_of_hhmake(tmp_path, seed, n_rows, n_columns):
     """One decimal, and hhmake's logarithms have an error."""

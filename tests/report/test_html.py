@@ -12,7 +12,7 @@ import pytest
 
 from swsearch.report.html import MAX_BARS, ROWS_SHOWN, overview
 from swsearch.report.pairwise import blocks
-from tests.report.browser import Browser, needs_browser
+from tests.report.browser import Browser
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 
 VOID = {"meta", "link", "br"}
@@ -148,7 +148,6 @@ def directions(browser):
     return browser.evaluate("Array.from(document.querySelectorAll('thead th'), cell => cell.getAttribute('aria-sort'))")
 
 
-@needs_browser
 def test_a_browser_shows_the_alignments(show):
     """Source: the blocks of the ``pairwise`` report, which are BLAST's."""
     browser = show(DNA_RUN, DNA_QUERIES)
@@ -159,7 +158,6 @@ def test_a_browser_shows_the_alignments(show):
     assert MINUS.rank == 2
 
 
-@needs_browser
 def test_a_click_sorts_and_another_sorts_the_other_way(show):
     """Source: Python's stable sort of the same records; a hit without a bit score is last in both directions."""
     query = many(40)
@@ -178,7 +176,6 @@ def test_a_click_sorts_and_another_sorts_the_other_way(show):
     assert directions(browser)[5] == "ascending"
 
 
-@needs_browser
 def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
     """Source: names sorted with their numbers as numbers: s1, s2, … s40."""
     browser = show(queries=(many(40),))
@@ -205,7 +202,6 @@ def accessible(browser):
     return {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]}
 
 
-@needs_browser
 def test_a_screen_reader_finds_names_and_roles(show):
     """Source: the browser's accessibility tree."""
     browser = show()
@@ -222,7 +218,6 @@ def test_a_screen_reader_finds_names_and_roles(show):
     assert browser.evaluate("document.documentElement.lang") == "en"
 
 
-@needs_browser
 def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
     """Source: the browser's accessibility tree of a page of 30 queries with 20 hits each."""
     named = accessible(
@@ -234,7 +229,6 @@ def test_a_screen_reader_finds_the_titles_of_what_is_far_off_the_screen(show):
     }
 
 
-@needs_browser
 def test_a_bar_leads_to_its_alignment(show):
     browser = show()
     browser.click(".overview li:nth-child(2) a")
@@ -242,7 +236,6 @@ def test_a_bar_leads_to_its_alignment(show):
     assert browser.evaluate("document.querySelector(':target h4').textContent") == "2. s3"
 
 
-@needs_browser
 @pytest.mark.parametrize(("width", "n_lines"), [(1200, 3), (1600, 2)])
 def test_a_wide_window_shows_the_whole_table_with_descriptions_of_few_lines(show, width, n_lines):
     """The description has 90 characters, as half of those in Swiss-Prot have or fewer."""
@@ -261,7 +254,6 @@ def test_a_wide_window_shows_the_whole_table_with_descriptions_of_few_lines(show
         browser.call("Emulation.clearDeviceMetricsOverride")
 
 
-@needs_browser
 def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
     """By hand: 3,000 hits; sorting by rank in reverse shows the last 500."""
     n_hits = 3000
@@ -279,7 +271,6 @@ def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
     assert browser.evaluate(laid_out) == n_hits
 
 
-@needs_browser
 def test_it_prints(show):
     """The browser writes a PDF of more than one page and tags it for screen readers from the page's structure."""
     pdf = base64.b64decode(show(queries=(many(60),)).call("Page.printToPDF", generateTaggedPDF=True)["data"])
@@ -287,7 +278,6 @@ def test_it_prints(show):
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 5
 
 
-@needs_browser
 def test_without_scripts_everything_is_there(show):
     browser = show()
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
@@ -300,14 +290,12 @@ def test_without_scripts_everything_is_there(show):
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
-@needs_browser
 def test_a_header_of_markup_runs_nothing(show):
     browser = show(queries=(replace(PROTEIN_QUERIES[0], hits=(SELF, GAPPED, EVIL)),))
     assert browser.evaluate("document.title") == "Hits in d.fa"
     assert column(browser, 2)[2] == "</pre></article><script>document.title='evil'</script>\"'&amp;"
 
 
-@needs_browser
 def test_several_queries_are_listed_when_asked(show):
     browser = show()
     browser.click("summary")

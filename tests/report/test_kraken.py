@@ -1,7 +1,6 @@
 """The report of queries by taxon is Kraken's for the same assignments."""
 
 import random
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -52,7 +51,7 @@ def test_ranks_between_krakens_have_the_distance(written, tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("kraken2-build") is None, reason="needs Kraken 2 (Debian: kraken2)")
+@pytest.mark.peer("kraken2-build")
 def test_the_report_is_krakens(written, tmp_path, monkeypatch):
     """Source: kraken2 with a database of made-up genomes, and reads of them, of what two share, and of none.
 

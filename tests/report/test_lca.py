@@ -90,7 +90,8 @@ def test_below_different_roots_there_is_none(tmp_path):
 @given(trees(), st.data())
 def test_the_taxon_is_taxopys(parents, data):
     """Source: taxopy's find_lca of the taxa of the hits within the percentage."""
-    taxopy = pytest.importorskip("taxopy")
+    import taxopy
+
     bits = st.integers(1, 20).map(float)
     taxids = st.lists(st.sampled_from(sorted(parents)), max_size=3).map(tuple)
     hits = data.draw(st.lists(st.tuples(bits, taxids), min_size=1, max_size=8))
@@ -227,7 +228,7 @@ def write_nodes_of_old(folder: Path) -> None:
     shutil.copy(EXCERPT / "names.dmp", folder)
 
 
-@pytest.mark.skipif(shutil.which("diamond") is None, reason="needs DIAMOND (Debian: diamond-aligner)")
+@pytest.mark.peer("diamond")
 def test_lines_are_those_of_diamond(tmp_path, monkeypatch):
     """Source: diamond blastp --outfmt 102 with the same sequences, ids and taxonomy, without masking and correction."""
     write_groups(tmp_path)

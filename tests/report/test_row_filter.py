@@ -1,7 +1,5 @@
 """The rows of an alignment that are kept. Expected values: HH-suite's ``hhfilter``, the definitions, by hand."""
 
-import shutil
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,7 @@ from swsearch.errors import InputError
 from swsearch.report.row_filter import RowFilter
 from tests.report.families import GAP, X, family, hhfilter
 
-needs_hhsuite = pytest.mark.skipif(shutil.which("hhfilter") is None, reason="needs hhfilter (Debian: hhsuite)")
+needs_hhsuite = pytest.mark.peer("hhfilter")
 
 
 @needs_hhsuite

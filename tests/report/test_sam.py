@@ -1,7 +1,6 @@
 """SAM reports: their lines, and how samtools reads them. The expected lines are written by hand from the records."""
 
 import random
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -12,9 +11,7 @@ from swsearch.report.registry import get_format
 from swsearch.search.query_file import read_queries
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, LEGHEMOGLOBIN, MINUS, PROTEIN_QUERIES, SELF
 
-needs_samtools = pytest.mark.skipif(
-    shutil.which("samtools") is None, reason="samtools is not installed (Debian package samtools)"
-)
+needs_samtools = pytest.mark.peer("samtools")
 
 
 def samtools(*arguments: object) -> str:

@@ -6,7 +6,6 @@ The expected values are written by hand, or read back by Biopython and samtools.
 import io
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -74,7 +73,7 @@ def test_names_of_the_page_are_there_once(written):
     assert "alignment 2</h4>" in page
 
 
-@pytest.mark.skipif(shutil.which("samtools") is None, reason="samtools is not installed (Debian package samtools)")
+@pytest.mark.peer("samtools")
 def test_samtools_reads_a_line_an_alignment(written, tmp_path):
     """Source: samtools; HI numbers the query's alignments, and NH is their number."""
     path = tmp_path / "hits.sam"

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shutil
 import struct
 import subprocess
 from dataclasses import replace
@@ -123,7 +122,6 @@ def test_formats_say_what_they_take_from_a_taxonomy():
     for name in ("blast6", "blast7", "tsv", "csv"):
         assert taxonomy_use(get_format(name, ["qseqid", "staxid"])) is TaxonomyUse.IF_KNOWN
         assert taxonomy_use(get_format(name, ["staxid", "sblastname"])) is TaxonomyUse.NEEDED
-    pytest.importorskip("pyarrow")
     assert taxonomy_use(get_format("parquet", ["slineage"])) is TaxonomyUse.NEEDED
 
 
@@ -142,7 +140,7 @@ def blast_names(folder: Path, tree) -> None:
     (folder / "taxdb.bti").write_bytes(struct.pack(">6I", 0x8739, len(index), 0, 0, 0, 0) + b"".join(index))
 
 
-@pytest.mark.skipif(shutil.which("makeblastdb") is None, reason="needs NCBI BLAST+ (Debian: ncbi-blast+)")
+@pytest.mark.peer("makeblastdb")
 def test_the_columns_are_those_of_blastp(tmp_path, tree, monkeypatch):
     """Source: blastp 2.12 with the same sequences, ids and names; one subject has the joined headers of four."""
     joined = "m1 mouse\x01h1 human\x01e1 coli\x01p1 chimpanzee"
@@ -192,7 +190,6 @@ def test_scripts_get_the_organisms(tmp_path):
     assert [[tree.name(one) for one in taxa.taxa] for taxa in found] == [["Homo sapiens"], ["Escherichia coli"]]
     with pytest.raises(InputError, match="needs a taxonomy"):
         search().with_taxonomy()
-    pytest.importorskip("pyarrow")
     table = search(taxonomy=str(EXCERPT)).to_arrow(["sseqid", "sskingdom"])
     assert table.to_pylist() == [{"sseqid": "a", "sskingdom": "Eukaryota"}, {"sseqid": "b", "sskingdom": "Bacteria"}]
     with HitStore(tmp_path / "hits.sqlite", create=True) as store:

@@ -11,7 +11,7 @@ from swsearch.taxonomy.dump import read_dump
 from tests.report.conftest import PROTEIN_RUN, make_run
 from tests.report.test_html import Page
 from tests.report.test_kraken import queries_of
-from tests.service.pages.browsers import NEEDS, Opened, keep, violations, wide
+from tests.service.pages.browsers import Opened, keep, violations, wide
 from tests.taxonomy.dumps import EXCERPT, write_dump
 
 TAXIDS = [9606, 9606, 9598, 10090, 562, 562, 562, 10497, 314146, None]
@@ -129,8 +129,6 @@ def names(page):
 
 
 class TestBrowser:
-    pytestmark = NEEDS
-
     def test_the_keyboard_moves_and_zooms(self, browser, address):
         with Opened(browser, address) as page:
             page.goto(address)

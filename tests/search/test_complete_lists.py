@@ -26,7 +26,6 @@ round includes, and if the top-k bound takes unadjusted E-values for adjusted on
 CASES |= {110: range(18, 19), 130: range(7, 8)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", CASES)
 def test_every_list_is_the_complete_list_cut_afterwards(tmp_path: Path, number: int) -> None:
     """Each world is one database with some searches and narrowed reports of two queries."""

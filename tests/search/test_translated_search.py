@@ -1,6 +1,5 @@
 """Translated searches, compared with Biopython's translation and alignment, untranslated searches, and NCBI BLAST."""
 
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -238,7 +237,7 @@ def blast(program: str, folder, queries: str, database: str, *extra: str) -> dic
     return best
 
 
-@pytest.mark.skipif(shutil.which("blastx") is None, reason="blastx is not installed (Debian package ncbi-blast+)")
+@pytest.mark.peer("blastx")
 @pytest.mark.parametrize(
     ("translate", "program", "code"), [("query", "blastx", "-query_gencode"), ("subject", "tblastn", "-db_gencode")]
 )
@@ -272,7 +271,7 @@ def test_hits_are_blasts(folder, translate, program, code):
     assert not theirs  # every hit of BLAST is also a hit of swsearch
 
 
-@pytest.mark.skipif(shutil.which("tblastx") is None, reason="tblastx is not installed (Debian package ncbi-blast+)")
+@pytest.mark.peer("tblastx")
 def test_ungapped_hits_of_two_translations_are_tblastxs(folder):
     """Source: tblastx 2.12, which has no gaps: gaps cost 16,000 here. Both report the same best alignment of a pair."""
     from swsearch.report.fields import FIELDS as OURS

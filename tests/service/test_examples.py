@@ -40,9 +40,8 @@ def serve_options(command):
 # --- systemd ---
 
 
+@pytest.mark.peer("systemd-analyze")
 def test_the_unit_is_valid(tmp_path):
-    if shutil.which("systemd-analyze") is None:
-        pytest.skip("needs systemd-analyze (Debian: systemd)")
     text = (EXAMPLES / "swsearch.service").read_text()
     unit = tmp_path / "swsearch.service"
     unit.write_text(text.replace("/opt/swsearch/bin/swsearch", sys.executable))
@@ -152,8 +151,8 @@ def ask(port, method, path, body=None, **headers):
         connection.close()
 
 
-@pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx (Debian package nginx)")
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl (Debian package openssl)")
+@pytest.mark.peer("nginx")
+@pytest.mark.peer("openssl")
 @pytest.mark.parametrize(("root", "cookie_name"), [("", "__Host-swsearch"), ("/swsearch", "__Secure-swsearch")])
 def test_the_service_behind_nginx(tmp_path, databases, queries, root, cookie_name):
     """TLS, cookies, addresses of pages, events that are not held back, no name from a client, no secret in the log."""

@@ -9,12 +9,13 @@ import json
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 
 import pytest
 
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer
+
+pytestmark = pytest.mark.thorough
 
 CONFIGURATION = """
 [generation]
@@ -29,8 +30,6 @@ positive_data_acceptance.enabled = false
 """
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("schemathesis") is None, reason="schemathesis is not installed (extra test)")
 def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries, fork_server):
     with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
         token = store.add_token("ann")[1]

@@ -19,6 +19,8 @@ import pytest
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer, held_answer, web_pids, worker_pids
 
+pytestmark = pytest.mark.thorough
+
 PATIENCE = 120
 
 

@@ -48,9 +48,9 @@ SOURCES = {
 MESSAGES = {"score": "all scores agree\n", "align": "all paths agree\n", "pair": "all pairs agree\n"}
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 needs_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
-needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+needs_gcc = pytest.mark.peer("g++")
 
 
 def build(
@@ -138,7 +138,7 @@ def test_threads_do_not_race(tmp_path, part, n_cases):
 
 
 @needs_x86
-@pytest.mark.skipif(shutil.which("clang++") is None, reason="there is no clang++ for libFuzzer")
+@pytest.mark.peer("clang++")
 def test_fuzzing_the_scores_finds_nothing(tmp_path):
     program = build(tmp_path, "fuzz_score.cpp", "score", ["-fsanitize=fuzzer,address"], "clang++")
     corpus = tmp_path / "corpus"
@@ -149,10 +149,7 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
     assert list(corpus.iterdir())  # it has run and stored inputs that reach new code
 
 
-@pytest.mark.skipif(
-    shutil.which("aarch64-linux-gnu-g++") is None or shutil.which("qemu-aarch64") is None,
-    reason="needs Debian's g++-aarch64-linux-gnu and qemu-user",
-)
+@pytest.mark.peer("NEON")
 @pytest.mark.parametrize(("part", "n_cases"), [("score", 3), ("align", 30), ("pair", 6)])
 def test_neon_kernels_agree(tmp_path, part, n_cases):
     """Scores, tracebacks and pairs of NEON and of the plain vectors, under an emulator."""

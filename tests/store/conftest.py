@@ -14,8 +14,10 @@ from swsearch import resources
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.store import schema
+from tests.peers import POSTGRES
 
-POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+DIALECTS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.peer("postgresql"))]
+"""Parameters of a fixture that has a store of each kind."""
 NOBODY = 65534
 
 
@@ -37,8 +39,6 @@ def bound_by_modes() -> list[str]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """Start a database server on a socket in its own folder; yield the socket's folder."""
-    if not POSTGRES:
-        pytest.skip("PostgreSQL's server is not installed (Debian package postgresql)")
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("PostgreSQL's server refuses to run as root, and setpriv is not there to run it as nobody")
     folder = Path(tempfile.mkdtemp(prefix="swsearch-pg-", dir="/tmp"))  # a socket's path must be short
@@ -47,7 +47,7 @@ def postgres() -> Iterator[str]:
     data = folder / "data"
 
     def run(program: str, *arguments: str) -> None:
-        command = [*unprivileged(), str(POSTGRES[-1] / program), *arguments]
+        command = [*unprivileged(), str(POSTGRES[-1].with_name(program)), *arguments]
         done = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
@@ -100,7 +100,7 @@ def postgres_url(shared_postgres_database: str) -> Iterator[str]:
         admin.execute("CREATE SCHEMA public")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DIALECTS)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A path or URL at which a store can be created, for each kind of database."""
     if request.param == "sqlite":

@@ -3,7 +3,6 @@
 import csv
 import gzip
 import re
-import shutil
 import sqlite3
 import subprocess
 from collections import Counter
@@ -15,6 +14,7 @@ from Bio.SeqIO.FastaIO import SimpleFastaParser
 from swsearch.cli.app import main
 from swsearch.store import session
 from swsearch.store.repository import HitStore
+from tests.store.conftest import DIALECTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "store.md").read_text()
@@ -57,7 +57,7 @@ def reported(tmp_path_factory):
     return folder, [forth, back, search(queries, proteins, "--matrix", "PAM30")]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=DIALECTS)
 def ask(request, reported):
     """A function that returns the rows of a question's statement, in each kind of database."""
     path = reported[0] / "hits.sqlite"
@@ -143,13 +143,12 @@ def exported(folder):
     """The file that the command of question 9 writes, as rows."""
     kind, command = QUESTIONS[9]
     assert kind == "sh"
-    if shutil.which("sqlite3") is None:
-        pytest.skip("needs the program sqlite3 (Debian: sqlite3)")
     subprocess.run(["sh", "-ec", command], cwd=folder, check=True)
     with (folder / "hits.csv").open() as lines:
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.peer("sqlite3")
 def test_sqlite3_exports_the_hits_of_a_run(reported):
     folder, (first, *_) = reported
     rows = exported(folder)
@@ -161,9 +160,8 @@ def test_sqlite3_exports_the_hits_of_a_run(reported):
     store.close()
 
 
-@pytest.mark.parametrize("library", ["pandas", "duckdb"])
+@pytest.mark.parametrize("library", ["pandas", pytest.param("duckdb", marks=pytest.mark.peer("sqlite3"))])
 def test_data_frames_have_the_best_bit_score_of_each_query(reported, capsys, monkeypatch, library):
-    pytest.importorskip(library)
     folder, (first, *_) = reported
     blocks = re.findall(r"```py\n(.*?)```", PAGE, re.S)
     (code,) = [block for block in blocks if f"import {library}" in block]

@@ -9,7 +9,7 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.store.result_views import SORTS, HitFilter, HitView, ResultViews
-from tests.store.conftest import RUN, make_hit, make_query, postgres_database
+from tests.store.conftest import DIALECTS, RUN, make_hit, make_query, postgres_database
 
 N_HITS = 60
 
@@ -72,7 +72,7 @@ FILTERS = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=DIALECTS)
 def views(request, tmp_path_factory):
     """A store with a run of three queries, for each kind of database; the tests only read it."""
     with ExitStack() as stack:

@@ -90,7 +90,6 @@ results = st.builds(
 )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_any_query_comes_back_as_it_was_put_in(target):
     """Source: the drawn records. Headers may contain any byte, so they are also drawn as bytes.
 

@@ -415,7 +415,6 @@ def test_expired_searches_leave_with_their_runs(searches, work):
         searches.search(stored.key)
 
 
-@pytest.mark.slow
 def test_many_workers_store_every_query_once(searches, target):
     """Four threads with stores of their own; some drop what they hold, as if they had died."""
     stored = [searches.submit(new_search(f"owner{number}", n_queries=40))[0] for number in range(3)]

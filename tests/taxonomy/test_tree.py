@@ -140,7 +140,8 @@ def test_common_ancestors_are_ncbis(ncbi, taxids, ancestor):
 
 def test_common_ancestors_are_those_of_taxopy(ncbi):
     """Source: taxopy, for all pairs of species of the excerpt."""
-    taxopy = pytest.importorskip("taxopy")
+    import taxopy
+
     files = {name: str(EXCERPT / f"{name}.dmp") for name in ("nodes", "names")}
     theirs = taxopy.TaxDb(nodes_dmp=files["nodes"], names_dmp=files["names"])
     species = [taxid for one in range(len(ncbi)) if ncbi.rank(one) == "species" for taxid in [ncbi.taxid(one)]]

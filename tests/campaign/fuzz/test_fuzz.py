@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,8 @@ from swsearch import _native
 from tests.campaign.fuzz import arrays, databases, native, parsers
 from tests.campaign.fuzz.children import in_child
 from tests.campaign.fuzz.mutation import mutated
+
+pytestmark = pytest.mark.thorough
 
 REGRESSIONS = sorted(path for path in native.REGRESSIONS.glob("*/*") if not path.parent.name.startswith("native_"))
 
@@ -47,9 +48,8 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         assert arrays.problems(random.Random(f"arrays {number}"), tmp_path) == []
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags of these builds are x86's")
-@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+@pytest.mark.peer("g++")
 def test_indexing_driven_by_bytes_equals_plain_code(tmp_path: Path) -> None:
     program = native.built(tmp_path, "index", "address", libfuzzer=False)
     assert native.problems(program, ["2000", "1"]) == []

@@ -5,20 +5,11 @@ a folder, screenshots are kept there.
 """
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 from tests.patience import LIMIT_SECONDS
-from tests.report.browser import needs_browser
 
 LIMIT = 1000 * LIMIT_SECONDS
-
-NEEDS = [
-    needs_browser,
-    pytest.mark.skipif(find_spec("playwright") is None, reason="Playwright is not installed (extra test)"),
-]
 
 
 class Opened:

@@ -10,14 +10,12 @@ import pytest
 
 from swsearch.service.web.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
-from tests.service.pages.browsers import NEEDS, Opened, keep, reach, violations, wide
+from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.store.conftest import RUN, make_hit, make_query
 
 DESKTOP = {"width": 1100, "height": 800}
 PHONE = {"width": 360, "height": 740}
-
-pytestmark = NEEDS
 
 
 @pytest.fixture

@@ -12,12 +12,11 @@ from swsearch.service.web.app import create_app
 from swsearch.service.web.protocols.registry import PROTOCOLS
 from swsearch.service.web.root_path import OWN_PATHS, check_root_path
 from swsearch.store.tokens import TokenStore
-from tests.service.pages.browsers import NEEDS, Opened
+from tests.service.pages.browsers import Opened
 from tests.service.pages.conftest import LETTERS, Served, serving, working
 from tests.service.pages.html_page import HtmlPage
 
 ROOT = "/tools/swsearch"
-needs_browser, needs_playwright = NEEDS
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +90,6 @@ def test_the_description_of_the_api_names_the_root_path(below):
     assert site.get("/api/v1/openapi.json", **bearer(token)).text.count(f'"servers":[{{"url":"{ROOT}"}}]') == 1
 
 
-@needs_browser
-@needs_playwright
 def test_from_signing_in_to_a_shared_link_in_a_browser(browser, below):
     """``Opened`` checks that no request leaves the root path."""
     site, _, token = below

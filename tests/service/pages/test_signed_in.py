@@ -6,10 +6,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from swsearch.store.tokens import TokenStore
-from tests.service.pages.browsers import NEEDS, Opened, keep, reach, violations, wide
+from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import LETTERS, serving, working
 
-pytestmark = NEEDS
 PHONE = {"width": 360, "height": 740}
 
 

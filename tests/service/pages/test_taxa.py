@@ -13,7 +13,7 @@ from swsearch.database.builder import build_database
 from swsearch.service.databases import named_databases
 from tests.report.conftest import OF_TAXA
 from tests.report.test_taxa_html import BOX, names
-from tests.service.pages.browsers import NEEDS, Opened, keep, reach, violations, wide
+from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import DATA, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.service.test_taxonomy import known_taxids
@@ -103,8 +103,6 @@ def test_reports_about_taxa_are_offered_where_they_can_be_made(served, result):
 
 
 class TestBrowser:
-    pytestmark = NEEDS
-
     @pytest.mark.parametrize("scheme", ["light", "dark"])
     def test_the_tree_opens_below_the_hits_and_leads_to_those_of_a_taxon(self, browser, served, result, axe, scheme):
         with Opened(browser, served.url, color_scheme=scheme, viewport={"width": 1100, "height": 800}) as page:

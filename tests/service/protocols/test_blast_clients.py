@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import shutil
 import subprocess
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,8 @@ from biotite.application.blast import BlastWebApp
 
 from tests.service.conftest import DATA
 from tests.service.protocols.expected import Found, local_hits, matches, protein, reads
+
+pytestmark = pytest.mark.thorough
 
 OPTIONS = ["--top", "5", "--evalue", "0.001"]
 SENT = {"hitlist_size": 5, "expect": 0.001}
@@ -177,13 +178,10 @@ def test_biotite_says_that_a_refused_search_is_invalid(address):
         huge.start()
 
 
+@pytest.mark.peer("BioPerl's RemoteBlast", "segmasker")
 def test_bioperl(address, databases, tmp_path):
     """RemoteBlast reads the table. Its filter is always on, SEG here, and composition-based statistics are off."""
     script = Path(__file__).with_name("remote_blast.pl")
-    has_module = ["perl", "-MBio::Tools::Run::RemoteBlast", "-e", "1"]
-    programs = shutil.which("perl") and shutil.which("segmasker")
-    if not programs or subprocess.run(has_module, capture_output=True, check=False).returncode:
-        pytest.skip("needs BioPerl's RemoteBlast (on Debian libbio-tools-run-remoteblast-perl) and segmasker")
     query, database = searched("blastp")
     (tmp_path / "query.fasta").write_text(query)
     command = ["perl", str(script), address, "blastp", database, str(tmp_path / "query.fasta")]

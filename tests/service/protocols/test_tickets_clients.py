@@ -6,17 +6,20 @@ Expected values: `swsearch query` with the E-values and numbers of hits of ``doc
 import csv
 import io
 import re
-import shutil
 import subprocess
 
 import pytest
 
+from tests.peers import module
 from tests.service.protocols.ticket_service import ENGB, OBG, S6, local_report, ticket_service
 
-colabfold = pytest.importorskip("colabfold.colabfold", reason="ColabFold is not installed (scripts/install_clients.sh)")
-boltz = pytest.importorskip("boltz.data.msa.mmseqs2", reason="Boltz is not installed (scripts/install_clients.sh)")
-# Both clients leave the files that they read to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+colabfold = module("colabfold.colabfold")
+boltz = module("boltz.data.msa.mmseqs2")
+pytestmark = [
+    pytest.mark.peer("colabfold", "boltz", "hhfilter"),
+    # Both clients leave the files that they read to the garbage collector.
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+]
 MSA = ("--evalue", "0.1", "--top", "10000", "--iterations", "3")
 
 
@@ -67,7 +70,7 @@ def test_colabfold_gets_the_hits_of_a_query_in_both_databases(service, tmp_path)
         ]
         assert rows(a3m) == [*wanted[0], *wanted[1]]
         assert min(map(len, wanted)) > 10
-        assert shutil.which("hhfilter") is None or rows_of_hhsuite(a3m, tmp_path) == rows(a3m)
+        assert rows_of_hhsuite(a3m, tmp_path) == rows(a3m)
         assert {len(re.sub("[a-z]", "", row)) for _, row in rows(a3m)} == {len((ENGB, OBG)[place])}
 
 

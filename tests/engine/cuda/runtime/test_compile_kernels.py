@@ -51,16 +51,25 @@ from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import compiled, digest_of
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.peer("a compiler of CUDA")
 
 ARCHITECTURES = [75, 80, 86, 90, 120]
 GENERIC_ARCHITECTURES = [75, 80, 86, 90, 100, 120]
 """Those for which ``scripts/build_generic_kernels.py`` compiles generic kernels."""
+OFTEN_TESTED = 90
+"""The architecture whose kernels are compiled with every ``make test``."""
 GAP = GapPenalty(11, 1)
 SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
+
+
+def one_in_each_run(architectures: list[int]) -> list[object]:
+    """Return the architectures as parameters of a test: all but ``OFTEN_TESTED`` are for ``make test-all``."""
+    return [
+        pytest.param(number, marks=() if number == OFTEN_TESTED else pytest.mark.thorough) for number in architectures
+    ]
 
 
 class Report(NamedTuple):
@@ -73,8 +82,7 @@ class Report(NamedTuple):
 @cache
 def compiler() -> Compiler:
     found = Compilers.installed().current
-    if found is None:
-        pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
+    assert found is not None
     return found
 
 
@@ -232,7 +240,7 @@ def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> li
     return [found[spec] for spec in kernels(architecture)]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     limit = 65_536 // (256 * 2)
     for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
@@ -240,7 +248,7 @@ def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
         assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_bounds_spill_nothing(architecture: int) -> None:
     """Where 16-bit maxima are emulated, a few values of the outer loop may be spilled."""
     for registers, spilled in reports(bound_kernels, architecture):
@@ -268,6 +276,7 @@ def report_alone(spec: KernelSpec, architecture: int) -> Report:
     return Report(*json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text()))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("band", [4, 5, 6, 8])
 def test_bounds_in_8_bit_lanes_spill_nothing(band: int) -> None:
     """The largest tile of each height of bands, for 12.0."""
@@ -280,12 +289,13 @@ def test_bounds_in_8_bit_lanes_spill_nothing(band: int) -> None:
     assert spilled == 0
 
 
+@pytest.mark.thorough
 def test_a_bound_in_8_bit_lanes_compiles_without_their_instructions() -> None:
     """As by an older compiler that takes the place of one that fails, or for an older architecture."""
     assert report_alone(byte_bound(4, 8), 90).spilled == 0
 
 
-@pytest.mark.parametrize("architecture", GENERIC_ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(GENERIC_ARCHITECTURES))
 def test_generic_kernels_spill_nothing(architecture: int) -> None:
     """Gap costs that are arguments take registers, but the tiles are chosen so that none is spilled."""
     for spec, (registers, spilled) in zip(
@@ -297,7 +307,7 @@ def test_generic_kernels_spill_nothing(architecture: int) -> None:
         assert spilled == 0, spec
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
     for spec, (registers, spilled) in zip(
         list_kernels(architecture), reports(list_kernels, architecture), strict=True
@@ -311,7 +321,7 @@ def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
         assert spilled == 0
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_classic_kernels_spill_nothing(architecture: int) -> None:
     """The registers allow two, four and three blocks of 256 threads per multiprocessor."""
     limits = {"simt": 128, "striped": 64, "partitioned": 80}
@@ -320,7 +330,7 @@ def test_classic_kernels_spill_nothing(architecture: int) -> None:
         assert registers <= limits[kernel]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_pair_kernels_spill_nothing(architecture: int) -> None:
     (registers, spilled), (_, spilled_of_wavefront) = reports(pair_kernels, architecture)
     assert spilled == 0
@@ -328,7 +338,7 @@ def test_pair_kernels_spill_nothing(architecture: int) -> None:
     assert spilled_of_wavefront == 0
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
 def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
     """Local sweeps hold a lane's state twice, and may spill one copy."""
     for (local, entry), (registers, spilled) in zip(
@@ -339,6 +349,7 @@ def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
         assert spilled <= (SPILLED_STATE if holds_two_states and architecture < 90 else 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kernels", [small_kernels, diamond_kernels])
 def test_a_kernel_alone_is_as_among_the_others(kernels: Callable[[int], list[KernelSpec]]) -> None:
     """Source: the compiler's report on one kernel, compiled as the engine compiles it."""

@@ -148,9 +148,8 @@ def test_only_kernels_of_8_bit_lanes_are_compiled_for_a_family() -> None:
     assert target(a_byte_kernel(), 90) == "-arch=sm_90"
 
 
+@pytest.mark.peer("nvcc")
 def test_a_rejected_kernel_keeps_the_compilers_words() -> None:
-    if not find_nvcc():
-        pytest.skip("nvcc is not installed")
     path = find_nvcc()[0]
     with pytest.raises(KernelCompileError, match="kernel intra_task does not compile") as caught:
         Nvcc(path).compile(a_list_kernel(0), 90)

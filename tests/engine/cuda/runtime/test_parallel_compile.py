@@ -190,12 +190,12 @@ def test_processes_that_compile_the_same_kernels_never_read_half_a_file(tmp_path
     assert [(child.returncode, errors) for child, (_, errors) in zip(children, outcomes, strict=True)] == [(0, "")] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.peer("a compiler of CUDA")
 def test_the_compiler_makes_side_by_side_what_it_makes_alone(tmp_path: Path) -> None:
     """Source: the same compiler, with one kernel after another."""
     compiler = Compilers.installed().current
-    if compiler is None:
-        pytest.skip("neither nvcc nor NVRTC is here; install the CUDA toolkit or nvidia-cuda-nvrtc and cuda-bindings")
+    assert compiler is not None
     builds = ParallelCompiler(KernelCache(Compilers.of(compiler), tmp_path), 90, n_threads=3)
     builds.begin(SPECS)
     for spec in SPECS:

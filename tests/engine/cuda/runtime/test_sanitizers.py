@@ -7,7 +7,6 @@ device buffers and shared memory are heap blocks of their exact size, so an acce
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.cuda.emulation.emulated_device import SANITIZE
+
+pytestmark = pytest.mark.thorough
 
 FILES = (
     "search/test_emulated_engine.py",
@@ -36,8 +37,7 @@ CHOSEN = (
 )
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.peer("g++")
 @pytest.mark.skipif(SANITIZE in os.environ, reason="this is the process under the sanitizers")
 def test_kernels_stay_in_bounds_and_defined() -> None:
     library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)

@@ -272,11 +272,10 @@ def built_by_the_script(nvcc: Nvcc, out: Path) -> str:
     return (out / "printed").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.peer("nvcc")
 def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
     """With the real nvcc, for one architecture: every generic kernel is there, and is machine code."""
-    if not find_nvcc():
-        pytest.skip("nvcc is not installed")
     nvcc = Nvcc(find_nvcc()[0])
     assert "sm90.zip: 31 kernels" in built_by_the_script(nvcc, tmp_path)
     out = tmp_path / "cubins"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -32,8 +31,6 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 
 def make_driver(folder: Path, status: int) -> tuple[str, Path]:
     """Compile a library that records its calls; return its name and the file of the record."""
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed to make a driver's stand-in")
     calls = folder / "calls.txt"
     calls.touch()
     (folder / "driver.c").write_text(DRIVER)
@@ -43,6 +40,7 @@ def make_driver(folder: Path, status: int) -> tuple[str, Path]:
     return str(library), calls
 
 
+@pytest.mark.peer("gcc")
 @pytest.mark.parametrize(("status", "expected"), [(0, ["init 0", "retain 10", "retain 11"]), (100, ["init 0"])])
 def test_contexts_of_the_devices_that_are_there(tmp_path, monkeypatch, status, expected):
     """Device 2 does not exist; status 100 is CUDA's "no device"."""

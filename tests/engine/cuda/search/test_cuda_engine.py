@@ -19,7 +19,6 @@ from swsearch import _native
 from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime import shipped_kernels
-from swsearch.engine.cuda.runtime.compiler import find_nvcc
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -228,12 +227,11 @@ def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("policy", [KernelPolicy.GENERIC, KernelPolicy.AUTO])
+@pytest.mark.peer("nvcc")
 def test_generic_kernels_are_exact(
     engine: CudaEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: KernelPolicy
 ) -> None:
     """The archive of this device's architecture is built first; with AUTO, the kernels of the search are compiled."""
-    if not find_nvcc():
-        pytest.skip("nvcc is not installed")
     monkeypatch.setenv("SWSEARCH_KERNEL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(shipped_kernels, "resource_folder", lambda name: tmp_path / name)
     script = Path(__file__).parents[4] / "scripts" / "build_generic_kernels.py"

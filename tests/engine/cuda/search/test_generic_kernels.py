@@ -40,7 +40,7 @@ from tests.support import random_codes
 MakeDevice = Callable[..., EmulatedDevice]
 GAPS = (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(5, 7), GapPenalty(2000, 47))
 
-pytestmark = pytest.mark.usefixtures("kernel_compiler")
+pytestmark = pytest.mark.peer("g++")
 
 
 class Waiting(OneAtATime):
@@ -106,9 +106,6 @@ def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[QueryProfile],
 
 
 # --- One kernel for all costs ---
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("architecture", [75, 86, 90])
 def test_one_kernel_serves_all_gap_costs(emulated: MakeDevice, architecture: int) -> None:
     """Every route's kernel is launched with each of five gap costs; the last is the largest that the fast type holds.

@@ -38,7 +38,7 @@ from tests.support import random_codes
 
 OpenDevice = Callable[[int], Any]
 
-pytestmark = pytest.mark.usefixtures("kernel_compiler")
+pytestmark = pytest.mark.peer("g++")
 
 
 def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
