@@ -47,7 +47,7 @@ from swsearch.database.builder import build_database
 from swsearch.scoring.background import background
 from swsearch.search.api import open_searcher
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.queries import QueryFiles
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 

@@ -41,7 +41,7 @@ from swsearch.engine.cuda.search.planner import plan_search
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 
 MULTIPROCESSORS = 132

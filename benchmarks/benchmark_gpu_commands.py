@@ -147,7 +147,7 @@ def time_dask(options: argparse.Namespace, queries: Path, database: Path, folder
     from benchmark_cluster import Cluster
 
     from swsearch.cluster import open_cluster_searcher
-    from swsearch.search.query_file import read_queries
+    from swsearch.search.queries import read_queries
 
     records = read_queries(queries, PROTEIN)
     ordinals = options.devices.split(",")

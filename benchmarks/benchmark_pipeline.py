@@ -32,7 +32,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 
 LENGTHS = (144, 375, 1000, 5478)

@@ -36,7 +36,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord

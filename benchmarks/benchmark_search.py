@@ -30,7 +30,7 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import swsearch
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated import TranslatedSubjects
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 

@@ -22,7 +22,7 @@ import numpy as np
 import swsearch
 from swsearch.hits.rescore import rescore
 from swsearch.hits.result import QueryResult
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, reverse_complement
 from swsearch.sequences.fasta import read_sequences

@@ -33,7 +33,7 @@ import swsearch
 from swsearch.report.registry import get_format
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
 

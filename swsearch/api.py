@@ -55,10 +55,8 @@ from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
 from swsearch.search import defaults
 from swsearch.search.api import named_sequence, open_searcher
-from swsearch.search.given_queries import Query, given_queries
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import Queries, QueryFiles, QueryRecords
-from swsearch.search.subject_queries import SubjectQueries
+from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, given_queries
 from swsearch.sequences.alphabet import detect_alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import a_kind, option

@@ -42,7 +42,7 @@ def allpairs(
     from swsearch.cli.comparison import compared, prepared
     from swsearch.cli.databases import opened
     from swsearch.cli.output import say
-    from swsearch.search.subject_queries import SubjectQueries
+    from swsearch.search.queries import SubjectQueries
 
     asked = prepared(search, run)
     with (

@@ -81,7 +81,7 @@ def cluster(
     from swsearch.cli.databases import opened
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.run.clusters import CLUSTER_MODES, PairGraph
-    from swsearch.search.subject_queries import SubjectQueries
+    from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
 
     if mode not in CLUSTER_MODES:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, Survey, WriteReport
     from swsearch.search.planned_search import PlannedSearch
-    from swsearch.search.query_file import Queries
+    from swsearch.search.queries import Queries
     from swsearch.store.repository import HitStore
 
 _Options = TypeVar("_Options", bound="DataclassInstance")

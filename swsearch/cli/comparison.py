@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import RunOutcome, Survey, WriteReport
     from swsearch.search.planned_search import PlannedSearch
-    from swsearch.search.query_file import QueriesByFile
+    from swsearch.search.queries import QueriesByFile
 
 
 @dataclass(frozen=True)

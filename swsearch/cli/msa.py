@@ -242,7 +242,7 @@ def _opened(
     from swsearch.cli.databases import opened_together
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
-    from swsearch.search.query_file import QueryFiles
+    from swsearch.search.queries import QueryFiles
     from swsearch.sequences.record import SequenceRecord
     from swsearch.sequences.source import refuse_repeated_pipes
 

@@ -88,7 +88,7 @@ def _searched(
 ) -> RunOutcome:
     """Search the best hits of all sequences of one database in another."""
     from swsearch.cli.comparison import compared
-    from swsearch.search.subject_queries import DatabaseQueries
+    from swsearch.search.queries import DatabaseQueries
 
     with compared(asked, subjects, queries.n_residues, lambda _: DatabaseQueries(queries)) as comparison:
         return comparison.execute(writing(comparison), resume_finished=True)

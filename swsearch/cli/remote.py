@@ -141,7 +141,7 @@ def _subjects(client: Client, name: str) -> _Subjects:
 def _queries(subjects: _Subjects, paths: list[str], search: SearchArguments, run: RunArguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
     from swsearch.search.needs import QueryNeeds
-    from swsearch.search.query_file import QueryFiles, read_queries
+    from swsearch.search.queries import QueryFiles, read_queries
 
     needs = QueryNeeds(subjects.name, subjects.alphabet, search.translate)
     needs.check_database()

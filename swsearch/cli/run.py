@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from swsearch.hits.shards import Shard
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
-    from swsearch.search.query_file import QueryFiles
+    from swsearch.search.queries import QueryFiles
     from swsearch.search.sample_check import SampleCheck
     from swsearch.search.score_check import ScoreCheck
     from swsearch.search.searcher import Searcher
@@ -116,7 +116,7 @@ def _execute(
 
     from swsearch.cli.sequences import query_fastas
     from swsearch.run import survey
-    from swsearch.search.query_file import QueryFiles
+    from swsearch.search.queries import QueryFiles
     from swsearch.search.searcher import Searcher
 
     report = report_format(search, run)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import WriteReport
     from swsearch.search.planned_search import PlannedSearch
-    from swsearch.search.query_file import QueryFiles
+    from swsearch.search.queries import QueryFiles
     from swsearch.store.records import StoredRun
 
 

@@ -28,9 +28,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Final, cast
 
+from swsearch.cluster.batches import PLACES, Flight, Part, SliceTask, Stream, Worker
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
-from swsearch.cluster.parts import PLACES, Flight, Part, SliceTask, Worker
-from swsearch.cluster.streams import Stream
 from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from typing import Final
 
+from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
-from swsearch.cluster.parts import SliceTask
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, EngineSpec, Ready, SearchSpec
 from swsearch.cores import check_threads, threads_to_use

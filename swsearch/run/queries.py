@@ -8,7 +8,7 @@ from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, QueryCount, Shard
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import Queries
+from swsearch.search.queries import Queries
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord
 

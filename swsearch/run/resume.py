@@ -18,7 +18,7 @@ from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, is_queued_again, query_digest
 from swsearch.run.queries import refusal
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import Queries
+from swsearch.search.queries import Queries
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import quoted
 

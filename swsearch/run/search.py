@@ -21,7 +21,7 @@ from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
 from swsearch.run.surveys import WHOLE
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import Queries
+from swsearch.search.queries import Queries
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord
 from swsearch.words import as_options

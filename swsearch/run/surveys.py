@@ -15,7 +15,7 @@ from swsearch.pssm.scale import scale_note
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.run.queries import add_to_count
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueriesByFile, known_letters, located_refusal
+from swsearch.search.queries import QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord

@@ -3,7 +3,7 @@
 This step follows the ranking. :class:`SubjectAligner` takes query frames and the subjects to align, and returns a list
 of :class:`SubjectAlignment` for each subject. A *comparison* is one query frame (or strand) with one frame of the
 subjects. Each comparison has its own alignment matrix, so alignments of two comparisons never share a pair of residues.
-:mod:`swsearch.search.hit_selection` decides which comparisons are aligned, and how often.
+:mod:`swsearch.search.ranking` decides which comparisons are aligned, and how often.
 
 If a subject is much longer than the query, such as a genome, and the engine can report alignment ends, the engine
 computes the end first; the traceback then computes only the columns before it.
@@ -27,7 +27,7 @@ from swsearch.hits.traceback import align_several, on_bases
 from swsearch.pulse import beat
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.query_frames import QueryFrame
+from swsearch.search.prepared_query import QueryFrame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores

@@ -1,20 +1,51 @@
-"""The order of the subjects of a query, as arrays: each subject once, with its best comparison.
+"""From scores to hits: which subjects of a query are reported, in which order and with which alignments.
 
-A subject is ranked once, by its best comparison (strand, or pair of frames); among comparisons of equal score, the
-first one is used. Subjects are ordered by ascending E-value, then descending raw score, then ascending subject index.
-E-values of one query are not a monotonic function of its scores, because they also depend on the length of the subject.
-Where the list ends is decided by :mod:`swsearch.hits.limits`.
+Candidates are the subjects whose scores pass the limits. A subject is ranked once, by its best comparison (strand, or
+pair of frames); among comparisons of equal score, the first one is used. Subjects are ordered by ascending E-value,
+then descending raw score, then ascending subject index. E-values of one query are not a monotonic function of its
+scores, because they also depend on the length of the subject. Where the list ends is decided by
+:mod:`swsearch.hits.limits`.
+
+If a filter judges alignments, or E-values are adjusted for the composition of what is aligned, as many candidates are
+aligned as it takes to know the best ones; otherwise the best ones alone. :func:`adjustment_of` chooses the method of
+the adjustment: if the option ``composition`` is ``adjust``, sequences by the composition of both aligned parts
+(:mod:`swsearch.statistics.composition`); in an iterated search, profiles by that of the subject
+(:mod:`swsearch.pssm.composition`). E-values only increase by it, so no subject is missed.
+
+The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
+order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
+so further alignments are computed, in growing numbers, until the unadjusted E-value of the next one shows that it
+cannot be listed (:meth:`swsearch.search.threshold.Threshold.min_next_scores`). Of very long sequences, a number of
+alignments that depends on the lengths alone is judged; those after them are listed last, if they are asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.database.reader import PackedDatabase
+from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import Rank
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.pssm.composition import ProfileAdjustment
+from swsearch.query.composition import ADJUST
+from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.scoring.scheme import ScoringScheme
+from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
+from swsearch.search.options import SearchOptions
+from swsearch.search.prepared_query import PreparedQuery
+from swsearch.search.significance import Significance
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.composition import EvalueAdjustment, PairAdjustment
+from swsearch.statistics.karlin_altschul import Statistics
+from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats, Scores, SubjectIndex
 
 
@@ -73,3 +104,350 @@ def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:
     first[1:] = index[order[1:]] != index[order[:-1]]
     keep = order[first]
     return RankedCandidates(index[keep], score[keep], comparison[keep])
+
+
+def adjustment_of(
+    query: SequenceRecord, options: SearchOptions, scheme: ScoringScheme, statistics: Statistics | NoStatistics
+) -> EvalueAdjustment | None:
+    """The adjustment of the E-values of a query; None if they are not adjusted.
+
+    Those of DNA are not, nor those without statistics. Those of profiles are adjusted in iterated searches, and always.
+    """
+    if scheme.alphabet is not PROTEIN:
+        return None
+    if isinstance(query, PositionSpecificQuery):
+        return ProfileAdjustment.of(query, scheme.matrix, statistics) if options.iterations > 1 else None
+    return PairAdjustment.of(scheme.matrix, statistics) if options.composition == ADJUST else None
+
+
+def adjusted_evalues(
+    adjustment: EvalueAdjustment,
+    evalues: Floats,
+    raw_scores: NDArray[np.int32],
+    query: SequenceRecord,
+    alignments: Sequence[Alignment],
+) -> Floats:
+    """The adjusted E-values of the alignments of a query."""
+    letters = query.letters
+    query_parts = [one.query_letters or letters[one.query_start : one.query_end] for one in alignments]
+    return adjustment.adjusted(evalues, raw_scores, query_parts, [one.subject_letters for one in alignments])
+
+
+_MIN_BLOCK: Final = 64
+"""Smallest number of candidates that are aligned and judged together, so that all threads have work."""
+_MOST_FURTHER: Final = 64
+"""Largest number of further alignments of a subject that are computed at once."""
+
+
+@dataclass(frozen=True)
+class ListedAlignment:
+    """An alignment that is listed: its number among all of its subject, its E-value and the alignment."""
+
+    number: int
+    evalue: float | None
+    of_subject: SubjectAlignment
+
+
+@dataclass(frozen=True, eq=False)
+class ReportedSubjects:
+    """The subjects of a query that are reported.
+
+    Attributes
+    ----------
+    subjects : list of int
+        Best first.
+    evalues : float64 array or None
+        The E-value of each subject's first alignment, if there are E-values.
+    alignments : dict of int to list of ListedAlignment
+        The alignments of each of these subjects, and perhaps of others.
+    masked_evalues : dict of int to float
+        The E-values of the masked query with the candidates, if it has a soft mask.
+    """
+
+    subjects: list[int]
+    evalues: Floats | None
+    alignments: dict[int, list[ListedAlignment]]
+    masked_evalues: dict[int, float]
+
+
+class HitSelection:
+    """Chooses and describes the hits of queries.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+    options : SearchOptions
+    significance : Significance
+    aligner : SubjectAligner
+    """
+
+    def __init__(
+        self,
+        database: PackedDatabase,
+        options: SearchOptions,
+        significance: Significance,
+        aligner: SubjectAligner,
+    ) -> None:
+        self._database = database
+        self._options = options
+        self._limits = options.limits
+        self._significance = significance
+        self._aligner = aligner
+
+    def best(
+        self, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
+    ) -> ReportedSubjects:
+        """The subjects that are reported.
+
+        Subjects are aligned in the order of the candidates. A subject may be ranked by an alignment with a larger
+        E-value than that of its best score. The list is complete when the next candidate, even with the E-value of its
+        best score, would be ranked after the last subject of the list.
+
+        Parameters
+        ----------
+        prepared : PreparedQuery
+        compared : list of ScoreBlock
+            The subjects of each comparison with their scores, ordered by query frame, then by subject frame.
+        candidates : RankedCandidates
+            Those that can be among the best, in order.
+        """
+        limits, threshold = self._limits, prepared.threshold
+        wanted = limits.n_wanted(candidates.evalue)
+        size = max(wanted, _MIN_BLOCK)
+        n_candidates = len(candidates)
+        if not threshold.needs_alignments:
+            n_candidates = size = limits.end(candidates.rank, n_candidates, wanted)
+        alignments: dict[int, list[ListedAlignment]] = {}
+        ranks: list[Rank] = []
+        first = 0
+        while first < n_candidates:
+            if len(ranks) >= wanted and limits.is_complete(ranks[wanted - 1], candidates.rank(first)):
+                break
+            some = candidates.rows(np.arange(first, min(first + size, n_candidates)))
+            listed = self._listed_alignments(prepared, compared, some, ranks, wanted)
+            ranks = sorted([*ranks, *(_rank(subject, several[0]) for subject, several in listed.items())])
+            alignments.update(listed)
+            first += size
+        ranks = ranks[: limits.end(ranks.__getitem__, len(ranks), wanted)]
+        evalues = None if candidates.evalue is None else np.array([evalue for evalue, *_ in ranks])
+        masked: dict[int, float] = {}
+        if candidates.masked_evalue is not None:
+            masked = dict(zip(candidates.subject_index.tolist(), candidates.masked_evalue.tolist(), strict=True))
+        return ReportedSubjects([subject for *_, subject in ranks], evalues, alignments, masked)
+
+    def _listed_alignments(
+        self,
+        prepared: PreparedQuery,
+        compared: list[ScoreBlock],
+        candidates: RankedCandidates,
+        ranks: list[Rank],
+        wanted: int,
+    ) -> dict[int, list[ListedAlignment]]:
+        """The alignments of candidates that are listed, for each subject that has such alignments.
+
+        ``ranks`` are those of the subjects of a list of ``wanted`` subjects so far.
+        """
+        aligned = _Alignments(self, prepared, compared, candidates)
+        aligned.compute(self._options.max_hsps, [evalue for evalue, *_ in ranks[:wanted]], wanted)
+        alignment_filter = self._options.alignment_filter
+        listed = {}
+        for subject, several in zip(candidates.subject_index.tolist(), aligned.in_order(), strict=True):
+            numbered = [ListedAlignment(n, one.evalue, one.alignment) for n, one in enumerate(several, 1)]
+            numbered = [one for one in numbered[: self._options.max_hsps] if self._passes(one)]
+            if alignment_filter:
+                n_letters, length = len(prepared.query), self._database.length(subject)
+                numbered = [
+                    one for one in numbered if alignment_filter.passes(one.of_subject.alignment, n_letters, length)
+                ]
+            if numbered:
+                listed[subject] = numbered
+        return listed
+
+    def _passes(self, one: ListedAlignment) -> bool:
+        score = one.of_subject.score
+        bits = None if self._limits.min_bits is None else self._significance.bits(np.array([score]))
+        return self._limits.passes(score, None if bits is None else bits[0], one.evalue, None)
+
+    # --- what the alignments of candidates need ---
+
+    def comparisons(self, prepared: PreparedQuery) -> list[Comparison]:
+        """The comparisons of a query, in order of preference among equal scores."""
+        return list(product(prepared.frames, self._options.subject_frames))
+
+    def align(
+        self,
+        prepared: PreparedQuery,
+        comparison: Comparison,
+        block: ScoreBlock,
+        most: int,
+        floor: int | NDArray[np.int32],
+        earlier: Sequence[Sequence[SubjectAlignment]],
+    ) -> dict[int, list[SubjectAlignment]]:
+        """See :meth:`SubjectAligner.align`."""
+        n_letters = len(prepared.query)
+        return dict(self._aligner.align(n_letters, comparison, block, most=most, floor=floor, earlier=earlier))
+
+    def evalues(
+        self, prepared: PreparedQuery, subjects: SubjectIndex, alignments: Sequence[SubjectAlignment]
+    ) -> list[float] | list[None]:
+        """The E-values of alignments, adjusted for composition if those of the query are."""
+        scores = np.array([one.score for one in alignments], dtype=np.int32)
+        evalues = self._significance.evalues(subjects, scores, len(prepared.query))
+        if evalues is None:
+            return [None] * len(scores)
+        if prepared.adjustment is not None:
+            aligned = [one.alignment for one in alignments]
+            evalues = adjusted_evalues(prepared.adjustment, evalues, scores, prepared.query, aligned)
+        known: list[float] = evalues.tolist()
+        return known
+
+    def hits(self, prepared: PreparedQuery, best: ReportedSubjects) -> tuple[Hit, ...]:
+        """The hits of these subjects, one for each listed alignment."""
+        listed = [
+            (rank, subject, hsp, one)
+            for rank, subject in enumerate(best.subjects, 1)
+            for hsp, one in enumerate(best.alignments[subject], 1)
+        ]
+        scores = np.array([one.of_subject.score for *_, one in listed], dtype=np.int32)
+        lengths = self._database.lengths(np.array([subject for _, subject, *_ in listed], dtype=np.uint32)).tolist()
+        bits = self._significance.bits(scores)
+        return tuple(
+            Hit(
+                rank=rank,
+                subject_index=subject,
+                subject_header=self._database.header(subject),
+                subject_length=lengths[row],
+                score=one.of_subject.score,
+                bits=None if bits is None else bits[row],
+                evalue=one.evalue,
+                strand=one.of_subject.strand,
+                alignment=one.of_subject.alignment,
+                hsp=hsp,
+                query_frame=one.of_subject.query_frame,
+                subject_frame=one.of_subject.subject_frame,
+                query_header=prepared.query.header,
+                number=one.number,
+                masked_evalue=best.masked_evalues.get(subject),
+            )
+            for row, (rank, subject, hsp, one) in enumerate(listed)
+        )
+
+
+def _rank(subject: int, first: ListedAlignment) -> Rank:
+    return 0.0 if first.evalue is None else first.evalue, -first.of_subject.score, subject
+
+
+@dataclass(frozen=True)
+class _Aligned:
+    """An alignment with its E-value and its place in the order: comparison, then its number in the comparison."""
+
+    evalue: float | None
+    comparison: int
+    place: int
+    alignment: SubjectAlignment
+
+    @property
+    def key(self) -> tuple[float, int, int, int]:
+        return 0.0 if self.evalue is None else self.evalue, -self.alignment.score, self.comparison, self.place
+
+
+class _Alignments:
+    """The alignments of some candidates of a query, which are computed as far as they are needed.
+
+    ``found`` has the alignments of each candidate, and ``next_scores``, shape (n_comparisons, n_candidates), an upper
+    bound of the score of its next alignment in each comparison, which is 0 if there is none that matters;
+    ``n_aligned``, of the same shape, has the number of those that are known.
+    """
+
+    def __init__(
+        self, selection: HitSelection, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
+    ) -> None:
+        self._selection = selection
+        self._prepared = prepared
+        self._compared = compared
+        self._candidates = candidates
+        self._comparisons = selection.comparisons(prepared)
+        self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
+        self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
+        self._n_judged = prepared.threshold.most_alignments(candidates.subject_index)
+        self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
+        self._n_aligned = np.zeros_like(self._next_scores)
+        for number, block in enumerate(compared):
+            known = block.among(candidates.subject_index)
+            rows = [self._row_of[subject] for subject in known.subject_index.tolist()]
+            self._next_scores[number, rows] = known.score
+
+    def compute(self, max_hsps: int, listed: list[float], wanted: int) -> None:
+        """Compute all alignments that may be among the first ``max_hsps`` of their subject and be listed.
+
+        ``listed`` are the E-values of a list of ``wanted`` subjects so far.
+        """
+        candidates, threshold = self._candidates, self._prepared.threshold
+        floor = 1 if max_hsps == 1 else threshold.min_alignment_score
+        for number in range(len(self._comparisons)):
+            is_aligned = self._next_scores[number] >= floor
+            if max_hsps == 1:
+                is_aligned &= candidates.comparison == number
+            self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
+        size = 1
+        most = self._n_judged
+        while threshold.is_adjusted:
+            evalues = [
+                sorted(one.evalue for one in several if one.evalue is not None and one.place < n_judged)
+                for several, n_judged in zip(self._found, most.tolist(), strict=True)
+            ]
+            firsts = [several[0] if several else np.inf for several in evalues]
+            farthest = threshold.farthest(listed, firsts, wanted)
+            lowest = threshold.min_next_scores(
+                candidates.subject_index,
+                self._next_scores.max(axis=0),
+                np.array(firsts),
+                np.array([several[max_hsps - 1] if len(several) >= max_hsps else np.inf for several in evalues]),
+                farthest,
+            )
+            self._next_scores[self._n_aligned >= most] = 0
+            further = [np.flatnonzero((scores > 0) & (scores >= lowest)) for scores in self._next_scores]
+            if not any(rows.size for rows in further):
+                return
+            for number, rows in enumerate(further):
+                self._extend(number, rows, size, lowest[rows], most)
+            size = min(2 * size, _MOST_FURTHER)
+
+    def _extend(
+        self,
+        number: int,
+        rows: NDArray[np.intp],
+        most: int,
+        floor: int | NDArray[np.int32],
+        most_in_all: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Compute up to ``most`` further alignments of the candidates at ``rows`` in a comparison."""
+        if not rows.size:
+            return
+        subjects = self._candidates.subject_index[rows]
+        known = [[one.alignment for one in self._found[row] if one.comparison == number] for row in rows.tolist()]
+        earlier = known if any(known) else []
+        block = ScoreBlock(subjects, self._next_scores[number, rows], within=self._compared[number].within)
+        comparison = self._comparisons[number]
+        found = self._selection.align(self._prepared, comparison, block, most, floor, earlier)
+        for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
+            several = found[subject]
+            self._next_scores[number, row] = several[-1].score if len(several) == most else 0
+            if most_in_all is not None:
+                del several[max(0, int(most_in_all[row]) - len(before)) :]
+            self._n_aligned[number, row] += len(several)
+        aligned = [one for subject in subjects.tolist() for one in found[subject]]
+        repeated = np.repeat(subjects, [len(found[subject]) for subject in subjects.tolist()])
+        evalues = iter(self._selection.evalues(self._prepared, repeated, aligned))
+        for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
+            for place, one in enumerate(found[subject], len(before)):
+                self._found[row].append(_Aligned(next(evalues), number, place, one))
+
+    def in_order(self) -> list[list[_Aligned]]:
+        """The alignments of each candidate, best first; those of a comparison that are not judged follow the others."""
+        in_order = []
+        for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True):
+            several.sort(key=lambda one: one.key)
+            judged = [one for one in several if one.place < n_judged]
+            in_order.append(judged + [one for one in several if one.place >= n_judged])
+        return in_order

@@ -5,11 +5,11 @@
 stores nor prints results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
-``query_frames``     the strands and frames of a query, with their profiles
+``prepared_query``   the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
 ``threshold``        how deep the search looks
-``hit_selection``    the hits, with
-``ranking``, ``significance``   the ranked list of subjects
+``significance``     bit scores and E-values
+``ranking``          the ranked list of subjects, and the hits
 ``alignments``       the alignments of the best subjects
 ``rounds``           the rounds of an iterated search
 """
@@ -30,13 +30,10 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.pulse import beat
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
-from swsearch.search.evalue_adjustment import adjustment_of
-from swsearch.search.hit_selection import HitSelection
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.prepared_query import PreparedQuery
-from swsearch.search.query_frames import QueryFrame
-from swsearch.search.ranking import RankedCandidates, merge_frames
+from swsearch.search.prepared_query import PreparedQuery, QueryFrame
+from swsearch.search.ranking import HitSelection, RankedCandidates, adjustment_of, merge_frames
 from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord

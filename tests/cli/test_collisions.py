@@ -17,7 +17,7 @@ from swsearch import file_registry
 from swsearch.cli.app import main
 from swsearch.errors import InputError
 from swsearch.output_files import text_file
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.store.repository import HitStore
 from tests.taxonomy.dumps import write_dump

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from swsearch.cluster import batches
 from swsearch.cluster import dispatcher as dispatching
-from swsearch.cluster import streams
+from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
-from swsearch.cluster.parts import SliceTask
 from swsearch.cluster.tasks import EngineSpec, Failed, Found, Ready, packed, unpacked
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.result import QueryResult, SearchStats
@@ -352,7 +352,7 @@ def test_batches_become_smaller_toward_the_end(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_queries_are_read_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "MAX_AHEAD_BYTES", 50)
+    monkeypatch.setattr(batches, "MAX_AHEAD_BYTES", 50)
     read: list[int] = []
 
     def queries() -> Iterator[SequenceRecord]:
@@ -360,7 +360,7 @@ def test_queries_are_read_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch) -
             read.append(number)
             yield query(number)  # 10 letters
 
-    stream = streams.Stream(queries(), lambda _: 1000, 2000, None)
+    stream = batches.Stream(queries(), lambda _: 1000, 2000, None)
     assert not stream.read_ahead(3000)
     assert (len(read), stream.cells_ahead) == (3, 3000)
     assert not stream.read_ahead(1e9)

@@ -21,8 +21,7 @@ from swsearch.search.api import open_searcher
 from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueryFiles
-from swsearch.search.subject_queries import SubjectQueries
+from swsearch.search.queries import QueryFiles, SubjectQueries
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 

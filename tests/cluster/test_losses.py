@@ -22,7 +22,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.queries import QueryFiles
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import Cluster
 from tests.forking.processes import ForkServer

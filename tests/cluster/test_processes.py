@@ -28,7 +28,7 @@ from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.patience import wait_until

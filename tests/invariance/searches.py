@@ -21,7 +21,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.score_check import ScoreCheck
 from swsearch.search.simulation import random_letters, scheme_statistics
 from swsearch.statistics.extreme_value import fit_extreme_value

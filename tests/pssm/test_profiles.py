@@ -24,7 +24,7 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.queries import QueryFiles
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from swsearch.statistics.ungapped import matrix_lambda
 from tests.support import random_protein

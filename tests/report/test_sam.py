@@ -8,7 +8,7 @@ import pytest
 
 import swsearch
 from swsearch.report.registry import get_format
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, LEGHEMOGLOBIN, MINUS, PROTEIN_QUERIES, SELF
 
 needs_samtools = pytest.mark.peer("samtools")

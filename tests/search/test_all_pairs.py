@@ -27,9 +27,9 @@ from swsearch.query.profile import QueryProfile
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
+from swsearch.search.queries import SubjectQueries
+from swsearch.search.search_subjects import STEPS, LeadingParts
 from swsearch.search.searcher import Searcher
-from swsearch.search.subject_order import STEPS, LeadingParts
-from swsearch.search.subject_queries import SubjectQueries
 from swsearch.sequences.alphabet import PROTEIN
 from tests.sliced_databases import sliced_databases
 from tests.support import random_codes

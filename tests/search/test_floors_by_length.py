@@ -18,7 +18,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import score_batches
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.score_batches import score_by_length
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import LengthRange

@@ -21,7 +21,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search import search_subjects, threshold
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PAD_CODE, PROTEIN

@@ -23,7 +23,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.queries import QueryFiles
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import opener

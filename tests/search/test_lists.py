@@ -21,8 +21,8 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
+from swsearch.search.ranking import adjusted_evalues, adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord

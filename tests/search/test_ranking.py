@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.search.hit_selection import HitSelection, ListedAlignment
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import RankedCandidates, merge_frames
+from swsearch.search.ranking import HitSelection, ListedAlignment, RankedCandidates, merge_frames
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:

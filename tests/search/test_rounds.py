@@ -29,9 +29,9 @@ from swsearch.pssm.rows import anchored_rows
 from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
 from swsearch.run import run_search
 from swsearch.scoring.matrix import named_matrix
-from swsearch.search.evalue_adjustment import adjusted_evalues, adjustment_of
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import QueryFiles, QueryRecords
+from swsearch.search.queries import QueryFiles, QueryRecords
+from swsearch.search.ranking import adjusted_evalues, adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord

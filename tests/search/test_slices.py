@@ -26,7 +26,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_file import QueryFiles
+from swsearch.search.queries import QueryFiles
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole

@@ -12,6 +12,7 @@ import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.hits.rescore import rescore
 from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
 from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta

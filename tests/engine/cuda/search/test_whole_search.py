@@ -28,7 +28,7 @@ from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_file import read_queries
+from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord

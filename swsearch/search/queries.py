@@ -1,29 +1,140 @@
-"""The queries of a run: sequences or profiles (position-specific scores) from files, or records in memory.
+"""The queries of a run: sequences or profiles (position-specific scores) from files, records in memory, or subjects.
 
 :func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` give all queries of a
-run as records, and the parameters that the run stores about them.
+run as records, and the parameters that the run stores about them. :func:`given_queries` takes what a Python program
+passes (letters, records of this package, or objects of Biopython); :meth:`GivenQuery.record` checks the letters.
+:class:`SubjectQueries` are those of a search of all against all: the subjects themselves, each compared with those
+before it. :class:`DatabaseQueries` are those of a search of another database.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
+from swsearch.hits.result import ALL_AGAINST_ALL
 from swsearch.pssm.read import QUERY_FORMATS, detect_query_format, read_profiles
 from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.subject_query import SubjectQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE
-from swsearch.sequences.alphabet import PROTEIN, Alphabet, refuse_dna
+from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, Alphabet, detect_alphabet, refuse_dna
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.record import SequenceRecord
 from swsearch.sequences.refused import RefusedRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
-from swsearch.words import option
+from swsearch.typing import Lengths, SubjectIndex
+from swsearch.words import a_kind, option
+
+if TYPE_CHECKING:
+    from Bio.Seq import MutableSeq, Seq
+    from Bio.SeqRecord import SeqRecord
+
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.search_subjects import SearchSubjects
+
+    Query: TypeAlias = SequenceRecord | SeqRecord | Seq | MutableSeq | str | tuple[str, str]
+
+
+@dataclass(frozen=True)
+class GivenQuery:
+    """One query whose type is known and whose letters are not checked yet.
+
+    Attributes
+    ----------
+    place : str
+        The query's location in the argument, such as ``queries[3]``, for messages.
+    header, letters : str
+        Both are empty if ``known`` is not None.
+    known : SequenceRecord or None
+        The query, if it was passed as a record.
+    """
+
+    place: str
+    header: str
+    letters: str
+    known: SequenceRecord | None = None
+
+    def record(self, needs: QueryNeeds) -> SequenceRecord:
+        """The record to search.
+
+        Raises
+        ------
+        InputError
+            A letter is not in the alphabet of the queries.
+        AlphabetMismatch
+            Protein is needed, and the letters look like DNA. A record has an alphabet and is not tested for this.
+        """
+        if self.known is not None:
+            return self.known
+        tells = needs.alphabet is PROTEIN and len(self.letters) >= MIN_TELLING_RESIDUES
+        if tells and detect_alphabet(self.letters.encode("utf-8", "replace")) is DNA:
+            as_protein = "if it is protein all the same, give swsearch.sequence(letters, 'protein')"
+            raise AlphabetMismatch(PROTEIN.name, DNA.name, self.place, f"{needs.advice(DNA)}; {as_protein}")
+        try:
+            codes = needs.alphabet.encode(self.letters)
+        except InputError as error:
+            raise InputError(f"{self.place}, {needs.of_this_search(error.marked)}") from error
+        return SequenceRecord(self.header, codes, needs.alphabet)
+
+
+def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
+    """The queries of an argument, which is one query or an iterable of queries.
+
+    Raises
+    ------
+    WrongType
+        A query is of an unsupported type.
+    InputError
+        A record of Biopython has no letters.
+    """
+    if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
+        return [_given("queries", queries)]
+    if isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
+        raise WrongType(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
+    return [_given(f"queries[{number}]", query) for number, query in enumerate(queries)]
+
+
+def _given(place: str, query: Any) -> GivenQuery:
+    if isinstance(query, SequenceRecord):
+        return GivenQuery(place, "", "", query)
+    if isinstance(query, str):
+        return GivenQuery(place, "", query)
+    if isinstance(query, os.PathLike):
+        raise WrongType(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
+    if isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query):
+        return GivenQuery(place, query[0], query[1])
+    found = _biopython(query)
+    if found is None:
+        kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
+        raise WrongType(f"{place} is {a_kind(query)}, no query; give {kinds}")
+    header, sequence = found
+    try:
+        return GivenQuery(place, header, str(sequence))
+    except ValueError as error:  # a sequence of known length and unknown letters
+        raise InputError(f"{place}: {error}") from error
+
+
+def _biopython(query: Any) -> tuple[str, Any] | None:
+    """Header and sequence of an object of Biopython; None for other objects, for which Biopython is not imported."""
+    modules = sys.modules.get("Bio.SeqRecord"), sys.modules.get("Bio.Seq")
+    if modules[0] is not None and isinstance(query, modules[0].SeqRecord):
+        name, words = (
+            "" if text is None or text.startswith("<unknown ") else text for text in (query.id, query.description)
+        )
+        first, _, _ = words.partition(" ")
+        header = words if first == name else f"{name} {words}".strip()
+        return None if query.seq is None else (header, query.seq)
+    if modules[1] is not None and isinstance(query, (modules[1].Seq, modules[1].MutableSeq)):
+        return "", query
+    return None
 
 
 def read_queries(
@@ -244,3 +355,87 @@ def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecif
     for profile in profiles:
         digest.update(len(profile).to_bytes(8, "little") + profile.scores.tobytes())
     return {"query_format": ",".join(formats), "query_digest": digest.hexdigest()}
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectQueries:
+    """The searched subjects of a database as queries, the longest first.
+
+    Queries of similar length are scored together, and every share of the queries has about the same work.
+
+    Attributes
+    ----------
+    subjects : SearchSubjects
+        The subjects that pass the filters.
+    """
+
+    subjects: SearchSubjects
+
+    @classmethod
+    def of(cls, search: PlannedSearch) -> Self:
+        """The queries of a search of all against all.
+
+        Raises
+        ------
+        InputError
+            The search translates sequences or is iterated, so that query and subject are not treated alike.
+        """
+        options = search.options
+        if options.translate is not None:
+            raise InputError(
+                f"{option('translate', options.translate)}: all against all compares sequences as they are"
+            )
+        if options.iterations > 1:
+            raise InputError(
+                f"{option('iterations', options.iterations)}: all against all is not iterated; leave it out"
+            )
+        return cls(search.search_subjects)
+
+    @property
+    def order(self) -> tuple[SubjectIndex, Lengths]:
+        """Index and length of each query in order, two uint32 arrays of shape (n_queries,)."""
+        order = self.subjects.order
+        return order.subject_index[::-1], order.lengths[::-1]
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SubjectQuery]:
+        """All queries in order."""
+        database = self.subjects.database
+        for index in self.order[0].tolist():
+            yield SubjectQuery(database.header(index), database.codes(index), database.alphabet, index)
+
+    def by_file(
+        self, scheme: ScoringScheme, needs: QueryNeeds
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
+        """The database in place of a file of sequences, with all queries."""
+        yield self.subjects.database.location, "fasta", self.records(scheme, needs)
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
+        """The parameter by which the run differs from a search with the same sequences."""
+        return {ALL_AGAINST_ALL: True}
+
+
+@dataclass(frozen=True, eq=False)
+class DatabaseQueries:
+    """All sequences of a database as queries, in FASTA order.
+
+    Attributes
+    ----------
+    database : PackedDatabase
+    """
+
+    database: PackedDatabase
+
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord]:
+        """All queries in order."""
+        for index in range(self.database.n_subjects):
+            yield SequenceRecord(self.database.header(index), self.database.codes(index), self.database.alphabet)
+
+    def by_file(
+        self, scheme: ScoringScheme, needs: QueryNeeds
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
+        """The database in place of a file of sequences, with all queries."""
+        yield self.database.location, "fasta", self.records(scheme, needs)
+
+    def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
+        """Empty: the run is that of a file with the same sequences."""
+        return {}
