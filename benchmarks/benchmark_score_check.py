@@ -34,7 +34,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import QueryFrame
+from swsearch.search.query_frames import QueryFrame
 from swsearch.search.sample_check import LOWEST_SCALE, SMALLEST_SAMPLE, SampleCheck
 from swsearch.search.score_check import fitted, histogram_edges, reduced_counts
 from swsearch.search.searcher import Searcher

@@ -62,7 +62,7 @@ ALLOWED = {
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/sample_check.py", "sum"): COUNTS + ": residues and rows",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
-    ("swsearch/search/prepared_query.py", "sum"): COUNTS + ": rows",
+    ("swsearch/search/query_frames.py", "sum"): COUNTS + ": rows",
     ("swsearch/search/planned_search.py", "sum"): COUNTS + ": residues",
     ("swsearch/search/slices.py", "sum"): COUNTS + ": residues, bytes and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",

@@ -19,8 +19,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from swsearch.hits.hit import Hit
-from swsearch.typing import Bools, Floats, Scores
+from swsearch.typing import Bools, Floats, Scores, SubjectIndex
 
 MOST_INCLUDED: Final = 10_000
 """Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""
@@ -165,3 +168,46 @@ def ranked(subjects: Iterable[Sequence[Hit]]) -> list[Hit]:
         for rank, several in enumerate(in_order, 1)
         for hsp, hit in enumerate(several, 1)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedCandidates:
+    """Subjects that may be reported, each once, in any order; all arrays have the same length.
+
+    Attributes
+    ----------
+    subject_index : uint32 array
+    score : int32 array
+        Score of the subject's best comparison.
+    comparison : uint8 array
+        Index of that comparison. Comparisons are numbered by query frame (or strand) and, within one, by subject frame.
+    evalue : float64 array, optional
+        E-value of the score; None if the scoring scheme has no statistics, or if they are not yet known.
+    masked_evalue : float64 array, optional
+        E-value of the best score of the masked query; None if it has no soft mask.
+    """
+
+    subject_index: SubjectIndex
+    score: Scores
+    comparison: NDArray[np.uint8]
+    evalue: Floats | None = None
+    masked_evalue: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def rows(self, rows: NDArray[np.intp]) -> RankedCandidates:
+        """The candidates at these rows, in the order of ``rows``."""
+        evalue = None if self.evalue is None else self.evalue[rows]
+        masked = None if self.masked_evalue is None else self.masked_evalue[rows]
+        return RankedCandidates(self.subject_index[rows], self.score[rows], self.comparison[rows], evalue, masked)
+
+    def in_order(self) -> RankedCandidates:
+        """The candidates, best first."""
+        keys = (self.subject_index, -self.score)
+        return self.rows(np.lexsort(keys if self.evalue is None else (*keys, self.evalue)))
+
+    def rank(self, row: int) -> Rank:
+        """The sort key of the candidate at a row."""
+        evalue = 0.0 if self.evalue is None else float(self.evalue[row])
+        return evalue, -int(self.score[row]), int(self.subject_index[row])

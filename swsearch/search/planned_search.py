@@ -23,7 +23,7 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import QueryFrames, frame_lengths
+from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics

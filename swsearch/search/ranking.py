@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Alignment, Hit
-from swsearch.hits.limits import Rank
+from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.pssm.composition import ProfileAdjustment
 from swsearch.query.composition import ADJUST
@@ -39,57 +39,14 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import PreparedQuery
+from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.statistics.composition import EvalueAdjustment, PairAdjustment
 from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.statistics.parameters import NoStatistics
-from swsearch.typing import Floats, Scores, SubjectIndex
-
-
-@dataclass(frozen=True, eq=False)
-class RankedCandidates:
-    """Subjects that may be reported, each once, in any order; all arrays have the same length.
-
-    Attributes
-    ----------
-    subject_index : uint32 array
-    score : int32 array
-        Score of the subject's best comparison.
-    comparison : uint8 array
-        Index of that comparison. Comparisons are numbered by query frame (or strand) and, within one, by subject frame.
-    evalue : float64 array, optional
-        E-value of the score; None if the scoring scheme has no statistics, or if they are not yet known.
-    masked_evalue : float64 array, optional
-        E-value of the best score of the masked query; None if it has no soft mask.
-    """
-
-    subject_index: SubjectIndex
-    score: Scores
-    comparison: NDArray[np.uint8]
-    evalue: Floats | None = None
-    masked_evalue: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.score)
-
-    def rows(self, rows: NDArray[np.intp]) -> RankedCandidates:
-        """The candidates at these rows, in the order of ``rows``."""
-        evalue = None if self.evalue is None else self.evalue[rows]
-        masked = None if self.masked_evalue is None else self.masked_evalue[rows]
-        return RankedCandidates(self.subject_index[rows], self.score[rows], self.comparison[rows], evalue, masked)
-
-    def in_order(self) -> RankedCandidates:
-        """The candidates, best first."""
-        keys = (self.subject_index, -self.score)
-        return self.rows(np.lexsort(keys if self.evalue is None else (*keys, self.evalue)))
-
-    def rank(self, row: int) -> Rank:
-        """The sort key of the candidate at a row."""
-        evalue = 0.0 if self.evalue is None else float(self.evalue[row])
-        return evalue, -int(self.score[row]), int(self.subject_index[row])
+from swsearch.typing import Floats, SubjectIndex
 
 
 def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:

@@ -32,7 +32,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.prepared_query import QueryFrame
+from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import merge_frames
 from swsearch.search.score_check import fitted, histogram_edges, reduced_counts
 from swsearch.sequences.alphabet import PROTEIN

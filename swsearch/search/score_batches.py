@@ -29,12 +29,56 @@ from swsearch.engine.protocol import (
 )
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.search.prepared_query import PreparedQuery
-from swsearch.search.threshold import LENGTH_STEPS
+from swsearch.search.query_frames import QueryFrame
+from swsearch.search.threshold import LENGTH_STEPS, Threshold
+from swsearch.sequences.record import SequenceRecord
+from swsearch.statistics.composition import EvalueAdjustment
 from swsearch.typing import LengthRange
 
 MIN_SUBJECTS: Final = 20_000
 """Subjects of a partition from which on its division saves more time than it costs."""
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedQuery:
+    """One query, ready to be scored.
+
+    Attributes
+    ----------
+    number : int
+        Its index in the run.
+    query : SequenceRecord
+        The query as it is searched and reported.
+    frames : list of QueryFrame
+    threshold : Threshold
+    adjustment : EvalueAdjustment or None
+        The adjustment of its E-values for composition, if they are adjusted.
+    """
+
+    number: int
+    query: SequenceRecord
+    frames: list[QueryFrame]
+    threshold: Threshold
+    adjustment: EvalueAdjustment | None
+
+    @property
+    def profiles(self) -> list[QueryProfile]:
+        """The profiles that the engine scores: one per frame, then the masked profiles of the frames that have one."""
+        return [frame.profile for frame in self.frames] + self._masked_profiles
+
+    @property
+    def _masked_profiles(self) -> list[QueryProfile]:
+        return [frame.masked_profile for frame in self.frames if frame.masked_profile is not None]
+
+    @property
+    def rows(self) -> int:
+        """Number of positions of all profiles."""
+        return sum(profile.length for profile in self.profiles)
+
+    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
+        """The score threshold of each profile, for all subjects or those of some lengths."""
+        of_frames = [self.threshold.min_score(lengths)] * len(self.frames)
+        return of_frames + [self.threshold.min_score(lengths, of_mask=True)] * len(self._masked_profiles)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log
 from swsearch.errors import InputError
-from swsearch.search.ranking import RankedCandidates
+from swsearch.hits.limits import RankedCandidates
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.significance import Significance

@@ -5,7 +5,7 @@
 stores nor prints results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
-``prepared_query``   the strands and frames of a query, with their profiles
+``query_frames``     the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
 ``threshold``        how deep the search looks
 ``significance``     bit scores and E-values
@@ -25,6 +25,7 @@ from typing import cast
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
+from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.pulse import beat
@@ -32,9 +33,9 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.prepared_query import PreparedQuery, QueryFrame
-from swsearch.search.ranking import HitSelection, RankedCandidates, adjustment_of, merge_frames
-from swsearch.search.score_batches import ScoreBatch, begin, gather, in_proportion, results
+from swsearch.search.query_frames import QueryFrame
+from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
+from swsearch.search.score_batches import PreparedQuery, ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import counted

@@ -29,11 +29,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.hits.limits import RankedCandidates
 from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import QueryFrame
-from swsearch.search.ranking import RankedCandidates
+from swsearch.search.query_frames import QueryFrame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.sequences.record import SequenceRecord

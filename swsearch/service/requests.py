@@ -19,8 +19,8 @@ from swsearch.pssm.read import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import QueryFrames, frame_lengths
 from swsearch.search.queries import read_queries
+from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord

@@ -46,7 +46,7 @@ from swsearch.query.position_specific import PositionSpecificQuery, with_other_l
 from swsearch.query.subject_query import SubjectQuery
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import QueryFrame, QueryFrames
+from swsearch.search.query_frames import QueryFrame, QueryFrames
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord

@@ -7,9 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import HitSelection, ListedAlignment, RankedCandidates, merge_frames
+from swsearch.search.ranking import HitSelection, ListedAlignment, merge_frames
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.hits.limits import RankedCandidates
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.ranking import RankedCandidates
 from swsearch.search.threshold import Threshold
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics

@@ -22,13 +22,11 @@ from swsearch.query.position_specific import PositionSpecificQuery
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.threshold import Threshold
 from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.sequences.genetic_code import frame_length
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import EvalueAdjustment
 from swsearch.statistics.ungapped import matrix_lambda
-from swsearch.typing import Codes, LengthRange
+from swsearch.typing import Codes
 from swsearch.words import option
 
 
@@ -161,7 +159,7 @@ class QueryFrames:
     Raises
     ------
     InputError, ScoringError
-        As for :class:`swsearch.search.prepared_query.QueryProfiles`.
+        As for :class:`swsearch.search.query_frames.QueryProfiles`.
     """
 
     def __init__(self, options: SearchOptions, strands: tuple[str, ...], scheme: ScoringScheme) -> None:
@@ -203,45 +201,3 @@ class QueryFrames:
 
     def _frame(self, strand: str, frame: int, codes: Codes) -> QueryFrame:
         return QueryFrame(strand, frame, codes, self.profiles.profile(codes), self.profiles.masked_profile(codes))
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedQuery:
-    """One query, ready to be scored.
-
-    Attributes
-    ----------
-    number : int
-        Its index in the run.
-    query : SequenceRecord
-        The query as it is searched and reported.
-    frames : list of QueryFrame
-    threshold : Threshold
-    adjustment : EvalueAdjustment or None
-        The adjustment of its E-values for composition, if they are adjusted.
-    """
-
-    number: int
-    query: SequenceRecord
-    frames: list[QueryFrame]
-    threshold: Threshold
-    adjustment: EvalueAdjustment | None
-
-    @property
-    def profiles(self) -> list[QueryProfile]:
-        """The profiles that the engine scores: one per frame, then the masked profiles of the frames that have one."""
-        return [frame.profile for frame in self.frames] + self._masked_profiles
-
-    @property
-    def _masked_profiles(self) -> list[QueryProfile]:
-        return [frame.masked_profile for frame in self.frames if frame.masked_profile is not None]
-
-    @property
-    def rows(self) -> int:
-        """Number of positions of all profiles."""
-        return sum(profile.length for profile in self.profiles)
-
-    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
-        """The score threshold of each profile, for all subjects or those of some lengths."""
-        of_frames = [self.threshold.min_score(lengths)] * len(self.frames)
-        return of_frames + [self.threshold.min_score(lengths, of_mask=True)] * len(self._masked_profiles)
