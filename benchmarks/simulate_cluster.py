@@ -32,9 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from swsearch.cluster.batches import PLACES
+from swsearch.cluster.batches import MEMORY_SHARE, PLACES
 from swsearch.cluster.dispatcher import LEAST_BACKGROUND_SECONDS, LEAST_SECONDS, LOOK_SECONDS, MAX_HITS, TASK_SECONDS
-from swsearch.cluster.parts import MEMORY_SHARE, PLACES
 from swsearch.search.defaults import TOP
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from swsearch.search.search_subjects import SearchSubjects
 
     Query: TypeAlias = SequenceRecord | SeqRecord | Seq | MutableSeq | str | tuple[str, str]
+else:
+    Query = Any
 
 
 @dataclass(frozen=True)

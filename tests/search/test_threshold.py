@@ -115,8 +115,8 @@ PERMITTED = {
     "search/sample_check.py": "statistics",
     "hits/cigar.py": "scores of pairs of residues",
     "hits/score_block.py": "rows of an engine's scores with the score that the engine was given",
-    "report/overview.py": "the colours of the classes of bit scores",
-    "report/numbers.py": "how many digits a number is shown with",
+    "report/html.py": "the colours of the classes of bit scores",
+    "report/formatting.py": "how many digits a number is shown with",
     "store/result_views.py": "questions of users to a store, in SQL",
 }
 PERMITTED_FOLDERS = {

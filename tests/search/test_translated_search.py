@@ -11,7 +11,6 @@ from Bio.Align import substitution_matrices
 import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.hits.rescore import rescore
-from swsearch.search.query_file import read_queries
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.statistics.karlin_altschul import Statistics
