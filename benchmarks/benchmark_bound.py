@@ -35,12 +35,12 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import sequence_profile
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.score_batches import length_range, parts_by_length
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.fasta import read_sequences
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
 
 REPLACED = 0.3
 

@@ -35,8 +35,7 @@ import swsearch
 from swsearch.bench.workloads import Workload, profiles_of, search_floor, timed, workload_of_file
 from swsearch.engine.cpu.engine import BAND_ROWS, CpuEngine, usable_instruction_sets
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.position_specific import with_other_letters
-from swsearch.query.profile import QueryProfile
+from swsearch.query.profile import QueryProfile, with_other_letters
 from swsearch.search.score_batches import score_by_length
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.fasta import read_sequences

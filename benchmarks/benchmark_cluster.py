@@ -44,7 +44,7 @@ from provenance import commit, processor
 
 from swsearch.cluster import ClusterSearcher, open_cluster_searcher
 from swsearch.database.builder import build_database
-from swsearch.scoring.background import background
+from swsearch.scoring.ungapped import background
 from swsearch.search.api import open_searcher
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles

@@ -42,17 +42,17 @@ import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.hits.traceback import align_hits
-from swsearch.query.composition import ADJUST, COMPOSITIONS, STRENGTH, corrected_profile
+from swsearch.query.composition_correction import ADJUST, COMPOSITIONS, STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.scoring.composition_adjustment import PairAdjustment
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import PairAdjustment
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
-from swsearch.statistics.ungapped import matrix_parameters
 
 THRESHOLDS = (0.001, 0.01, 0.1, 1.0, 10.0)
 ERROR_RATES = (0.1, 1.0, 10.0)

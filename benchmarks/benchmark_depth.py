@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from provenance import commit, processor
 
 import swsearch
-from swsearch.pssm.rows import anchored_rows
+from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
 Rows = dict[str, str]

@@ -7,7 +7,7 @@ the last rounds are those of real families: only domains whose profile was made 
 profile, and the domain itself without a profile, is then searched in two databases without homologues: random residues
 of natural composition, and the background proteins with their residues shuffled; without and with the correction of
 ``--composition bias``, and with the E-values of iterated searches, which are adjusted for the composition of the
-aligned part of each subject (``swsearch/pssm/composition.py``).
+aligned part of each subject (``swsearch/query/profile_adjustment.py``).
 
 Writes ``benchmarks/results/profile-calibration.json``: the mean number of hits per query with an E-value up to 0.01,
 0.1, 1 and 10, which equals the E-value if E-values are calibrated, and the number of hits of the query with the most.
@@ -32,19 +32,17 @@ import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.hits.traceback import align_several
-from swsearch.pssm.composition import ProfileAdjustment
-from swsearch.pssm.scale import query_lambda
-from swsearch.query.composition import corrected_profile, corrected_scores
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
-from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.background import background
+from swsearch.query.composition_correction import corrected_profile, corrected_scores
+from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile, with_other_letters
+from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.query.scale import query_lambda
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
-from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes, Scores
 
 THRESHOLDS = (0.01, 0.1, 1.0, 10.0)

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.parameters import estimated_statistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.simulation import simulate
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import estimated_statistics, find_statistics
-from swsearch.statistics.ungapped import matrix_parameters
 
 PROTEIN_SCHEMES = (
     ("BLOSUM62", 11, 1), ("BLOSUM62", 11, 2), ("BLOSUM62", 9, 1), ("BLOSUM62", 8, 2), ("BLOSUM62", 6, 2),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import swsearch
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
+from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code

@@ -34,7 +34,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
-from swsearch.pssm.read import read_profiles
+from swsearch.query.profile_files import read_profiles
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher

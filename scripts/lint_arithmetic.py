@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOME = "swsearch/deterministic.py"
-DECIDING = tuple(f"swsearch/{name}/" for name in ("pssm", "query", "scoring", "search", "statistics"))
+DECIDING = tuple(f"swsearch/{name}/" for name in ("query", "scoring", "search"))
 
 EXACT_MATH = frozenset({
     "fsum", "sqrt", "isqrt", "fabs", "copysign", "floor", "ceil", "trunc", "fmod", "modf", "frexp", "ldexp",

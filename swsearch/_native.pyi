@@ -31,13 +31,13 @@ def pack_strips(
 # simd/index
 Pieces = tuple[Lengths, NDArray[np.uint32], NDArray[np.uint32], Offsets, Offsets]
 
-RefusedArrays = tuple[
+InvalidArrays = tuple[
     NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint64], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint64]
 ]
 
 def read_records(
     text: Codes, encode: Codes, is_fastq: bool, skips: bool
-) -> tuple[int, Lengths, Codes, Offsets, RefusedArrays] | None: ...
+) -> tuple[int, Lengths, Codes, Offsets, InvalidArrays] | None: ...
 def whole_records(text: Codes, is_fastq: bool) -> int: ...
 def write_run(
     codes: Codes, lengths: Lengths, first: int, residues_fd: int, offset: int, order_fd: int

@@ -13,7 +13,7 @@ sums of this module; ``scripts/lint_arithmetic.py`` checks this. Sums of integer
 
 :func:`exp`, :func:`log` and :func:`normal` are loops of ``simd/statistics``, since a search calls them for each query
 with few values: 330 operations of NumPy take 0.5 ms, however short the arrays are. So is the formula of E-values
-(:mod:`swsearch.statistics.karlin_altschul`).
+(:mod:`swsearch.scoring.karlin_altschul`).
 
 Relative errors, measured against mpmath, are at most 4e-16 for exp and log, 5e-16 for expm1, and 1e-12 for the normal
 distribution. A total is the exact sum, rounded once.

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo, with_taxonomy
 from swsearch.report.protocol import TaxonomyUse
-from swsearch.taxonomy.sources import has_variable
+from swsearch.taxonomy.subject_taxa import has_variable
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
-    from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
 def reads_database(use: TaxonomyUse, run: RunInfo, taxonomy: str | None, taxid_map: str | None) -> bool:
@@ -64,7 +64,7 @@ def known_taxonomy(
     """
     if use is TaxonomyUse.NONE:
         return None
-    from swsearch.database.taxonomy import taxonomy_of_subjects
+    from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 
     return taxonomy_of_subjects(database, taxonomy, taxid_map, report if use is TaxonomyUse.NEEDED else None)
 

@@ -46,7 +46,7 @@ nb::object read_records(const OutputArray& text_array, const Array& encode_array
                         : index::read_fasta(text.data, text.length, encode.data, skips);
     });
     if (!records.is_regular) return nb::none();
-    index::RefusedRecords& refused = records.refused;
+    index::InvalidRecords& refused = records.refused;
     return nb::make_tuple(
         records.n_residues, vector_of(std::move(records.lengths)), vector_of(std::move(records.headers)),
         vector_of(std::move(records.header_ends)),

@@ -82,7 +82,7 @@ void add(Records& records, std::size_t length) {
 
 // Moves the header that is behind those of the other records to the refused records.
 void refuse(Records& records, const Refusal& refusal) {
-    RefusedRecords& refused = records.refused;
+    InvalidRecords& refused = records.refused;
     const std::size_t n_headers = records.header_ends.empty() ? 0 : records.header_ends.back();
     refused.numbers.push_back(static_cast<std::uint32_t>(records.lengths.size() + refused.numbers.size()));
     refused.problems.push_back(static_cast<std::uint8_t>(refusal.problem));

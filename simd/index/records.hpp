@@ -13,7 +13,7 @@ namespace swsearch::index {
 enum class Problem : std::uint8_t { none, no_residues, letter, header_byte, too_long };
 
 // The records of a block that are not sequences of the alphabet.
-struct RefusedRecords {
+struct InvalidRecords {
     std::vector<std::uint32_t> numbers;      // number of each record among all records of the block, from 0
     std::vector<std::uint8_t> problems;      // a Problem each
     std::vector<std::uint64_t> residues;     // for Problem::letter, number of residues before the letter
@@ -29,7 +29,7 @@ struct Records {
     std::vector<std::uint32_t> lengths;      // number of residues of each record, at least 1
     std::vector<std::uint8_t> headers;       // headers without '>' or '@', concatenated
     std::vector<std::uint64_t> header_ends;  // offset of the end of each header in `headers`
-    RefusedRecords refused;                  // records that are not among the others
+    InvalidRecords refused;                  // records that are not among the others
 };
 
 // Reads FASTA and writes each letter's code, encode[letter], over the text. Lines end in LF, CRLF or CR; blanks at either

@@ -1,5 +1,5 @@
 // Query-anchored multiple alignments: rows from CIGARs, removal of near-identical rows, and weighted frequencies of the
-// columns. swsearch/pssm describes the methods. All results are the same for any number of threads.
+// columns. swsearch/query describes the methods. All results are the same for any number of threads.
 
 #pragma once
 
@@ -40,7 +40,7 @@ bool write_row(const AlignedPart& part, std::size_t n_columns, std::uint8_t* row
 // residues are equal to those of an earlier kept row in the same columns; compared with the first row, all must be.
 void keep_distinct(const Rows& rows, int percent, std::uint8_t* keep);
 
-// Weighted frequencies of the amino acids in every column; see swsearch/pssm/weights.py.
+// Weighted frequencies of the amino acids in every column; see swsearch/query/estimation.py.
 struct ColumnOutput {
     double* frequencies;      // n_columns x 20
     double* diversity;        // mean number of different amino acids in the more diverse half of the block's columns

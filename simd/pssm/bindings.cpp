@@ -1,4 +1,4 @@
-// Bindings of simd/pssm: functions of query-anchored alignments for swsearch/pssm, which describes them.
+// Bindings of simd/pssm: functions of query-anchored alignments for swsearch/query, which describes them.
 
 #include "common/python.hpp"
 #include "pssm/anchored.hpp"

@@ -1,4 +1,4 @@
-// Bindings of simd/statistics: functions of arrays for swsearch/deterministic.py and swsearch/statistics, which describe
+// Bindings of simd/statistics: functions of arrays for swsearch/deterministic.py and swsearch/scoring, which describe
 // them.
 
 #include "common/python.hpp"

@@ -1,4 +1,4 @@
-// E-values of raw scores with the finite-size correction. swsearch/statistics/karlin_altschul.py describes the formula.
+// E-values of raw scores with the finite-size correction. swsearch/scoring/karlin_altschul.py describes the formula.
 
 #pragma once
 

@@ -24,13 +24,13 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.background import background
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.ungapped import background
 from swsearch.search.score_batches import score_by_length
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet, reverse_complement
 from swsearch.sequences.fasta import read_sequences
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
 from swsearch.typing import Codes, LengthRange
 
 QUERY_LENGTHS: Final = (40, 144, 375, 567, 1000, 2005, 5478)

@@ -64,7 +64,7 @@ def _saved(run: RunInfo, results: Iterable[QueryResult], stream: TextIO) -> Iter
     """The results; the profile of each is written before it is passed on."""
     import numpy as np
 
-    from swsearch.pssm.asn1 import write_checkpoint
+    from swsearch.query.asn1 import write_checkpoint
     from swsearch.scoring.matrix import parse_matrix_text
     from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 

@@ -45,7 +45,7 @@ SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in MEANINGS if na
 """The options that have an environment variable and may stand outside of tables, by their names with ``_``.
 
 ``SWSEARCH_TAXONOMY`` is no default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has
-none (:mod:`swsearch.taxonomy.sources`).
+none (:mod:`swsearch.taxonomy.subject_taxa`).
 """
 
 

@@ -90,8 +90,8 @@ def repetitions(built: BuildReport) -> str:
 def _fetched(url: str, quiet: bool) -> PackedDatabase:
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
+    from swsearch.database.object_store import fetch
     from swsearch.database.opening import Origin, open_entry
-    from swsearch.database.remote import fetch
 
     with ExitStack() as stack:
         reports: list[ProgressReport] = []

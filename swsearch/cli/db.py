@@ -338,7 +338,7 @@ def remove(
     """
     from swsearch.cli.output import say
     from swsearch.database.changes import remove_from_database
-    from swsearch.filters.identifiers import identifier_lines
+    from swsearch.filters.subject_filters import identifier_lines
 
     wanted = list(identifiers or [])
     if from_file is not None:

@@ -17,7 +17,7 @@ from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
     from swsearch.sequences.alphabet import Alphabet
-    from swsearch.sequences.refused import RefusedRecord
+    from swsearch.sequences.record import InvalidRecord
     from swsearch.sequences.source import HeldFile
 
 N_SHOWN: Final = 10
@@ -66,7 +66,7 @@ class LeftOut:
         from swsearch.cli.output import result_stream
 
         self._path = path
-        self._first: list[RefusedRecord] = []
+        self._first: list[InvalidRecord] = []
         self._n = 0
         self._file: TextIO | None = None
         if path is not None:
@@ -74,7 +74,7 @@ class LeftOut:
             self._file = stack.enter_context(result_stream(path, option="--skipped"))
         self._list("file", "record", "identifier", "reason")
 
-    def add(self, record: RefusedRecord) -> None:
+    def add(self, record: InvalidRecord) -> None:
         """Count and list a record.
 
         Raises
@@ -129,7 +129,7 @@ def sources_of(
         ``blastdbcmd`` is not installed, or fails.
     """
     from swsearch.cli.output import say
-    from swsearch.database.blast import BlastContent, blast_name, exported
+    from swsearch.database.blastdb import BlastContent, blast_name, exported
 
     sources: list[Path | HeldFile] = []
     named = [(path, None if path.exists() else blast_name(path)) for path in paths]

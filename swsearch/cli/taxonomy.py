@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import WriteReport
     from swsearch.store.records import StoredRun
-    from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
 def taxonomy_line(taxonomy: TaxonomyEntry) -> str:

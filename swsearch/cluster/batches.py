@@ -17,7 +17,7 @@ from swsearch.cluster.connection import WorkerInfo
 from swsearch.cluster.tasks import Ready, SearchSpec
 from swsearch.engine.protocol import Progress
 from swsearch.hits.result import QueryResult
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.sequences.record import SequenceRecord
 
 PLACES: Final = 2

@@ -27,7 +27,7 @@ from swsearch.threads import Threads
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.database.taxonomy import TaxonomySource
+    from swsearch.database.stored_taxonomy import TaxonomySource
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def taxonomy_source(
             given = option("taxid_map", taxid_map)
             raise InputError(f"{given}: give the taxdump that has its ids with {option('taxonomy')}")
         return None
-    from swsearch.database.taxonomy import TaxonomySource
+    from swsearch.database.stored_taxonomy import TaxonomySource
 
     return TaxonomySource(taxonomy, taxid_map)
 
@@ -193,7 +193,7 @@ def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
     """Store the organisms of a database that is not published yet."""
     from swsearch.database.reader import PackedDatabase
     from swsearch.database.segment import map_segments
-    from swsearch.database.taxonomy import all_headers, store_taxonomy
+    from swsearch.database.stored_taxonomy import all_headers, store_taxonomy
 
     with PackedDatabase(built.path, built.catalogue, map_segments(built.path, built.catalogue)) as opened:
         taxids = source.taxids(all_headers(opened.parts))

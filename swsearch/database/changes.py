@@ -6,7 +6,7 @@ A change writes new files beside the existing ones and publishes them by replaci
 the rename the database is the old generation, after it the new one, even if the program is stopped at any time; an open
 reader continues to read the generation that it opened. The files of an interrupted change are removed at once if the
 program continues, and otherwise by the next change. Only one process at a time can change a database
-(:mod:`swsearch.database.lock`).
+(:mod:`swsearch.database.staging`).
 
 An addition takes the disk space of a database of the added files. A removal takes four bytes per removed subject. A
 compaction temporarily takes twice the size of the remaining residues, in addition to the old files.
@@ -24,6 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
+from swsearch.database.checksums import HashingFile
+from swsearch.database.export import remaining_chunks
+from swsearch.database.external_sort import HeaderFiles, IdentifierSpool
 from swsearch.database.format import (
     CATALOGUE,
     GENERATION,
@@ -37,11 +40,7 @@ from swsearch.database.format import (
     segment_name,
     tombstones_name,
 )
-from swsearch.database.hashing_file import HashingFile
-from swsearch.database.in_order import remaining_chunks
-from swsearch.database.lock import writer_lock
 from swsearch.database.reader import PackedDatabase, load_catalogue
-from swsearch.database.repeats import HeaderFiles, IdentifierSpool
 from swsearch.database.segment import BLOCK_HEADERS, Segment
 from swsearch.database.segment_writer import (
     KnownSubjects,
@@ -50,13 +49,18 @@ from swsearch.database.segment_writer import (
     source_names,
     write_segment,
 )
-from swsearch.database.staging import disk_error, sync_folder, termination_as_exception, write_catalogue_file
+from swsearch.database.staging import (
+    disk_error,
+    sync_folder,
+    termination_as_exception,
+    write_catalogue_file,
+    writer_lock,
+)
 from swsearch.database.verify import catalogue_problems, verify
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet, refuse_dna
-from swsearch.sequences.chunk import SequenceChunk
 from swsearch.sequences.fasta import SAMPLE_RESIDUES, Skip
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import SequenceChunk, split_header
 from swsearch.threads import Threads
 from swsearch.typing import SubjectIndex
 
@@ -88,7 +92,7 @@ class CompactionReport:
 
 
 @dataclass(frozen=True)
-class TaxonomyReport:
+class TaxonomyChange:
     """The result of storing a taxonomy: the new catalogue, and messages about ids that are not current."""
 
     path: Path
@@ -242,7 +246,7 @@ def compact_database(
     DatabaseError
         There is no database, it is damaged, another process is changing it, or the disk is full.
     """
-    from swsearch.database.taxonomy import remaining_taxids, store_taxonomy
+    from swsearch.database.stored_taxonomy import remaining_taxids, store_taxonomy
 
     folder = Path(database)
     if slices is not None:
@@ -284,7 +288,7 @@ def set_taxonomy(
     database: str | os.PathLike[str],
     taxonomy: str | os.PathLike[str],
     taxid_map: str | os.PathLike[str] | None = None,
-) -> TaxonomyReport:
+) -> TaxonomyChange:
     r"""Store the organisms of the subjects with a database, in place of those that it has; no search changes.
 
     Parameters
@@ -312,7 +316,7 @@ def set_taxonomy(
     >>> stored.n_taxa, stored.n_assigned
     (2, 1)
     """
-    from swsearch.database.taxonomy import TaxonomySource, all_headers, store_taxonomy
+    from swsearch.database.stored_taxonomy import TaxonomySource, all_headers, store_taxonomy
 
     folder = Path(database)
     load_catalogue(folder)  # before the taxdump is read, which takes longer
@@ -322,7 +326,7 @@ def set_taxonomy(
         changed = replace(before, taxonomy=stored.entry)
         catalogue = _publish(folder, changed, before.segments, before.former_digests)
         _sweep(folder, catalogue)
-    return TaxonomyReport(folder, catalogue, stored.notes)
+    return TaxonomyChange(folder, catalogue, stored.notes)
 
 
 @contextmanager

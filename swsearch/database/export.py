@@ -1,21 +1,144 @@
-"""Export of a packed database as FASTA: headers and letters as they were read, including case, in original order."""
+"""All sequences of a database in FASTA order, in bounded memory: as FASTA, or in chunks for a compaction.
+
+An export has headers and letters as they were read, including case. In FASTA order, the subjects of a segment lie
+anywhere in its residues, and the next subject may be in another slice. Headers, places and lengths of a block of
+subjects are looked up first; then threads copy the residues chunk by chunk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TextIO, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from swsearch import _native
-from swsearch.database.in_order import of_each_chunk
+from swsearch.arrays import distinct
 from swsearch.database.reader import PackedDatabase
-from swsearch.sequences.chunk import SequenceChunk
+from swsearch.database.segment import Items, Segment
+from swsearch.sequences.fasta_text import LINE_WIDTH
+from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Offsets
 
-LINE_WIDTH: Final = 60
-CHUNK_RESIDUES: Final = 1 << 20
+_COMPACTED_RESIDUES: Final = 4 << 20
+"""Number of residues at which a chunk ends; a longer sequence is a separate chunk."""
+_BLOCK_SUBJECTS: Final = 1 << 17
+"""Number of subjects that are looked up at a time."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Consecutive subjects in FASTA order: their headers, and where their residues are."""
+
+    segments: Sequence[Segment]
+    which: NDArray[np.uint16]
+    starts: Offsets
+    lengths: Lengths
+    headers: Items
+
+    def __getitem__(self, part: slice) -> _Places:
+        return _Places(self.segments, self.which[part], self.starts[part], self.lengths[part], self.headers[part])
+
+
+def of_each_chunk(
+    database: PackedDatabase, threads: Threads, function: Callable[[SequenceChunk], T], *, chunk_residues: int
+) -> Iterator[T]:
+    """The results of a function of each chunk, which runs on the threads.
+
+    Parameters
+    ----------
+    database : PackedDatabase
+        An open database. All its subjects, without removed ones, are in the chunks, in order.
+    threads : Threads
+    function : callable
+        Called with each chunk; residues have been checked to be letters.
+    chunk_residues : int
+        Approximate number of residues of a chunk; a longer sequence is a separate chunk.
+
+    Raises
+    ------
+    DatabaseError
+        The database is damaged.
+    """
+
+    def of_places(places: _Places) -> T:
+        sources = [segment.residues for segment in places.segments]
+        if len(places.lengths) == 1:  # perhaps a long one, which is not copied
+            start, length = int(places.starts[0]), int(places.lengths[0])
+            codes = sources[int(places.which[0])][start : start + length]
+        else:
+            codes = _native.copy_subjects(sources, places.which, places.starts, places.lengths)
+        for number in distinct(places.which).tolist():
+            chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
+            places.segments[number].check_letters(chosen, database.alphabet)
+        headers = places.headers
+        return function(SequenceChunk(database.alphabet, codes, places.lengths, headers.data, headers.ends))
+
+    yield from threads.in_order(of_places, _places(database, chunk_residues))
+
+
+def remaining_chunks(database: PackedDatabase, threads: Threads) -> Iterator[tuple[str, SequenceChunk]]:
+    """The remaining subjects, in order, as chunks of an exported FASTA, each with the name of the database."""
+    for chunk in of_each_chunk(database, threads, lambda chunk: chunk, chunk_residues=_COMPACTED_RESIDUES):
+        yield str(database.path), chunk
+
+
+def _places(database: PackedDatabase, chunk_residues: int) -> Iterator[_Places]:
+    for part in database.parts:
+        for first in range(0, part[0].n_whole, _BLOCK_SUBJECTS):
+            places = _block(part, first, first + _BLOCK_SUBJECTS)
+            ends = np.cumsum(places.lengths, dtype=np.uint64)
+            begin = 0
+            while begin < len(ends):
+                before = int(ends[begin - 1]) if begin else 0
+                stop = max(begin + 1, int(np.searchsorted(ends, np.uint64(before + chunk_residues), side="right")))
+                yield places[begin:stop]
+                begin = stop
+
+
+def _block(part: Sequence[Segment], first: int, stop: int) -> _Places:
+    """The remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment, or of all slices together."""
+    which: list[NDArray[np.uint16]] = []
+    whole, starts, lengths, data, ends = [], [], [], [], []
+    n_bytes = 0
+    for number, segment in enumerate(part):
+        begin, end = segment.range_of(first, stop)
+        if begin == end:
+            continue
+        kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+        stored = segment.stored_at(kept)
+        headers = Items(*segment.packed_headers(begin, end))
+        if len(kept) < end - begin:
+            headers = headers.permuted(kept.astype(np.int64) - begin)
+        which.append(np.full(len(kept), number, dtype=np.uint16))
+        whole.append(segment.whole_indices(kept))
+        starts.append(segment.starts[stored])
+        lengths.append(segment.lengths[stored])
+        data.append(headers.data)
+        ends.append(headers.ends + np.uint64(n_bytes))
+        n_bytes += len(headers.data)
+    if not which:
+        none = np.empty(0, dtype=np.uint64)
+        return _Places(part, none.astype(np.uint16), none, none.astype(np.uint32), Items(none.astype(np.uint8), none))
+    if len(which) == 1:
+        return _Places(part, which[0], starts[0], lengths[0], Items(data[0], ends[0]))
+    order = np.argsort(np.concatenate(whole), kind="stable").astype(np.int64)
+    headers = Items(np.concatenate(data), np.concatenate(ends)).permuted(order)
+    return _Places(
+        part,
+        np.concatenate(which)[order],
+        np.concatenate(starts)[order],
+        np.concatenate(lengths)[order],
+        headers,
+    )
+
+
+_PIECE_RESIDUES: Final = 1 << 20
 """Approximate number of residues that are written at a time."""
 
 
@@ -58,13 +181,13 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
     decode[: len(database.alphabet.decode_table)] = database.alphabet.decode_table
 
     def text_of(chunk: SequenceChunk) -> Iterable[str]:
-        if len(chunk) == 1 and len(chunk.codes) > CHUNK_RESIDUES:
+        if len(chunk) == 1 and len(chunk.codes) > _PIECE_RESIDUES:
             return _pieces(chunk, decode, width)
         text = _native.write_fasta(chunk.header_bytes, chunk.header_ends, chunk.codes, chunk.lengths, decode, width)
         return [text.tobytes().decode("utf-8", "surrogateescape")]
 
     with Threads(threads) as used:
-        for texts in of_each_chunk(database, used, text_of, chunk_residues=CHUNK_RESIDUES):
+        for texts in of_each_chunk(database, used, text_of, chunk_residues=_PIECE_RESIDUES):
             for text in texts:
                 out.write(text)
 
@@ -72,7 +195,7 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
 def _pieces(chunk: SequenceChunk, decode: Codes, width: int) -> Iterator[str]:
     """The text of one long sequence in pieces of whole lines, so that it is not in memory as a whole."""
     yield f">{chunk.headers[0].decode('utf-8', 'surrogateescape')}\n"
-    step = CHUNK_RESIDUES if width == 0 else max(CHUNK_RESIDUES // width, 1) * width
+    step = _PIECE_RESIDUES if width == 0 else max(_PIECE_RESIDUES // width, 1) * width
     for first in range(0, len(chunk.codes), step):
         letters = decode[chunk.codes[first : first + step]].tobytes().decode("ascii")
         yield letters if width == 0 else "".join(f"{letters[i : i + width]}\n" for i in range(0, len(letters), width))

@@ -27,7 +27,7 @@ from swsearch.errors import InputError
 from swsearch.hits.result import DIGEST_JOINT, DatabaseInfo
 
 if TYPE_CHECKING:
-    from swsearch.database.taxonomy import DatabaseTaxonomy
+    from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
 
 Places: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -121,7 +121,7 @@ class JoinedDatabase(PackedDatabase):
         """The organisms of the subjects; None if no member has stored them."""
         if all(member.taxonomy is None for member in self._members):
             return None
-        from swsearch.database.joined_taxonomy import JoinedTaxonomy
+        from swsearch.database.stored_taxonomy import JoinedTaxonomy
 
         return JoinedTaxonomy(self._n_before, [member.taxonomy for member in self._members])
 

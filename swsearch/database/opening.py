@@ -1,8 +1,8 @@
 """Opening of databases that are no folders of this machine, after they were fetched or packed into the node's cache.
 
-:func:`open_cached` takes the URL of a database in an object store (:mod:`swsearch.database.remote`), or a sequence file
-or pipe (:mod:`swsearch.database.sequence_files`). An :class:`Origin` describes of what an entry of the cache was made.
-:func:`opened` is for functions that take an open database or the path of one, or several of them.
+:func:`open_cached` takes the URL of a database in an object store (:mod:`swsearch.database.object_store`), or a
+sequence file or pipe (:mod:`swsearch.database.sequence_files`). An :class:`Origin` describes of what an entry of the
+cache was made. :func:`opened` is for functions that take an open database or the path of one, or several of them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Origin:
 def open_cached(path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
     """Open a database of an object store, or that of a sequence file; see :meth:`PackedDatabase.open`."""
     if is_url(url := os.fspath(path)):
-        from swsearch.database.remote import fetch
+        from swsearch.database.object_store import fetch
 
         return open_entry(fetch(url, segments), Origin.of_url(url), segments)
     from swsearch.database.sequence_files import packed

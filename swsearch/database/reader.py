@@ -25,10 +25,9 @@ from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
 from swsearch.database.catalogue_json import catalogue_text, read_catalogue
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.mapping import mapped_taxonomy
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.partition import Partition
-from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, parts_of
+from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, mapped_taxonomy, parts_of
 from swsearch.errors import DatabaseError
 from swsearch.file_registry import is_building, registry
 from swsearch.hits.result import DIGEST_JOINT
@@ -40,7 +39,7 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.opening import Origin
-    from swsearch.database.taxonomy import DatabaseTaxonomy
+    from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
@@ -97,7 +96,7 @@ class PackedDatabase(Closeable):
         ----------
         path : path
             A folder, or the URL of one in an object store, which is fetched into the cache of this node
-            (:mod:`swsearch.database.remote`); or a sequence file, which is packed there
+            (:mod:`swsearch.database.object_store`); or a sequence file, which is packed there
             (:mod:`swsearch.database.sequence_files`). Nothing is done if the cache has it.
         segments : collection of int, optional
             A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its
@@ -288,7 +287,7 @@ class PackedDatabase(Closeable):
         """The organisms of the subjects; None if they are not stored."""
         if self.taxonomy_arrays is None or self.catalogue.taxonomy is None:
             return None
-        from swsearch.database.taxonomy import DatabaseTaxonomy, first_rows
+        from swsearch.database.stored_taxonomy import DatabaseTaxonomy, first_rows
 
         rows = first_rows(self.catalogue)
         parts = [(part[0].numbering, rows[part[0].entry.name]) for part in self.parts]
@@ -505,7 +504,7 @@ def load_catalogue(folder: Path) -> Catalogue:
 
 def _refuse_blast(path: Path) -> None:
     """Refuse a BLAST database, with the line that imports it."""
-    from swsearch.database.blast import blast_name
+    from swsearch.database.blastdb import blast_name
 
     if (name := blast_name(path)) is not None:
         raise DatabaseError(f"{path} is a BLAST database; import it: `swsearch index --blastdb {name} -o {name}.swdb`")

@@ -8,6 +8,7 @@ is one of several slices.
 from __future__ import annotations
 
 import copy
+import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch import _native
 from swsearch.database.format import (
     ARRAY_DTYPES,
     INDICES,
@@ -25,16 +27,95 @@ from swsearch.database.format import (
     MAX_SUBJECT_LENGTH,
     SUBJECT_ALIGNMENT,
     TAIL_PADDING,
+    TAXONOMY_DTYPES,
     TOMBSTONE_DTYPE,
     Catalogue,
     SegmentEntry,
     array_path,
 )
-from swsearch.database.mapping import mapped_file
 from swsearch.database.partition import Partition
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.words import counted
+
+
+def mapped_file(path: Path, dtype: np.dtype[Any], expected: int, n_items: int | None) -> np.ndarray[Any, np.dtype[Any]]:
+    """A file of ``expected`` bytes, mapped read-only, its size checked against the catalogue."""
+    if n_items is not None and expected != n_items * dtype.itemsize:
+        raise DatabaseError(
+            f"{path}: the catalogue gives it {counted(expected, 'byte')} for {counted(n_items, 'subject')}"
+        )
+    try:
+        found = path.stat()
+        size = found.st_size
+        if not stat.S_ISREG(found.st_mode):
+            raise DatabaseError(f"{path} is no regular file; the database is damaged, index the FASTA again")
+        if size != expected:
+            advice = "the database is damaged, index the FASTA again"
+            raise DatabaseError(f"{path} has {counted(size, 'byte')}, {expected:,} are expected; {advice}")
+        if size == 0:
+            return np.empty(0, dtype=dtype)
+        return np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+    except OSError as error:
+        raise DatabaseError(f"{path} cannot be read: {error.strerror or error}; the database is damaged") from error
+
+
+def mapped_taxonomy(folder: Path, catalogue: Catalogue) -> dict[str, NDArray[Any]] | None:
+    """The arrays of the stored taxonomy by their names; None if there is none.
+
+    Raises
+    ------
+    DatabaseError
+        A file is missing, or has another size or kind.
+    """
+    if (entry := catalogue.taxonomy) is None:
+        return None
+    lengths = {"taxids": entry.n_taxa, "set_of": entry.n_rows}
+    arrays = {}
+    for name, file in entry.files.items():
+        dtype = np.dtype(TAXONOMY_DTYPES[name])
+        path = folder / entry.name / f"{name}.bin"
+        arrays[name] = mapped_file(path, dtype, file.size, lengths.get(name, file.size // dtype.itemsize))
+    return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Consecutive items.
+
+    Attributes
+    ----------
+    data : uint8 array
+        The bytes of all items, concatenated.
+    ends : uint64 array, shape (n,)
+        Offset in ``data`` of the end of each item, exclusive.
+
+    >>> items = Items(np.frombuffer(b"abbccc", dtype=np.uint8), np.array([1, 3, 6], dtype=np.uint64))
+    >>> items[1:].data.tobytes(), items[1:].ends.tolist()
+    (b'bbccc', [2, 5])
+    >>> items.permuted(np.array([2, 0])).data.tobytes()
+    b'ccca'
+    """
+
+    data: Codes
+    ends: Offsets
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, part: slice) -> Items:
+        """A range of items; its data is a view."""
+        start, stop, _ = part.indices(len(self))
+        if stop <= start:
+            return Items(self.data[:0], self.ends[:0])
+        begin = self.ends[start - 1] if start else np.uint64(0)
+        return Items(self.data[int(begin) : int(self.ends[stop - 1])], self.ends[start:stop] - begin)
+
+    def permuted(self, order: NDArray[np.int64]) -> Items:
+        """The items with these indices, in this order, as a copy."""
+        return Items(*_native.permuted(self.data, self.ends, order))
+
 
 BLOCK_HEADERS: Final = 1 << 16
 """Number of headers that are read at a time."""

@@ -1,13 +1,13 @@
 """Writer of one segment, a folder of arrays, from a stream of records, in bounded memory.
 
 In a first pass, chunks of records are appended in FASTA order to ``headers.bin``, and sorted by length into the runs of
-an external sort (:mod:`swsearch.database.runs`). In a second pass, the runs are merged into stored order, block by
-block. The SHA-256 of each file is computed while it is written. A build, an addition and a compaction each write one
-segment with this module, and then add the returned entry to the catalogue.
+an external sort (:mod:`swsearch.database.external_sort`). In a second pass, the runs are merged into stored order,
+block by block. The SHA-256 of each file is computed while it is written. A build, an addition and a compaction each
+write one segment with this module, and then add the returned entry to the catalogue.
 
 Several threads share the work; the caller's thread keeps the order and writes. The memory in use does not grow with the
-number of subjects (:mod:`swsearch.database.runs`); the disk space in use is temporarily twice the size of the residues,
-and 16 bytes per subject. The same records give the same bytes in every file.
+number of subjects (:mod:`swsearch.database.external_sort`); the disk space in use is temporarily twice the size of the
+residues, and 16 bytes per subject. The same records give the same bytes in every file.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Final
 
 import numpy as np
 
+from swsearch.database.checksums import HashingFile
+from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns
 from swsearch.database.format import (
     ARRAY_DTYPES,
     MAX_SUBJECT_LENGTH,
@@ -30,16 +32,12 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
 )
-from swsearch.database.hashing_file import HashingFile
-from swsearch.database.repeats import HeaderFiles, IdentifierSpool
-from swsearch.database.runs import SortedRuns
-from swsearch.database.slices import WholeHeaders, write_slices
+from swsearch.database.slice_writer import WholeHeaders, write_slices
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
-from swsearch.sequences.chunk import SequenceChunk
 from swsearch.sequences.fasta import Skip, read_chunks
-from swsearch.sequences.record import split_header
+from swsearch.sequences.record import SequenceChunk, split_header
 from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
 from swsearch.words import counted, option

@@ -1,12 +1,15 @@
-"""The folder of a database under construction: hidden beside its target, published by one rename, removed on failure.
+"""The folder of a database under construction, and the lock of the process that changes a database.
 
-The folder is ``.NAME.building-HOST-PID-RANDOM`` in the target's parent folder, so that the rename stays within one file
-system. Its builder holds a lock (``flock``) on it as long as it runs. The system releases the lock when the process
-ends, even by ``kill -9``, so that the next build of the same target can distinguish an abandoned folder from that of a
-running build.
+A new database is built in ``.NAME.building-HOST-PID-RANDOM`` in the target's parent folder, is published by one rename,
+and is removed on failure. Its builder holds a lock (``flock``) on it as long as it runs. The system releases the lock
+when the process ends, even by ``kill -9``, so that the next build of the same target can distinguish an abandoned
+folder from that of a running build. :func:`staged_folder` is the context manager that the builder uses.
 
-:func:`staged_folder` is the context manager that the builder uses. :mod:`swsearch.database.changes` uses the other
-functions for a database that exists: writing the catalogue, synchronizing folders, and SIGTERM as an exception.
+A database that exists has one writer at a time: :func:`writer_lock` is ``flock`` on ``writer.lock`` in its folder. The
+operating system releases it when its holder ends, for any reason; the file remains. The file contains the process id
+and host of the holder, which are used only in the error message for a second writer. Readers take no lock.
+:mod:`swsearch.database.changes` also uses the functions that write the catalogue, synchronize folders, and make SIGTERM
+an exception.
 """
 
 from __future__ import annotations
@@ -23,14 +26,75 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 from swsearch import _native
 from swsearch.database.catalogue_json import catalogue_text, read_catalogue, write_catalogue
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
-from swsearch.database.lock import LOCK, writer_lock
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
 from swsearch.words import counted, option
+
+LOCK: Final = "writer.lock"
+
+
+@contextmanager
+def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a database's lock during the body of a ``with`` statement.
+
+    Parameters
+    ----------
+    folder : path
+        The database's folder.
+    wait : bool
+        Whether to wait until another writer releases the lock.
+
+    Raises
+    ------
+    DatabaseError
+        Another process holds the lock and ``wait`` is false; the message names that process.
+    OSError
+        The folder cannot be written to.
+    """
+    lock = _take(folder, wait=wait)
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+        yield
+        os.ftruncate(lock, 0)
+    finally:
+        os.close(lock)
+
+
+def _take(folder: Path, *, wait: bool) -> int:
+    """Lock the file; return its descriptor."""
+    path = folder / LOCK
+    while True:
+        # Links are not followed, because the file that they point to would be emptied.
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _lies_at(lock, path):
+                return lock
+        except BlockingIOError:
+            holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
+            os.close(lock)
+            raise DatabaseError(
+                f"{folder} is being changed by {holder}; run the command again when that has ended"
+            ) from None
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _lies_at(lock: int, path: Path) -> bool:
+    """Whether the locked file is still the one at ``path``; the database may have been replaced by another one."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(path))
+    except FileNotFoundError:
+        return False
+
 
 _FORCE = option("overwrite", True, flag="--force")
 _GRACE_SECONDS = 60.0

@@ -2,7 +2,7 @@
 
 A list of entries has one a line: an identifier, then optionally a range (``10-200``, counted from 1, both ends
 included; ``10-`` goes to the end) and a strand (``plus`` or ``minus``), in any order, as for ``blastdbcmd
--entry_batch``. An identifier denotes a subject by the rules of :mod:`swsearch.sequences.identifiers`; if it is the
+-entry_batch``. An identifier denotes a subject by the rules of :mod:`swsearch.sequences.headers`; if it is the
 whole first word of a header, it denotes the subjects with this header alone.
 """
 
@@ -15,11 +15,11 @@ from typing import Final
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
-from swsearch.filters.identifiers import identifier_lines
+from swsearch.filters.subject_filters import identifier_lines
 from swsearch.hits.subjects import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import REVERSED, part_header
-from swsearch.sequences.identifiers import names_of
+from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.words import quoted, shortened
 

@@ -1,14 +1,16 @@
 """Filters on subjects, applied before scoring: they select the subjects of the database that a search aligns.
 
-E-values refer to the complete database, so the filters do not change the E-value of a hit.
+A file of identifiers names subjects by the rules of :mod:`swsearch.sequences.headers`. E-values refer to the complete
+database, so the filters do not change the E-value of a hit.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
 import numpy as np
@@ -16,11 +18,77 @@ from numpy.typing import NDArray
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
-from swsearch.filters.identifiers import IdentifierList
 from swsearch.pulse import beat
+from swsearch.sequences.headers import names_of
+from swsearch.sequences.lines import text_lines
 from swsearch.sequences.record import split_header
 from swsearch.typing import SubjectIndex
-from swsearch.words import option
+from swsearch.words import as_options, counted, option
+
+
+def identifier_lines(option: str, path: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a file of identifiers, counted from 1, as words, of which the first is the identifier.
+
+    Empty lines and lines that begin with ``#`` are left out. The file may be compressed; ``-`` is stdin.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is FASTA or FASTQ; the message begins with ``option``.
+    """
+    lines = text_lines(path, f"{option} {path}")
+    first = list(islice(lines, 3))
+    if [line[:1] for line in first[::2]] == ["@", "+"]:
+        raise InputError(f"{option} {path}: this is FASTQ; give identifiers, one a line, and no sequences")
+    for number, line in enumerate(chain(first, lines), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0].startswith(">"):
+            problem = "a header of FASTA; give identifiers without '>', one a line, and no sequences"
+            raise InputError(f"{option} {path}, line {number}: {problem}")
+        yield number, words
+
+
+class IdentifierList:
+    """The identifiers of a file, by the rules of :func:`identifier_lines`.
+
+    Parameters
+    ----------
+    option : str
+        The option by which the file was specified, for messages.
+    path : str
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is FASTA or FASTQ, or contains no identifier.
+    """
+
+    def __init__(self, option: str, path: str) -> None:
+        self.option = option
+        self.path = path
+        self.wanted = frozenset(words[0] for _, words in identifier_lines(option, path))
+        if not self.wanted:
+            raise InputError(f"{option} {path}: the file names no identifier; give one a line")
+        self._found: set[str] = set()
+
+    def names(self, identifier: str) -> bool:
+        """Whether an identifier of the list denotes the subject with this first word."""
+        known = [name for name in names_of(identifier) if name in self.wanted]
+        self._found.update(known)
+        return bool(known)
+
+    def note(self) -> str | None:
+        """A message about the identifiers that have denoted no subject so far; None if there are none."""
+        missing = sorted(self.wanted - self._found)
+        if not missing:
+            return None
+        return (
+            f"{as_options(self.option)} {self.path}: {len(missing):,} of {counted(len(self.wanted), 'identifier')} "
+            f"{'is' if len(missing) == 1 else 'are'} not in the database, {missing[0]!r} for one"
+        )
+
 
 _OTHER_MEANING: Final = re.compile(r"\{,\d+\}|\[:\^?[a-z]+:\]")
 """What RE2 accepts and takes for something else than Python does: repetitions without a lower limit, POSIX classes."""
@@ -39,12 +107,12 @@ class SubjectFilters:
         header.
     include, exclude : str or None
         Files with the identifiers of the only subjects to align, or of subjects to leave out
-        (:mod:`swsearch.sequences.identifiers`).
+        (:mod:`swsearch.sequences.headers`).
     taxid : str or None
         NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
     taxid_map, taxonomy : str or None
-        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`): the taxonomy id of each subject, and the taxonomic tree
-        by which descendants are included, in place of those that the database has stored.
+        Files for ``taxid`` (:mod:`swsearch.taxonomy.taxon_filter`): the taxonomy id of each subject, and the taxonomic
+        tree by which descendants are included, in place of those that the database has stored.
     """
 
     min_length: int | None = None
@@ -135,7 +203,7 @@ def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> Subjec
     }
     organisms = None
     if filters.taxid is not None:
-        from swsearch.filters.taxonomy import TaxonFilter  # its import takes a few milliseconds
+        from swsearch.taxonomy.taxon_filter import TaxonFilter  # its import takes a few milliseconds
 
         organisms = TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy, database)
         chosen &= organisms.chosen(database)
@@ -162,7 +230,7 @@ def refused_taxids(database: PackedDatabase, filters: SubjectFilters) -> str | N
     InputError
         ``taxid`` is not a list of ids, or the taxonomic tree lacks one.
     """
-    from swsearch.filters.taxonomy import TaxonFilter
+    from swsearch.taxonomy.taxon_filter import TaxonFilter
 
     assert filters.taxid is not None
     organisms = TaxonFilter.read(filters.taxid, filters.taxid_map, filters.taxonomy, database)

@@ -22,7 +22,7 @@ from swsearch.hits.subjects import SubjectReader
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
 if TYPE_CHECKING:
-    from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 N_AMINO_ACIDS = 20
 """Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
@@ -194,7 +194,7 @@ TAXONOMY_DIGEST: Final = "taxonomy_digest"
 
 ALL_AGAINST_ALL: Final = "all_against_all"
 """Parameter of a run whose queries are the subjects, each compared only with those before it
-(:mod:`swsearch.query.subject_query`); other runs do not have it."""
+(:mod:`swsearch.query.profile`); other runs do not have it."""
 
 
 DIGEST_JOINT: Final = "+"

@@ -1,1 +1,1 @@
-"""Query profiles: the scores of a query against every subject letter; masking and composition correction."""
+"""Queries: their profiles, masking and composition correction, and profile queries that are read or estimated."""

@@ -3,6 +3,10 @@
 The score of query position ``i`` is ``table[rows[i], subject code & 31]``. The profile of a sequence has one table row
 per distinct letter, so an engine may build one score vector per row and reuse it at all positions with this row. The
 profile of a position-specific query has one row per position. For engines, there is no other difference.
+
+:class:`PositionSpecificQuery` is a query with the scores of a PSSM or a multiple alignment, and :class:`SubjectQuery`
+one that is itself a subject of the searched database. Both are records of sequences
+(:class:`swsearch.sequences.record.SequenceRecord`).
 """
 
 from __future__ import annotations
@@ -14,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
+from swsearch.hits.result import N_AMINO_ACIDS, Pssm
 from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.matrix import PAD_SCORE
+from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, PAD_SCORE, SubstitutionMatrix
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
+from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Scores, ScoreTable
 
 
@@ -86,3 +92,68 @@ def sequence_profile(codes: Codes, scheme: ScoringScheme) -> QueryProfile:
     is_used[kinds] = True
     row_of = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
     return QueryProfile(row_of[kinds], scheme.matrix.scores[is_used], scheme.gap)
+
+
+@dataclass(frozen=True, eq=False)
+class PositionSpecificQuery(SequenceRecord):
+    """A protein query with a score for each position and letter.
+
+    Attributes
+    ----------
+    scores : int8 array, shape (length, 32)
+        Score of each position against each subject code, as in :class:`swsearch.query.profile.QueryProfile`.
+    """
+
+    scores: ScoreTable
+
+    @property
+    def pssm(self) -> Pssm:
+        """The scores of the amino acids alone."""
+        return Pssm(np.ascontiguousarray(self.scores[:, :N_AMINO_ACIDS]))
+
+    def profile(self, gap: GapPenalty) -> QueryProfile:
+        """The query's profile, with one table row per position."""
+        return QueryProfile(np.arange(len(self), dtype=np.int32), self.scores, gap)
+
+
+def with_other_letters(scores: NDArray[np.int64], consensus: Codes, matrix: SubstitutionMatrix) -> ScoreTable:
+    """The score table of a query, from its scores for the twenty amino acids.
+
+    The other letters (B, Z, X, ``*``, U, O, J) have the scores of the matrix against the consensus, as X and ``*`` have
+    in PSI-BLAST. A PSSM that repeats the rows of a matrix therefore has the scores of the matrix for all letters.
+
+    Parameters
+    ----------
+    scores : int array, shape (length, 20)
+        Scores in the order of the alphabet, ``ARNDCQEGHILKMFPSTWYV``.
+    consensus : uint8 array, shape (length,)
+    matrix : SubstitutionMatrix
+
+    Raises
+    ------
+    ScoringError
+        A score is outside -127 … 127.
+    """
+    if scores.min() < MIN_SCORE or scores.max() > MAX_SCORE:
+        raise ScoringError(f"position-specific scores lie outside {MIN_SCORE} … {MAX_SCORE}; scale them down")
+    table = matrix.scores[consensus].copy()
+    table[:, :N_AMINO_ACIDS] = scores
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectQuery(SequenceRecord):
+    """A subject as a query.
+
+    Attributes
+    ----------
+    subject_index : int
+        Its index in the database's FASTA order.
+    """
+
+    subject_index: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Its length and its index, by which subjects are ordered."""
+        return len(self), self.subject_index

@@ -19,7 +19,7 @@ from swsearch.hits.cigar import GAP
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.report.anchored import SEPARATOR, aligned_letters, hit_row, query_letters, query_row, row_header
-from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.sequences.headers import header_organism, header_taxid
 
 FIRST_CHAIN: Final = 101
 """Name of the first chain of a complex in ColabFold's files; the next ones are counted from it."""

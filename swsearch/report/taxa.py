@@ -22,11 +22,11 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.protocol import TaxonomyUse
-from swsearch.sequences.organism import header_organism, header_taxids
+from swsearch.sequences.headers import header_organism, header_taxids
 from swsearch.words import counted, option
 
 if TYPE_CHECKING:
-    from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
     from swsearch.taxonomy.tree import Taxonomy
 
     NameOfTaxon = Callable[[Taxonomy, int], str | None]

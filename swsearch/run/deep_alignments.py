@@ -23,7 +23,7 @@ from swsearch.engine.registry import open_engine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
+from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.report.anchored import aligned_letters
 from swsearch.search.api import USUAL_RESIDUES
 from swsearch.search.options import SearchOptions

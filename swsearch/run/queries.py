@@ -6,15 +6,14 @@ import hashlib
 
 from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, QueryCount, Shard
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
-from swsearch.sequences.record import SequenceRecord
-from swsearch.sequences.refused import RefusedRecord
+from swsearch.sequences.record import InvalidRecord, SequenceRecord
 
 
-def add_to_count(count: QueryCount, record: SequenceRecord | RefusedRecord) -> None:
-    """Count a query and add it to the digest; for a refused record, only the identifier is added."""
+def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> None:
+    """Count a query and add it to the digest; for a invalid record, only the identifier is added."""
     if isinstance(record, SequenceRecord):
         count.add(record.header, record.letters)
     else:
@@ -29,12 +28,12 @@ def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> Aske
     return count.asked(shard)
 
 
-def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> RefusedRecord | None:
-    """A readable sequence as a refused record with its reason; None if it can be searched."""
+def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> InvalidRecord | None:
+    """A readable sequence as a invalid record with its reason; None if it can be searched."""
     try:
         searcher.check(record)
     except InputError as error:
-        return RefusedRecord("query", number, record.identifier, error.marked)
+        return InvalidRecord("query", number, record.identifier, error.marked)
     return None
 
 

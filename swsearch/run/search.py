@@ -22,8 +22,7 @@ from swsearch.run.resume import check_number, check_queries, check_query, open_r
 from swsearch.run.surveys import WHOLE
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
-from swsearch.sequences.record import SequenceRecord
-from swsearch.sequences.refused import RefusedRecord
+from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
@@ -58,7 +57,7 @@ class RunOutcome:
         Number of scores that the search needed, and of those that a bound proved to be too low to report.
     n_repeated : int
         Number of queries among ``n_done`` whose results were copied from a query with the same letters.
-    failed : list of RefusedRecord
+    failed : list of InvalidRecord
         Records that could not be searched, with the reason.
     """
 
@@ -70,7 +69,7 @@ class RunOutcome:
     n_repeated: int = 0
     n_scores: int = 0
     n_bounded: int = 0
-    failed: list[RefusedRecord] = field(default_factory=list)
+    failed: list[InvalidRecord] = field(default_factory=list)
 
 
 def run_search(
@@ -202,7 +201,7 @@ class Run:
         self._log = EventLog(events)
         self.outcome = RunOutcome()
         self._is_open = False
-        self._refused_early: list[tuple[int, RefusedRecord]] = []
+        self._refused_early: list[tuple[int, InvalidRecord]] = []
         self._counted: AskedQueries | None = None
         self._committed: dict[int, str] = {}
         self._entries: deque[_Entry] = deque()
@@ -336,7 +335,7 @@ class Run:
         for number, refused in self._refused_early:
             self._note_refused(number, refused)
 
-    def _note_refused(self, number: int, refused: RefusedRecord) -> None:
+    def _note_refused(self, number: int, refused: InvalidRecord) -> None:
         if not self._is_open:
             self._refused_early.append((number, refused))
             return
@@ -357,7 +356,7 @@ class Run:
             add_to_count(count, record)
             if not asked.shard.holds(number):
                 continue
-            refused = record if isinstance(record, RefusedRecord) else refusal(searcher, number, record)
+            refused = record if isinstance(record, InvalidRecord) else refusal(searcher, number, record)
             if refused is not None:
                 if not self._skip_refused:
                     raise InputError(refused.line)

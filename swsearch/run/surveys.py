@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from swsearch.hits.shards import AskedQueries, QueryCount, Shard
-from swsearch.pssm.scale import scale_note
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.scale import scale_note
 from swsearch.run.queries import add_to_count
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
-from swsearch.sequences.record import SequenceRecord
-from swsearch.sequences.refused import RefusedRecord
+from swsearch.sequences.record import InvalidRecord, SequenceRecord
 
 WHOLE: Final = Shard()
 """The share that contains all queries."""
@@ -85,7 +84,7 @@ def survey(
         letters: list[str] = []
         n_sampled = 0
         for record in records:
-            if isinstance(record, RefusedRecord):
+            if isinstance(record, InvalidRecord):
                 if not skip_refused:
                     raise located_refusal(path, record, searcher.needs)
             else:

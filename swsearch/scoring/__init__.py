@@ -1,1 +1,1 @@
-"""Scoring: substitution matrices, gap costs, and the scheme that combines both."""
+"""Scoring: substitution matrices, gap costs, the scheme of both, and the statistics of scores (E-values)."""

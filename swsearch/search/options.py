@@ -17,7 +17,7 @@ from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
 from swsearch.hits.limits import Limits
-from swsearch.query.composition import COMPOSITIONS
+from swsearch.query.composition_correction import COMPOSITIONS
 from swsearch.query.masking import MODES, parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import (
@@ -29,10 +29,10 @@ from swsearch.scoring.matrix import (
     named_matrix,
 )
 from swsearch.scoring.scheme import ScoringScheme, default_gap, default_scheme
+from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.search import defaults
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
-from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.words import option
 
 STRANDS: Final = ("both", "plus", "minus")
@@ -114,7 +114,7 @@ class SearchOptions:
         scores in the reported alignments; ``hard``: masked residues are replaced by X or N.
     composition : str
         ``bias`` lowers the scores of letters that are frequent around a query position
-        (:mod:`swsearch.query.composition`); ``none`` does not change scores. For protein only.
+        (:mod:`swsearch.query.composition_correction`); ``none`` does not change scores. For protein only.
     min_score : int, optional
         Lowest raw score reported, at least 1.
     min_bits : float, optional
@@ -130,13 +130,13 @@ class SearchOptions:
         (:func:`swsearch.filters.subject_filters.identifier_pattern` states its syntax).
     include, exclude : path, optional
         Files with the identifiers of the only subjects to search, or of subjects to leave out
-        (:mod:`swsearch.sequences.identifiers`).
+        (:mod:`swsearch.sequences.headers`).
     taxid : str, int or sequence of these, optional
         NCBI taxonomy ids; subjects of other organisms are not searched. The field has them as a string, separated by
         commas.
     taxid_map, taxonomy : path, optional
-        Files for ``taxid`` (:mod:`swsearch.filters.taxonomy`) and for the columns of taxa in reports: the taxonomy ids
-        of the subjects, and NCBI's taxdump. By default, those that the database has stored.
+        Files for ``taxid`` (:mod:`swsearch.taxonomy.taxon_filter`) and for the columns of taxa in reports: the taxonomy
+        ids of the subjects, and NCBI's taxdump. By default, those that the database has stored.
     iterations : int
         Largest number of rounds of an iterated search (:mod:`swsearch.search.rounds`), 1 to 100; 1 does not iterate.
         For protein queries only.
@@ -249,7 +249,7 @@ class SearchOptions:
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise InputError(f"{self._given('min_length')} is above {self._given('max_length')}; no subject fits")
         if self.taxid is not None:
-            from swsearch.filters.taxonomy import parse_taxids  # its import takes a few milliseconds
+            from swsearch.taxonomy.taxon_filter import parse_taxids  # its import takes a few milliseconds
 
             parse_taxids(self.taxid)
         if self.id_pattern is not None:

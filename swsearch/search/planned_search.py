@@ -18,8 +18,9 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
-from swsearch.query.composition import BIAS
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.composition_correction import BIAS
+from swsearch.query.profile import PositionSpecificQuery
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
@@ -29,7 +30,6 @@ from swsearch.search.significance import Significance
 from swsearch.search.simulation import scheme_statistics
 from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.words import option, shortened
 
 if TYPE_CHECKING:

@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
 from swsearch.hits.result import ALL_AGAINST_ALL
-from swsearch.pssm.read import QUERY_FORMATS, detect_query_format, read_profiles
-from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, Alphabet, detect_alphabet, refuse_dna
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
-from swsearch.sequences.record import SequenceRecord
-from swsearch.sequences.refused import RefusedRecord
+from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 from swsearch.typing import Lengths, SubjectIndex
 from swsearch.words import a_kind, option
@@ -178,8 +176,8 @@ def read_queries(
     return records
 
 
-def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs: QueryNeeds) -> InputError:
-    """The error for the first refused record of a file, with its line and column.
+def located_refusal(path: str | os.PathLike[str], refused: InvalidRecord, needs: QueryNeeds) -> InputError:
+    """The error for the first invalid record of a file, with its line and column.
 
     The file is read a second time to find the line, so that files without errors are read only once.
     """
@@ -194,7 +192,7 @@ def located_refusal(path: str | os.PathLike[str], refused: RefusedRecord, needs:
 class Queries(Protocol):
     """The queries of a run; they can be iterated over repeatedly."""
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         ...
 
@@ -208,7 +206,7 @@ class QueriesByFile(Queries, Protocol):
 
     def by_file(
         self, scheme: ScoringScheme, needs: QueryNeeds
-    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | RefusedRecord]]]:
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file."""
         ...
 
@@ -224,7 +222,7 @@ class QueryRecords:
 
     held: Sequence[SequenceRecord]
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         return iter(self.held)
 
@@ -251,7 +249,7 @@ class QueryFiles:
 
     @classmethod
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
-        """The files at ``paths``, in a format of :data:`swsearch.pssm.read.QUERY_FORMATS`.
+        """The files at ``paths``, in a format of :data:`swsearch.query.profile_files.QUERY_FORMATS`.
 
         Raises
         ------
@@ -276,13 +274,13 @@ class QueryFiles:
 
     def by_file(
         self, scheme: ScoringScheme, needs: QueryNeeds
-    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | RefusedRecord]]]:
+    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file; errors as for :meth:`records`."""
         for path, form in zip(self.paths, self.formats, strict=True):
             yield path, form, _records(path, form, scheme, needs)
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | RefusedRecord]:
-        """All queries in order; a record that is not a sequence of the required alphabet becomes a refused record.
+    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
+        """All queries in order; a record that is not a sequence of the required alphabet becomes a invalid record.
 
         Raises
         ------
@@ -311,13 +309,13 @@ class QueryFiles:
 
 def _records(
     path: str | os.PathLike[str], form: str, scheme: ScoringScheme, needs: QueryNeeds
-) -> Iterator[SequenceRecord | RefusedRecord]:
+) -> Iterator[SequenceRecord | InvalidRecord]:
     if form != "fasta":
         refuse_profiles(path, needs)
         yield from read_profiles(path, form, scheme.matrix)
         return
     for record in read_each(path, needs.alphabet):
-        if isinstance(record, RefusedRecord):
+        if isinstance(record, InvalidRecord):
             yield replace(record, marked=needs.of_this_search(record.marked))
         else:
             yield record

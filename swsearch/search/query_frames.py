@@ -16,16 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from swsearch.errors import InputError, ScoringError
-from swsearch.query.composition import BIAS, corrected_profile, corrected_scores
+from swsearch.query.composition_correction import BIAS, corrected_profile, corrected_scores
 from swsearch.query.masking import mask_record, parse_maskers, require_maskers, unknown_code, unknown_where_masked
-from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.profile import QueryProfile, sequence_profile
+from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile
 from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.sequences.genetic_code import frame_length
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.ungapped import matrix_lambda
 from swsearch.typing import Codes
 from swsearch.words import option
 

@@ -9,8 +9,8 @@ scores, because they also depend on the length of the subject. Where the list en
 If a filter judges alignments, or E-values are adjusted for the composition of what is aligned, as many candidates are
 aligned as it takes to know the best ones; otherwise the best ones alone. :func:`adjustment_of` chooses the method of
 the adjustment: if the option ``composition`` is ``adjust``, sequences by the composition of both aligned parts
-(:mod:`swsearch.statistics.composition`); in an iterated search, profiles by that of the subject
-(:mod:`swsearch.pssm.composition`). E-values only increase by it, so no subject is missed.
+(:mod:`swsearch.scoring.composition_adjustment`); in an iterated search, profiles by that of the subject
+(:mod:`swsearch.query.profile_adjustment`). E-values only increase by it, so no subject is missed.
 
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
@@ -33,9 +33,12 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.pssm.composition import ProfileAdjustment
-from swsearch.query.composition import ADJUST
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.composition_correction import ADJUST
+from swsearch.query.profile import PositionSpecificQuery
+from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions
@@ -43,9 +46,6 @@ from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import EvalueAdjustment, PairAdjustment
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats, SubjectIndex
 
 

@@ -6,9 +6,9 @@ search of one round. The idea is that of PSI-BLAST (Altschul and others 1997); e
 
 A subject is *included* if its E-value is at most the inclusion E-value; from the second round on, E-values are adjusted
 for composition, so that a profile of a biased family does not meet all proteins of its bias
-(:mod:`swsearch.pssm.composition`). The alignments of the included subjects are the
-rows of a multiple alignment (:mod:`swsearch.pssm.rows`), of which the scores of the next round are estimated
-(:mod:`swsearch.pssm.estimation`). A search has *converged* when a round includes no subject that was not included
+(:mod:`swsearch.query.profile_adjustment`). The alignments of the included subjects are the rows of a multiple alignment
+(:mod:`swsearch.query.multiple_alignment`), of which the scores of the next round are estimated
+(:mod:`swsearch.query.estimation`). A search has *converged* when a round includes no subject that was not included
 before; a query whose first round includes nothing converges at once. A round includes a limited number of subjects
 (:data:`swsearch.hits.limits.MOST_INCLUDED`), the best ones, whatever the length of the reported list.
 
@@ -29,9 +29,9 @@ import numpy as np
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, SearchStats
-from swsearch.pssm.estimation import estimate_scores
-from swsearch.pssm.rows import anchored_rows
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
+from swsearch.query.estimation import estimate_scores
+from swsearch.query.multiple_alignment import anchored_rows
+from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN

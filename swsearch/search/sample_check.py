@@ -29,15 +29,14 @@ from numpy.typing import NDArray
 from swsearch.database.partition import Partition
 from swsearch.deterministic import log
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import merge_frames
 from swsearch.search.score_check import fitted, histogram_edges, reduced_counts
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats
 from swsearch.words import first_word
 

@@ -29,10 +29,10 @@ from swsearch.engine.protocol import (
 )
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
+from swsearch.scoring.composition_adjustment import EvalueAdjustment
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.threshold import LENGTH_STEPS, Threshold
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import EvalueAdjustment
 from swsearch.typing import LengthRange
 
 MIN_SUBJECTS: Final = 20_000

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from swsearch.deterministic import exp, log
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
+from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.significance import Significance
-from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Floats
 
 LOWEST: Final = -5.0

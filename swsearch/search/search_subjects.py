@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects, frame_lengths
+from swsearch.database.translated_subjects import TranslatedSubjects, frame_lengths
 from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import QueryProfile, SubjectQuery
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.genetic_code import CODON, FRAMES
@@ -144,7 +143,7 @@ class SearchSubjects:
         """The subjects of a partition's rows; a row of a translated partition is one frame of a subject."""
         return rows if self._translated is None else rows // np.uint32(len(FRAMES))
 
-    # --- the subjects that a query is compared with: all, or those before it (swsearch.query.subject_query) ---
+    # --- the subjects that a query is compared with: all, or those before it (swsearch.query.profile) ---
 
     @cached_property
     def order(self) -> SubjectOrder:

@@ -29,7 +29,7 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.pulse import beat
-from swsearch.query.position_specific import PositionSpecificQuery
+from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch

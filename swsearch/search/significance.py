@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from swsearch.errors import InputError
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import NoStatistics
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.genetic_code import CODON
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import NoStatistics
 from swsearch.typing import Floats, Scores, SubjectIndex
 from swsearch.words import option
 

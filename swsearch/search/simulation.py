@@ -1,7 +1,7 @@
 """λ and K of scoring schemes without published parameters, estimated from the scores of random sequences.
 
 A search calls :func:`scheme_statistics` with its scoring scheme. The function returns the published parameters if there
-are any (:mod:`swsearch.statistics.parameters`), those of the exact theory if gaps cost too much to occur, and simulated
+are any (:mod:`swsearch.scoring.parameters`), those of the exact theory if gaps cost too much to occur, and simulated
 ones otherwise.
 
 The simulation scores 256 random queries against 256 random subjects of 1,000 residues of natural composition, and fits
@@ -38,12 +38,11 @@ from swsearch.file_registry import registry
 from swsearch.hits.traceback import align_hits
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.resources import user_cache
-from swsearch.scoring.background import background
+from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import NoStatistics, estimated_statistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.statistics.extreme_value import ExtremeValueFit, fit_extreme_value
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import NoStatistics, estimated_statistics, find_statistics
-from swsearch.statistics.ungapped import Ungapped, matrix_parameters
+from swsearch.scoring.ungapped import Ungapped, background, matrix_parameters
 from swsearch.typing import Codes, Floats
 
 METHOD: Final = 2
@@ -176,7 +175,7 @@ def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     Raises
     ------
     ValueError
-        The scheme has no ungapped parameters (:func:`swsearch.statistics.ungapped.matrix_parameters`).
+        The scheme has no ungapped parameters (:func:`swsearch.scoring.ungapped.matrix_parameters`).
     """
     frequencies = background(scheme.alphabet)
     ungapped = matrix_parameters(scheme.matrix)

@@ -30,14 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.hits.limits import RankedCandidates
-from swsearch.query.position_specific import PositionSpecificQuery
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Bools, Floats, LengthRange, Lengths, Scores, SubjectIndex
 
 LENGTH_STEPS: Final = (64, 128, 256)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, cast
 from swsearch.errors import FastaFormatError
 from swsearch.sequences.alphabet import INVALID, Alphabet
 from swsearch.sequences.archives import Readable
-from swsearch.sequences.refused import NO_RESIDUES, wrong_letter
+from swsearch.sequences.record import NO_RESIDUES, wrong_letter
 
 MAX_RECORD_BYTES: Final = 1 << 32
 """Length of the longest record, in bytes; bounded because records are in memory. Databases accept only shorter ones."""

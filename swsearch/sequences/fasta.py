@@ -38,12 +38,16 @@ from swsearch import _native
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
-from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed
+from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed, decompressing
 from swsearch.sequences.checked_text import CheckedStream, ForeignBytes, fasta_records, first_problem
-from swsearch.sequences.chunk import SequenceChunk
-from swsearch.sequences.parallel_archives import decompressing
-from swsearch.sequences.record import SequenceRecord, split_header
-from swsearch.sequences.refused import NO_RESIDUES, RefusedRecord, of_arrays
+from swsearch.sequences.record import (
+    NO_RESIDUES,
+    InvalidRecord,
+    SequenceChunk,
+    SequenceRecord,
+    invalid_records,
+    split_header,
+)
 from swsearch.sequences.source import seekable, shown_name
 from swsearch.threads import Threads, read_ahead
 from swsearch.typing import Codes
@@ -56,7 +60,7 @@ SAMPLE_RESIDUES: Final = 1 << 20
 BLOCKS_BYTES: Final = 96 << 20
 """Approximate size of the text of all blocks that are in memory at the same time."""
 
-Skip = Callable[[RefusedRecord], None]
+Skip = Callable[[InvalidRecord], None]
 """Called with each record that is left out because it is not a sequence of the alphabet."""
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -98,8 +102,8 @@ def read_sequences(
 
 def read_each(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], alphabet: Alphabet
-) -> Iterator[SequenceRecord | RefusedRecord]:
-    """The records of one or several files, in order; one that is not a sequence of ``alphabet`` is a refused record.
+) -> Iterator[SequenceRecord | InvalidRecord]:
+    """The records of one or several files, in order; one that is not a sequence of ``alphabet`` is a invalid record.
 
     Raises
     ------
@@ -182,7 +186,7 @@ class _SequenceFile:
         known = alphabet or detect_alphabet(self._sample())
         n_before = 0
 
-        def chunk_of(text: Codes | None) -> tuple[SequenceChunk, _native.RefusedArrays] | None:
+        def chunk_of(text: Codes | None) -> tuple[SequenceChunk, _native.InvalidArrays] | None:
             if text is None:
                 return None
             found = _native.read_records(text, known.encode_table, self.is_fastq, skip is not None)
@@ -205,7 +209,7 @@ class _SequenceFile:
                     break
                 chunk, refused = read
                 if skip is not None:
-                    for record in of_arrays(refused, self.name, n_before, known):
+                    for record in invalid_records(refused, self.name, n_before, known):
                         skip(record)
                 if len(chunk):
                     yield chunk
@@ -297,7 +301,7 @@ class _SequenceFile:
         elif not n_before:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
-    def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | RefusedRecord]:
+    def each(self, alphabet: Alphabet) -> Iterator[SequenceRecord | InvalidRecord]:
         """All records of the file, one by one."""
         number = 0
         for number, (text, letters) in enumerate(self._records(alphabet), 1):
@@ -305,7 +309,7 @@ class _SequenceFile:
         if not number:
             raise FastaFormatError("no sequences; a FASTA file begins with '>'", self.name)
 
-    def _record(self, number: int, text: str, letters: str, alphabet: Alphabet) -> SequenceRecord | RefusedRecord:
+    def _record(self, number: int, text: str, letters: str, alphabet: Alphabet) -> SequenceRecord | InvalidRecord:
         header = text.encode("ascii", "surrogateescape").decode("utf-8", "surrogateescape")
         try:
             codes = alphabet.encode(letters.encode("ascii", "surrogateescape"))
@@ -313,7 +317,7 @@ class _SequenceFile:
         except InputError as error:
             problem = error.marked
         if problem:
-            return RefusedRecord(self.name, number, split_header(header)[0], problem)
+            return InvalidRecord(self.name, number, split_header(header)[0], problem)
         return SequenceRecord(header, codes, alphabet)
 
     def _encode(
@@ -332,7 +336,7 @@ class _SequenceFile:
             pairs = zip(headers, letters, strict=True)
             found = [self._record(n_before + n, *pair, alphabet) for n, pair in enumerate(pairs, 1)]
             for one in found:
-                if isinstance(one, RefusedRecord):
+                if isinstance(one, InvalidRecord):
                     skip(one)
             kept = [n for n, one in enumerate(found) if isinstance(one, SequenceRecord)]
             headers, letters = [headers[n] for n in kept], [letters[n] for n in kept]

@@ -1,11 +1,27 @@
-"""The record of one sequence: its header and its residues as codes."""
+"""The record of one sequence, consecutive records as arrays, and records that are not sequences of the alphabet.
+
+A :class:`SequenceRecord` has a header and residues as codes. A :class:`SequenceChunk` is what the readers of sequence
+files hand to the database builder. A batch reports its :class:`InvalidRecord` queries, and an index that skips invalid
+records lists them; the native reader returns them as arrays, because there may be as many as records
+(:func:`invalid_records`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from swsearch.sequences.alphabet import Alphabet
-from swsearch.typing import Codes
+from swsearch.typing import Codes, Lengths, Offsets
+from swsearch.words import as_arguments, shortened
+
+if TYPE_CHECKING:
+    from swsearch import _native
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +78,118 @@ def identifier(header: str) -> str:
     ('sp|P02232|LGB1_VICFA', 'unnamed')
     """
     return split_header(header)[0] or "unnamed"
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceChunk:
+    """Consecutive records of an input.
+
+    Attributes
+    ----------
+    alphabet : Alphabet
+    codes : uint8 array, shape (n_residues,)
+        Residue codes of all records, concatenated.
+    lengths : uint32 array, shape (n_records,)
+        Number of residues of each record, at least 1.
+    header_bytes : uint8 array
+        Headers of all records as they were read, without ``>`` or ``@`` and without trailing white space, concatenated.
+    header_ends : uint64 array, shape (n_records,)
+        Offset in ``header_bytes`` of the end of each header, exclusive.
+    """
+
+    alphabet: Alphabet
+    codes: Codes
+    lengths: Lengths
+    header_bytes: Codes
+    header_ends: Offsets
+
+    @classmethod
+    def of_headers(cls, alphabet: Alphabet, codes: Codes, lengths: Lengths, headers: Sequence[bytes]) -> SequenceChunk:
+        """A chunk whose headers are single objects."""
+        sizes = np.fromiter(map(len, headers), dtype=np.uint64, count=len(headers))
+        header_bytes = np.frombuffer(b"".join(headers), dtype=np.uint8)
+        return cls(alphabet, codes, lengths, header_bytes, np.cumsum(sizes, dtype=np.uint64))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def headers(self) -> list[bytes]:
+        """The headers as single objects."""
+        raw = self.header_bytes.tobytes()
+        return [raw[start:end] for start, end in pairwise([0, *self.header_ends.tolist()])]
+
+
+NO_RESIDUES: Final = "has no residues"
+_LETTER: Final = 2
+_HEADER_BYTE: Final = 3
+_TOO_LONG: Final = 4
+
+
+@dataclass(frozen=True)
+class InvalidRecord:
+    """A record that is not a sequence of the alphabet, in a file whose further records can be read.
+
+    Attributes
+    ----------
+    path : str
+    record : int
+        Number of the record in the file, from 1.
+    identifier : str
+    marked : str
+        The problem and what to do, without the location, with options as in messages of errors
+        (:func:`swsearch.words.option`).
+    """
+
+    path: str
+    record: int
+    identifier: str
+    marked: str
+
+    @property
+    def reason(self) -> str:
+        """The problem and what to do, in the words of Python."""
+        return as_arguments(self.marked)
+
+    @property
+    def line(self) -> str:
+        """The location and the problem, with marked options, for the message of an error."""
+        return f"{self.path}, record {self.record} ({shortened(self.identifier)}): {self.marked}"
+
+    def __str__(self) -> str:
+        return as_arguments(self.line)
+
+
+def invalid_records(
+    arrays: _native.InvalidArrays, path: str, n_before: int, alphabet: Alphabet
+) -> Iterator[InvalidRecord]:
+    """The invalid records of a block, as the native reader returns them (``simd/index/records.hpp``).
+
+    Parameters
+    ----------
+    arrays : tuple of arrays
+        Number in the block, problem, position and byte of each record; concatenated headers and their ends.
+    path : str
+    n_before : int
+        Number of records of the file before the block.
+    alphabet : Alphabet
+    """
+    numbers, problems, residues, letters, header_bytes, header_ends = arrays
+    raw = header_bytes.tobytes()
+    for place, (start, end) in enumerate(pairwise([0, *header_ends.tolist()])):
+        problem, byte = int(problems[place]), int(letters[place])
+        if problem == _LETTER:
+            reason = f"residue {int(residues[place]) + 1}: {wrong_letter(byte, alphabet)}"
+        elif problem == _HEADER_BYTE:
+            reason = f"byte 0x{byte:02X} has no place in a header; remove it"
+        elif problem == _TOO_LONG:
+            reason = "has 2^32 residues or more; cut it"
+        else:
+            reason = NO_RESIDUES
+        header = raw[start:end].decode("utf-8", "surrogateescape")
+        yield InvalidRecord(path, n_before + int(numbers[place]) + 1, split_header(header)[0], reason)
+
+
+def wrong_letter(byte: int, alphabet: Alphabet) -> str:
+    """The message for a byte among residues that is no letter of the alphabet."""
+    return "white space among residues; remove it" if bytes([byte]).isspace() else alphabet.reject(byte)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refused
 from swsearch.hits.result import CHOICE_FILES
 from swsearch.hits.shards import all_of
-from swsearch.pssm.read import detect_query_format
+from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions

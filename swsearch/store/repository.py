@@ -26,7 +26,7 @@ from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
-from swsearch.sequences.identifiers import names_of
+from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.store.models import FAILURES, FINISHED, HITS, INTERRUPTED, QUERIES, RUNS
 from swsearch.store.records import (
@@ -393,7 +393,7 @@ class HitStore(Closeable):
     def find_queries(self, run_id: int, identifiers: Collection[str]) -> list[int]:
         """Numbers of a run's committed queries that have one of these identifiers or accessions.
 
-        The names of a query are those of a subject with its header (:func:`swsearch.filters.identifiers.names_of`).
+        The names of a query are those of a subject with its header (:func:`swsearch.filters.subject_filters.names_of`).
 
         Raises
         ------

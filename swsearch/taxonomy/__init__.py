@@ -3,14 +3,13 @@
 =================  ==================================================================================
 module             content
 =================  ==================================================================================
-``dump``           NCBI's taxdump as files, read by ``dump_lines``
+``dump``           NCBI's taxdump as files
 ``tree``           :class:`~swsearch.taxonomy.tree.Taxonomy`: names, ranks, lineages, common ancestors
-``texts``          columns of names
-``layout``         the arrays of a tree in files, which ``packed`` converts
+``arrays``         columns of names, and the arrays of a tree in files
 ``cache``          taxdumps that were read, as such files
-``sources``        which tree counts: of an option, of the database, or of the environment
 ``assignment``     the ids of sequences, from headers or a map
-``subjects``       the organisms of subjects, for reports
-``notes``          messages about ids that are not current
+``subject_taxa``   the organisms of subjects: which tree counts, and messages about ids
+``taxon_filter``   the subjects of some organisms
+``counts``         counts of what was assigned to taxa
 =================  ==================================================================================
 """

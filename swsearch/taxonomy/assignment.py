@@ -2,7 +2,7 @@
 
 A **map** is a file of two columns, identifier and id, or one of NCBI's ``accession2taxid`` files with its header line.
 A line may have several ids, separated by ``;``, and an identifier several lines: a sequence then has all of them. An
-identifier denotes a sequence by the rules of :mod:`swsearch.sequences.identifiers`; in headers that NCBI has joined, as
+identifier denotes a sequence by the rules of :mod:`swsearch.sequences.headers`; in headers that NCBI has joined, as
 in ``nr``, that of any of them. With a map, the ids in headers are ignored.
 """
 
@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.errors import InputError
-from swsearch.sequences.identifiers import names_of
+from swsearch.sequences.headers import header_taxids, names_of
 from swsearch.sequences.lines import text_lines, whole_number
-from swsearch.sequences.organism import header_taxids
 from swsearch.sequences.record import split_header
-from swsearch.taxonomy.texts import Numbers
+from swsearch.taxonomy.arrays import Numbers
 from swsearch.words import option
 
 LARGEST_TAXID: Final = 2**32 - 1
@@ -59,7 +58,7 @@ class TaxidSets:
 
 
 def stated_taxids(headers: Iterable[str]) -> TaxidSets:
-    """The ids that headers state (:func:`swsearch.sequences.organism.header_taxids`).
+    """The ids that headers state (:func:`swsearch.sequences.headers.header_taxids`).
 
     >>> found = stated_taxids(["a OX=9606", "b", "c OX=10090", "d OX=9606"])
     >>> found.sets, found.set_of.tolist()

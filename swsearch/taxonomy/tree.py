@@ -7,15 +7,15 @@ level. Walks towards the root end because indices descend, in any arrays that :f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.taxonomy.texts import Numbers, Texts, ranges
+from swsearch.taxonomy.arrays import ARRAY_DTYPES, Numbers, Texts, ranges
 
 ROOT_TAXID: Final = 1
 """NCBI's id of the root."""
@@ -344,3 +344,75 @@ def _breadth_first(parents: NDArray[np.int64]) -> NDArray[np.int64]:
 
 ARRAYS: Final = tuple(one.name for one in fields(Taxonomy) if one.init)
 """The names of the arrays and columns of a tree."""
+
+
+def joined_tree(trees: Sequence[Taxonomy]) -> Taxonomy:
+    """The tree of all taxa of several trees, at least one.
+
+    A taxon has parent, rank and names of the first tree that has it, so trees of different releases of a taxonomy make
+    a tree as well. Former ids stay those of the taxa into which the first tree merged them.
+    """
+    if len(trees) == 1:
+        return trees[0]
+    rows = []
+    known = np.empty(0, np.uint32)
+    for tree in trees:
+        rows.append(np.flatnonzero(~np.isin(tree.taxids, known)))
+        known = np.concatenate([known, tree.taxids[rows[-1]]])
+    chosen = list(zip(trees, rows, strict=True))
+    first_ranks = np.cumsum([0, *(len(tree.rank_names) for tree in trees[:-1])])
+    return build_tree(
+        taxids=known,
+        parents=np.concatenate([tree.taxids[tree.parents[own]] for tree, own in chosen]),
+        ranks=np.concatenate(
+            [
+                (tree.ranks[own] + first).astype(np.uint16)
+                for (tree, own), first in zip(chosen, first_ranks, strict=True)
+            ]
+        ),
+        rank_names=[tree.rank_names[number] for tree in trees for number in range(len(tree.rank_names))],
+        names=[
+            (known, Texts.joined(getattr(tree, column).take(own) for tree, own in chosen))
+            for column in ("names", "common_names", "blast_names")
+        ],
+        merged=np.concatenate([tree.merged for tree in trees]),
+        deleted=np.concatenate([tree.deleted for tree in trees]),
+    )
+
+
+_TEXTS: Final = ("rank_names", "names", "common_names", "blast_names")
+
+
+def packed_arrays(tree: Taxonomy) -> dict[str, NDArray[Any]]:
+    """The arrays of a tree, by their names in :data:`swsearch.taxonomy.arrays.ARRAY_DTYPES`."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, dtype in ARRAY_DTYPES.items():
+        if name in _TEXTS:
+            arrays[name] = getattr(tree, name).text
+        elif name.endswith("_ends"):
+            arrays[name] = np.ascontiguousarray(getattr(tree, f"{name.removesuffix('_ends')}s").ends, dtype=dtype)
+        else:
+            arrays[name] = np.ascontiguousarray(getattr(tree, name), dtype=dtype).ravel()
+    return arrays
+
+
+def unpacked(arrays: Mapping[str, NDArray[Any]]) -> Taxonomy:
+    """The tree of these arrays, which it does not copy.
+
+    Raises
+    ------
+    ValueError
+        The arrays are those of no tree; the message says why.
+    """
+    columns = {name: Texts(arrays[name], arrays[f"{name.removesuffix('s')}_ends"]) for name in _TEXTS}
+    if len(arrays["merged"]) % 2:
+        raise ValueError("the merged ids are no pairs")
+    return Taxonomy(
+        taxids=arrays["taxids"],
+        parents=arrays["parents"],
+        by_taxid=arrays["by_taxid"],
+        ranks=arrays["ranks"],
+        merged=arrays["merged"].reshape(-1, 2),
+        deleted=arrays["deleted"],
+        **columns,
+    ).checked()

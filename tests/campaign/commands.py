@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from swsearch.database.export import export
-from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.staging import LOCK
 from swsearch.database.verify import verify
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.hits.result import SearchStats

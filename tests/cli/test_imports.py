@@ -16,9 +16,9 @@ OF_SEARCHES = {
     "swsearch.search.searcher",
     "swsearch.search.options",
     "swsearch.engine.cpu.engine",
-    "swsearch.pssm.read",
+    "swsearch.query.profile_files",
 }
-OF_OTHER_QUERIES = {"swsearch.pssm.asn1", "swsearch.pssm.hmm", "swsearch.pssm.estimation", "swsearch.search.rounds"}
+OF_OTHER_QUERIES = {"swsearch.query.asn1", "swsearch.query.hmm", "swsearch.query.estimation", "swsearch.search.rounds"}
 SELDOM_USED = {"numpy.ma", "numpy.testing", "rich", "Bio", "swsearch.engine.cuda.runtime.pycuda_device", "pycuda"}
 STORE = {"sqlalchemy", "sqlite3", "swsearch.store.session"}
 

@@ -19,8 +19,8 @@ import pytest
 from swsearch.database.catalogue_json import read_catalogue, write_catalogue
 from swsearch.database.changes import set_taxonomy
 from swsearch.database.node_cache import NodeCache
+from swsearch.database.object_store import fetch
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.remote import fetch
 from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
@@ -258,7 +258,7 @@ def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_prot
 FETCH = """
 import sys
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.remote import fetch
+from swsearch.database.object_store import fetch
 
 blocks_left = int(sys.argv[2])
 

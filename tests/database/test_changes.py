@@ -24,8 +24,8 @@ from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
-from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import PROTEIN
 from tests.database.conftest import exported, fasta_text, some_records
@@ -490,7 +490,7 @@ def test_a_lock_of_a_database_that_was_replaced_is_taken_anew(tmp_path: Path, fa
         flock(descriptor, operation)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("swsearch.database.lock.fcntl.flock", replace_first)
+        patch.setattr("swsearch.database.staging.fcntl.flock", replace_first)
         remove_from_database(database_path, ["P7"])
     assert content(database_path) != content(tmp_path / "old")
     assert (database_path / LOCK).exists()

@@ -21,9 +21,9 @@ from swsearch.database.builder import build_database
 from swsearch.database.catalogue_json import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest
-from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
+from swsearch.database.staging import LOCK
+from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.errors import DatabaseError, SwSearchError
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions

@@ -19,8 +19,8 @@ import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.lock import LOCK
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
 from tests.forking.processes import Fork, ForkServer

@@ -15,7 +15,7 @@ from swsearch.database.builder import build_database
 from swsearch.errors import FastaFormatError
 from swsearch.sequences import fasta as fasta_reader
 from swsearch.sequences.alphabet import DNA
-from swsearch.sequences.refused import RefusedRecord
+from swsearch.sequences.record import InvalidRecord
 from tests.database.conftest import fasta_text, some_records
 from tests.database.test_indexing import arrays_of
 
@@ -55,7 +55,7 @@ def test_the_database_is_that_of_the_good_records(
     (tmp_path / "all.fa.gz").write_bytes(gzip.compress(text))
     (tmp_path / "good.fa").write_bytes(fasta_text(good))
     monkeypatch.setattr(fasta_reader, "BLOCKS_BYTES", text_bytes)
-    skipped: list[RefusedRecord] = []
+    skipped: list[InvalidRecord] = []
     built = build_database(tmp_path / "all.fa.gz", tmp_path / "all.db", threads=n_threads, skip=skipped.append)
     alone = build_database(tmp_path / "good.fa", tmp_path / "good.db")
     assert built.catalogue.digest == alone.catalogue.digest
@@ -76,7 +76,7 @@ def test_fastq_is_skipped_alike_by_both_readers(
     text = "".join(f"@{header}\n{letters}\n+\n{'I' * len(letters)}\n" for header, letters in records)
     (tmp_path / "reads.fq").write_text(text)
     monkeypatch.setattr(fasta_reader, "BLOCKS_BYTES", text_bytes)
-    skipped: list[RefusedRecord] = []
+    skipped: list[InvalidRecord] = []
     built = build_database(tmp_path / "reads.fq", tmp_path / "db", DNA, skip=skipped.append)
     assert built.catalogue.n_subjects == 4
     assert [(one.record, one.identifier, one.reason.split(";")[0]) for one in skipped] == [

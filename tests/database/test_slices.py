@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch.database import in_order, segment_writer
+from swsearch.database import export as in_order
 from swsearch.database import segment as segments
+from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, Catalogue
 from swsearch.database.reader import PackedDatabase, load_catalogue
-from swsearch.database.slices import Dealing
+from swsearch.database.slice_writer import Dealing
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences import fasta as fasta_reader
 from tests.database.conftest import exported, fasta_text, some_records

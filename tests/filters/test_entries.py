@@ -1,6 +1,6 @@
 """Entries: how lines are read, and which subjects an identifier denotes.
 
-The expected subjects come from :func:`swsearch.sequences.identifiers.names_of`, applied to every header.
+The expected subjects come from :func:`swsearch.sequences.headers.names_of`, applied to every header.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import swsearch
 from swsearch.errors import InputError
 from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, read_entries
-from swsearch.sequences.identifiers import names_of
+from swsearch.sequences.headers import names_of
 
 NAMES = [
     "sp|P02232.2|LGB1_VICFA", "sp|P02232.3|LGB1_VICFA", "tr|P02232|X", "P02232", "NP_000537.3", "NP_000537", "chr1",

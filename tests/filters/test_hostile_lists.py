@@ -6,12 +6,11 @@ import pytest
 
 from swsearch.errors import InputError
 from swsearch.filters.subject_filters import identifier_pattern
-from swsearch.filters.taxonomy import mapped_members, parse_taxids
 from swsearch.hits.cigar import gapped, parse
 from swsearch.search.options import SearchOptions
-from swsearch.sequences.identifiers import names_of
-from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.sequences.headers import header_organism, header_taxid, names_of
 from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.taxon_filter import mapped_members, parse_taxids
 
 
 def test_a_word_of_a_megabyte_is_an_identifier_like_others():

@@ -15,19 +15,19 @@ import numpy as np
 import swsearch
 import swsearch.engine.cpu.engine as cpu
 from swsearch.cli.app import main
-from swsearch.pssm.scale import query_lambda
-from swsearch.query.composition import corrected_profile
+from swsearch.query.composition_correction import corrected_profile
+from swsearch.query.scale import query_lambda
+from swsearch.scoring.extreme_value import fit_extreme_value
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.score_check import ScoreCheck
 from swsearch.search.simulation import random_letters, scheme_statistics
-from swsearch.statistics.extreme_value import fit_extreme_value
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
-from swsearch.statistics.ungapped import matrix_parameters
 
 SEARCHES = {
     "protein": "queries.fasta proteins.db",

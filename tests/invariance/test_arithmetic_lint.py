@@ -137,7 +137,7 @@ from swsearch.deterministic import exp, log, total
 y = math.fsum(x) + math.sqrt(x) + np.sqrt(x) + np.rint(x) + np.cumsum(x)[-1] + total(x) + exp(x) + log(x)
 n = x.sum(axis=0, dtype=np.int64) + 2**n + np.int64(2) ** n
 """
-    assert lint(planted(tmp_path, "swsearch/statistics/new.py", source)).returncode == 0
+    assert lint(planted(tmp_path, "swsearch/scoring/new.py", source)).returncode == 0
 
 
 def test_an_entry_that_nothing_needs_is_told(tmp_path, lint):

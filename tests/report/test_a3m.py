@@ -7,7 +7,7 @@ import pytest
 
 from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
-from swsearch.pssm.alignment_files import read_aligned_fasta
+from swsearch.query.multiple_alignment import read_aligned_fasta
 from swsearch.report.formatting import shown
 from swsearch.report.registry import check_fits, fitting_formats, formats, get_format
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pytest
 
 from swsearch.cli.app import main
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
 from tests.cli.conftest import DATA
 
 GENOME = DATA / "lambda_phage.fasta"
@@ -100,7 +100,7 @@ def scorings_of_the_table() -> Iterator[tuple[int, int, int, int, str]]:
 
     A row is ``gapped``; ``linear``, for greedy alignments of megablast; or ``ungapped``, from the thresholds on.
     """
-    for line in resources.files("swsearch.statistics").joinpath("karlin_altschul.tsv").read_text().splitlines():
+    for line in resources.files("swsearch.scoring").joinpath("karlin_altschul.tsv").read_text().splitlines():
         pair, opening, extend, *_ = line.split("\t") if "/-" in line[:5] else ("", "", "")
         if not pair:
             continue

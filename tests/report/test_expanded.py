@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swsearch.errors import InputError
-from swsearch.pssm.alignment_files import read_aligned_fasta, read_stockholm
+from swsearch.query.multiple_alignment import read_aligned_fasta, read_stockholm
 from swsearch.report.anchored import expanded, insertions
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN

@@ -17,7 +17,7 @@ from swsearch.report.fields import FIELDS
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import formats, get_format
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import (
     DNA_QUERIES,
     DNA_RUN,

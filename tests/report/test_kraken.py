@@ -8,7 +8,7 @@ import pytest
 
 from swsearch.hits.result import with_taxonomy
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import PROTEIN_QUERIES, SELF
 from tests.report.test_lca import write_nodes_of_old
 from tests.taxonomy.dumps import EXCERPT, write_dump

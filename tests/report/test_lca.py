@@ -20,7 +20,7 @@ from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import get_format, lca_percent, taxonomy_use
 from swsearch.report.taxa import CommonAncestors, CutLists
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run
 from tests.taxonomy.dumps import EXCERPT, trees, with_changes, write_dump
 

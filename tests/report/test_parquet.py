@@ -25,7 +25,7 @@ from swsearch.report.parquet import ParquetReport
 from swsearch.report.registry import get_format
 from swsearch.report.tabular import DEFAULT_FIELDS
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.taxonomy.dumps import EXCERPT
 

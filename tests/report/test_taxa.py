@@ -18,7 +18,7 @@ from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import formats, get_format, taxonomy_use
 from swsearch.store.repository import HitStore
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import GAPPED, PROTEIN_QUERIES, SELF
 from tests.taxonomy.dumps import EXCERPT, with_changes
 

@@ -39,19 +39,18 @@ from swsearch.engine.reference import local_scores
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.traceback import on_bases
-from swsearch.pssm.composition import ProfileAdjustment
-from swsearch.pssm.estimation import estimate_scores
-from swsearch.pssm.rows import anchored_rows
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.estimation import estimate_scores
+from swsearch.query.multiple_alignment import anchored_rows
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
+from swsearch.query.profile_adjustment import ProfileAdjustment
+from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrame, QueryFrames
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.statistics.composition import EvalueAdjustment, PairAdjustment
-from swsearch.statistics.karlin_altschul import Statistics
 from swsearch.typing import Codes
 
 MOST = 2**31 - 1

@@ -36,8 +36,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.merge import Source, plan_merge
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import PositionSpecificQuery, SubjectQuery, with_other_letters
 from swsearch.report.narrowing import Narrowing
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher

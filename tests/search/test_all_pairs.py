@@ -23,8 +23,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.profile import QueryProfile
-from swsearch.query.subject_query import SubjectQuery
+from swsearch.query.profile import QueryProfile, SubjectQuery
 from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import SubjectQueries

@@ -24,9 +24,9 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.pssm.estimation import estimate_scores
-from swsearch.pssm.rows import anchored_rows
-from swsearch.query.position_specific import PositionSpecificQuery, with_other_letters
+from swsearch.query.estimation import estimate_scores
+from swsearch.query.multiple_alignment import anchored_rows
+from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.run import run_search
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
+from swsearch.scoring.parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search import simulation
 from swsearch.search.simulation import random_letters, scheme_statistics, simulate
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import NoStatistics, find_statistics
 
 BLOSUM62 = named_matrix("BLOSUM62")
 THIRD_BIT = ScoringScheme(named_matrix("BLOSUM80"), GapPenalty(17, 2))

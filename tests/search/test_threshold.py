@@ -14,12 +14,12 @@ import pytest
 
 import swsearch
 from swsearch.hits.limits import RankedCandidates
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.threshold import Threshold
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
 
 
 def bound(top, statistics, query_length, distinct_lengths, space, comparisons, lowest_score=1) -> Threshold:

@@ -11,9 +11,9 @@ from Bio.Align import substitution_matrices
 import swsearch
 from swsearch.errors import AlphabetMismatch, InputError, ScoringError
 from swsearch.hits.rescore import rescore
+from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
-from swsearch.statistics.karlin_altschul import Statistics
 from tests.translated_data import FRAMES, Records, biopython_frame, planted, real_proteins, write_fasta
 
 CODE = 4

@@ -19,7 +19,7 @@ import pytest
 from backports import zstd
 
 from swsearch.errors import FastaFormatError, InputError
-from swsearch.pssm.read import detect_query_format
+from swsearch.query.profile_files import detect_query_format
 from swsearch.sequences import checked_text, lines
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.lines import text_lines, whole_number

@@ -17,7 +17,7 @@ from typing import BinaryIO
 import pytest
 
 from swsearch.errors import FastaFormatError
-from swsearch.sequences import parallel_archives
+from swsearch.sequences import archives as parallel_archives
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.archives import Readable
 from swsearch.sequences.fasta import read_chunks

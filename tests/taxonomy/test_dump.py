@@ -15,7 +15,7 @@ from swsearch.errors import InputError
 from swsearch.taxonomy import cache
 from swsearch.taxonomy.cache import load_taxonomy
 from swsearch.taxonomy.dump import FILES, read_dump
-from swsearch.taxonomy.packed import packed_arrays
+from swsearch.taxonomy.tree import packed_arrays
 from tests.taxonomy.dumps import EXCERPT, with_changes
 
 

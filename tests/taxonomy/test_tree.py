@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.joined import joined_tree
-from swsearch.taxonomy.packed import packed_arrays, unpacked
+from swsearch.taxonomy.tree import joined_tree, packed_arrays, unpacked
 from tests.taxonomy.dumps import EXCERPT, path_to_root, trees, with_changes, write_dump
 
 

@@ -20,14 +20,14 @@ from theme import BLUE, FOLDER, GREEN, INK, ORANGE, new_figure, save
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.query.profile import sequence_profile
-from swsearch.scoring.background import background
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.ungapped import background
 from swsearch.search.simulation import random_letters, score_all
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.fasta_text import write_record
-from swsearch.statistics.karlin_altschul import Statistics
-from swsearch.statistics.parameters import find_statistics
 
 DATA: Final = Path(__file__).resolve().parents[3] / "data"
 N_QUERIES, QUERY_LENGTH = 10, 250

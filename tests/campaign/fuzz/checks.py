@@ -20,21 +20,21 @@ import numpy as np
 
 from swsearch.database.catalogue_json import read_catalogue, write_catalogue
 from swsearch.errors import InputError, SwSearchError
-from swsearch.filters.identifiers import IdentifierList
-from swsearch.filters.taxonomy import mapped_members, parse_taxids, with_descendants
+from swsearch.filters.subject_filters import IdentifierList
 from swsearch.hits import cigar
-from swsearch.pssm.read import detect_query_format, read_profiles
+from swsearch.query.profile_files import detect_query_format, read_profiles
 from swsearch.report.fields import STANDARD, select_fields
 from swsearch.scoring.matrix import matrix_file, matrix_text, named_matrix, parse_matrix_text
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
 from swsearch.sequences.genetic_code import genetic_code
-from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.sequences.record import SequenceRecord
 from swsearch.taxonomy.assignment import mapped_taxids
 from swsearch.taxonomy.dump import FILES as DUMP_FILES
 from swsearch.taxonomy.dump import read_dump
-from swsearch.taxonomy.packed import packed_arrays, unpacked
+from swsearch.taxonomy.taxon_filter import mapped_members, parse_taxids, with_descendants
+from swsearch.taxonomy.tree import packed_arrays, unpacked
 
 if TYPE_CHECKING:
     pass

@@ -27,7 +27,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.catalogue_json import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest
-from swsearch.database.lock import LOCK
+from swsearch.database.staging import LOCK
 from swsearch.scoring.matrix import named_matrix
 from tests.campaign.fuzz.children import Ended, in_child
 

@@ -16,12 +16,12 @@ from markupsafe import Markup
 from swsearch.organisms import known_taxonomy, reads_database
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa_html import caption, icicle, shown_name
-from swsearch.sequences.organism import header_organism, header_taxid
+from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.web.pages.backend import PageBackend
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
 from swsearch.taxonomy.counts import clade_counts, without_repetitions
-from swsearch.taxonomy.subjects import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 _NOUN: Final = ("subject", "subjects")
 

@@ -22,7 +22,7 @@ from swsearch.report.formatting import percent, shown
 from swsearch.report.pairing import organism_of, write_pairs
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
-from swsearch.sequences.organism import header_organism
+from swsearch.sequences.headers import header_organism
 from swsearch.sequences.record import identifier
 from swsearch.service.logs import log
 from swsearch.service.web import models

@@ -8,7 +8,7 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
-from swsearch.query.composition import corrected_profile
+from swsearch.query.composition_correction import corrected_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

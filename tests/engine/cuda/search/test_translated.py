@@ -9,7 +9,7 @@ import numpy as np
 
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated import TranslatedSubjects
+from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import sequence_profile

@@ -1,0 +1,307 @@
+"""Division of the subjects of a segment into slices, which are equal in numbers of subjects and nearly in residues.
+
+:mod:`swsearch.database.format` specifies slices. The writer sorts all subjects by length as for one segment
+(:mod:`swsearch.database.external_sort`); :func:`write_slices` then deals them, in FASTA order for the headers and the
+numbers, and in stored order for the residues. The whole segment's files are only hashed, for the digest of the
+database, which does not depend on the slices.
+
+Subjects are dealt like cards, from the longest to the shortest, forwards and backwards in turns. So the place of a
+subject in its slice follows from its stored position in the whole segment, and no table is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.checksums import HashingFile
+from swsearch.database.external_sort import SortedRuns, Spool, StoredBlock, padded
+from swsearch.database.format import (
+    ARRAY_DTYPES,
+    INDICES,
+    INDICES_DTYPE,
+    TAIL_PADDING,
+    FileEntry,
+    SegmentEntry,
+    array_path,
+)
+from swsearch.database.segment import Items
+from swsearch.sequences.alphabet import PAD_CODE
+from swsearch.threads import Threads
+from swsearch.typing import Lengths, Offsets, SubjectIndex
+
+_BY_FASTA: Final = ("indices", "positions", "headers", "header_ends")
+_BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """The rule by which the subjects of a whole segment are dealt.
+
+    Attributes
+    ----------
+    n_subjects : int
+        Number of subjects of the whole segment, at least ``n_slices``.
+    n_slices : int
+    """
+
+    n_subjects: int
+    n_slices: int
+
+    def slice_of(self, positions: SubjectIndex) -> NDArray[np.uint16]:
+        """The slice, from 0, of the subjects at these stored positions of the whole segment.
+
+        >>> Dealing(7, 3).slice_of(np.arange(7, dtype=np.uint32)).tolist()
+        [0, 0, 1, 2, 2, 1, 0]
+        """
+        rows, places = self._rows(positions)
+        return np.where(rows % 2 == 0, places, self.n_slices - 1 - places).astype(np.uint16)
+
+    def position_in_slice(self, positions: SubjectIndex) -> SubjectIndex:
+        """The stored positions in their slices of the subjects at these stored positions of the whole segment.
+
+        >>> Dealing(7, 3).position_in_slice(np.arange(7, dtype=np.uint32)).tolist()
+        [0, 1, 0, 0, 1, 1, 2]
+        """
+        rows, _ = self._rows(positions)
+        sizes = np.array([self.size(number) for number in range(self.n_slices)])
+        return (sizes[self.slice_of(positions)] - 1 - rows).astype(np.uint32)
+
+    def size(self, number: int) -> int:
+        """Number of subjects of a slice.
+
+        >>> [Dealing(7, 3).size(number) for number in range(3)]
+        [3, 2, 2]
+        """
+        n_rows, n_left = divmod(self.n_subjects, self.n_slices)
+        place = number if n_rows % 2 == 0 else self.n_slices - 1 - number
+        return n_rows + (place < n_left)
+
+    def _rows(self, positions: SubjectIndex) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows, places = np.divmod(self.n_subjects - 1 - positions.astype(np.int64), self.n_slices)
+        return rows, places
+
+
+class WholeHeaders:
+    """The headers of all subjects in FASTA order, in files of the format; a context manager.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of ``headers.bin`` and ``header_ends.bin``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._headers, self._ends = (
+            os.open(array_path(folder, name), os.O_RDONLY | os.O_CLOEXEC) for name in ("headers", "header_ends")
+        )
+
+    def __enter__(self) -> WholeHeaders:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._headers)
+        os.close(self._ends)
+
+    def read(self, first: int, stop: int) -> Items:
+        """The headers at FASTA indices ``first`` to ``stop`` - 1."""
+        dtype = np.dtype(ARRAY_DTYPES["header_ends"])
+        before = min(first, 1)
+        raw = os.pread(self._ends, (stop - first + before) * dtype.itemsize, (first - before) * dtype.itemsize)
+        ends = np.frombuffer(raw, dtype=dtype).astype(np.uint64)
+        begin = int(ends[0]) if before else 0
+        text = os.pread(self._headers, int(ends[-1]) - begin, begin)
+        return Items(np.frombuffer(text, dtype=np.uint8), ends[before:] - np.uint64(begin))
+
+
+class _Files:
+    """The new files of some arrays of one segment; a context manager.
+
+    With ``folder`` None, nothing is written, and the entries are those that the files would have.
+    """
+
+    def __init__(self, folder: Path | None, names: Sequence[str], threads: Threads) -> None:
+        self._stack = ExitStack()
+        self._files = {
+            name: self._stack.enter_context(HashingFile(folder and array_path(folder, name), threads)) for name in names
+        }
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        dtype = INDICES_DTYPE if name == INDICES else ARRAY_DTYPES[name]
+        self._files[name].write(np.ascontiguousarray(array).astype(dtype, copy=False))
+
+    def finish(self) -> dict[str, FileEntry]:
+        return {name: file.finish() for name, file in self._files.items()}
+
+
+def write_slices(
+    folders: Sequence[Path],
+    runs: SortedRuns,
+    whole_headers: WholeHeaders,
+    spool: Path,
+    block_bytes: int,
+    threads: Threads,
+) -> tuple[dict[str, FileEntry], list[SegmentEntry]]:
+    """Write the arrays of all slices.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        The new, empty folders of the slices, at most as many as there are subjects.
+    runs : SortedRuns
+        All subjects.
+    whole_headers : WholeHeaders
+    spool : path
+        A temporary file.
+    block_bytes : int
+        Approximate number of bytes of residues that are dealt at a time.
+    threads : Threads
+
+    Returns
+    -------
+    whole : dict of str to FileEntry
+        The files that the whole segment would have, without those of the headers.
+    slices : list of SegmentEntry
+    """
+    dealing = Dealing(runs.n_subjects, len(folders))
+    with Spool(spool) as own_indices:
+        whole, by_fasta = _deal_in_fasta_order(folders, runs, whole_headers, own_indices, dealing, threads)
+        stored, by_length, lengths = _deal_in_stored_order(folders, runs, own_indices, dealing, block_bytes, threads)
+    entries = []
+    for number, folder in enumerate(folders):
+        files = {**by_fasta[number], **by_length[number]}
+        entries.append(
+            SegmentEntry(
+                name=folder.name,
+                n_subjects=dealing.size(number),
+                n_residues=lengths[number].n_residues,
+                shortest=lengths[number].shortest,
+                longest=lengths[number].longest,
+                files={name: files[name] for name in ARRAY_DTYPES},
+                indices=files[INDICES],
+            )
+        )
+    return {**whole, **stored}, entries
+
+
+def _deal_in_fasta_order(
+    folders: Sequence[Path],
+    runs: SortedRuns,
+    whole_headers: WholeHeaders,
+    own_indices: Spool,
+    dealing: Dealing,
+    threads: Threads,
+) -> tuple[dict[str, FileEntry], list[dict[str, FileEntry]]]:
+    """Write the arrays in FASTA order, and the FASTA index of each subject in its slice to a spool, in run order."""
+    n_slices = len(folders)
+    n_dealt = np.zeros(n_slices, dtype=np.int64)
+    header_bytes = np.zeros(n_slices, dtype=np.uint64)
+    with ExitStack() as stack:
+        whole = stack.enter_context(_Files(None, ["positions"], threads))
+        files = [stack.enter_context(_Files(folder, _BY_FASTA, threads)) for folder in folders]
+        first = 0
+        for positions in runs.positions():
+            whole.write("positions", positions)
+            slices = dealing.slice_of(positions)
+            stored = dealing.position_in_slice(positions)
+            order, parts = _by_slice(slices, n_slices)
+            headers = whole_headers.read(first, first + len(positions)).permuted(order)
+            own = np.empty(len(positions), dtype=np.uint32)
+            for number, part in enumerate(parts):
+                chosen = order[part]
+                own[chosen] = np.arange(n_dealt[number], n_dealt[number] + len(chosen), dtype=np.int64)
+                n_dealt[number] += len(chosen)
+                files[number].write("indices", (chosen + first).astype(np.uint32))
+                files[number].write("positions", stored[chosen])
+                dealt = headers[part]
+                files[number].write("headers", dealt.data)
+                files[number].write("header_ends", dealt.ends + header_bytes[number])
+                header_bytes[number] += np.uint64(len(dealt.data))
+            own_indices.write_values(first, runs.in_run_order(own, first))
+            first += len(positions)
+        return whole.finish(), [file.finish() for file in files]
+
+
+@dataclass
+class _Lengths:
+    """Statistics of the lengths of a slice's subjects, which are added in stored order."""
+
+    n_residues: int = 0
+    shortest: int = 0
+    longest: int = 0
+
+    def add(self, lengths: Lengths) -> None:
+        if len(lengths):
+            self.n_residues += int(lengths.sum(dtype=np.uint64))
+            self.shortest = self.shortest or int(lengths[0])
+            self.longest = int(lengths[-1])
+
+
+def _deal_in_stored_order(
+    folders: Sequence[Path], runs: SortedRuns, own_indices: Spool, dealing: Dealing, block_bytes: int, threads: Threads
+) -> tuple[dict[str, FileEntry], list[dict[str, FileEntry]], list[_Lengths]]:
+    n_slices = len(folders)
+    ends = np.zeros(n_slices, dtype=np.uint64)
+    statistics = [_Lengths() for _ in folders]
+    with ExitStack() as stack:
+        whole = stack.enter_context(_Files(None, _BY_LENGTH, threads))
+        files = [stack.enter_context(_Files(folder, _BY_LENGTH, threads)) for folder in folders]
+        for block in _dealt_blocks(runs, own_indices, dealing, block_bytes):
+            for name in _BY_LENGTH:
+                whole.write(name, getattr(block.stored, name))
+            for number, part in enumerate(block.parts):
+                lengths = block.lengths[part]
+                rooms = padded(lengths)
+                files[number].write("residues", block.residues[part].data)
+                files[number].write("starts", ends[number] + np.cumsum(rooms, dtype=np.uint64) - rooms)
+                files[number].write("lengths", lengths)
+                files[number].write("order", block.order[part])
+                ends[number] += rooms.sum(dtype=np.uint64)
+                statistics[number].add(lengths)
+        padding = np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8)
+        for one in (whole, *files):
+            one.write("residues", padding)
+        return whole.finish(), [file.finish() for file in files], statistics
+
+
+@dataclass(frozen=True, eq=False)
+class _DealtBlock:
+    """A block of stored order, and its subjects slice by slice; ``order`` has FASTA indices in the slices."""
+
+    stored: StoredBlock
+    parts: list[slice]
+    residues: Items
+    lengths: Lengths
+    order: SubjectIndex
+
+
+def _dealt_blocks(runs: SortedRuns, own_indices: Spool, dealing: Dealing, block_bytes: int) -> Iterator[_DealtBlock]:
+    def dealt(stored: StoredBlock, own: SubjectIndex) -> _DealtBlock:
+        n = len(stored.lengths)
+        positions = np.arange(stored.first, stored.first + n, dtype=np.int64).astype(np.uint32)
+        order, parts = _by_slice(dealing.slice_of(positions), dealing.n_slices)
+        ends: Offsets = np.cumsum(padded(stored.lengths), dtype=np.uint64)
+        residues = Items(stored.residues, ends).permuted(order)
+        return _DealtBlock(stored, parts, residues, stored.lengths[order], own[order])
+
+    return runs.blocks_with(own_indices, block_bytes, dealt)
+
+
+def _by_slice(slices: NDArray[np.uint16], n_slices: int) -> tuple[NDArray[np.int64], list[slice]]:
+    """The indices of the elements slice by slice, otherwise in order, and the part of each slice."""
+    order = np.argsort(slices, kind="stable").astype(np.int64)
+    stops = np.cumsum(np.bincount(slices, minlength=n_slices)).tolist()
+    return order, [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]

@@ -1,0 +1,305 @@
+"""The taxonomy of a packed database: which organisms its sequences come from, and the tree of these organisms.
+
+It is stored when a database is made or later (:func:`swsearch.database.changes.set_taxonomy`), so that filters and
+reports need no other file. It has the taxa of the database and their ancestors only, a small part of NCBI's taxdump.
+Its format is specified in :mod:`swsearch.database.format`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch.database.checksums import HashingFile
+from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
+from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment
+from swsearch.database.staging import sync_folder
+from swsearch.errors import DatabaseError, InputError
+from swsearch.taxonomy.assignment import TaxidSets, mapped_taxids, stated_taxids
+from swsearch.taxonomy.cache import load_taxonomy
+from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE, TaxidNotes, TaxonomyOfSubjects, chosen_tree
+from swsearch.taxonomy.tree import Taxonomy, joined_tree, packed_arrays, unpacked
+from swsearch.typing import SubjectIndex
+from swsearch.words import option
+
+if TYPE_CHECKING:
+    from swsearch.database.reader import PackedDatabase
+
+
+class TaxonomySource:
+    """A taxdump, and optionally a map of identifiers to ids, from which the taxonomy of a database is made.
+
+    Parameters
+    ----------
+    taxonomy : path
+        NCBI's taxdump (:func:`swsearch.taxonomy.dump.read_dump`).
+    taxid_map : path, optional
+        A map (:mod:`swsearch.taxonomy.assignment`); without one, ids are those that headers state.
+
+    Raises
+    ------
+    InputError
+        The taxdump cannot be read.
+    """
+
+    def __init__(self, taxonomy: str | os.PathLike[str], taxid_map: str | os.PathLike[str] | None = None) -> None:
+        self.tree = load_taxonomy(taxonomy)
+        self.taxid_map = None if taxid_map is None else os.fspath(taxid_map)
+
+    def taxids(self, headers: Iterable[str]) -> TaxidSets:
+        """The ids of the sequences with these headers."""
+        return stated_taxids(headers) if self.taxid_map is None else mapped_taxids(headers, self.taxid_map)
+
+
+@dataclass(frozen=True)
+class StoredTaxonomy:
+    """The result of storing a taxonomy.
+
+    Attributes
+    ----------
+    entry : TaxonomyEntry
+    notes : tuple of str
+        Messages about ids that are not current.
+    """
+
+    entry: TaxonomyEntry
+    notes: tuple[str, ...]
+
+
+def store_taxonomy(folder: Path, generation: int, tree: Taxonomy, taxids: TaxidSets) -> StoredTaxonomy:
+    """Write the taxonomy of all rows into the folder of a database.
+
+    Parameters
+    ----------
+    folder : Path
+    generation : int
+    tree : Taxonomy
+        Has at least the taxa of the rows.
+    taxids : TaxidSets
+        The ids of each row; ids that were merged are replaced.
+    """
+    notes = TaxidNotes(tree)
+    sets = [tuple(sorted({notes.current(taxid) for taxid in ids})) for ids in taxids.sets]
+    taxa = sorted({taxon for ids in sets for taxid in ids if (taxon := tree.index(taxid)) is not None})
+    deleted = sorted({taxid for ids in sets for taxid in ids if tree.is_deleted(taxid)})
+    kept = replace(tree.subset(taxa or [0]), deleted=np.array(deleted, np.uint32))
+    target = folder / taxonomy_name(generation)
+    target.mkdir()
+    arrays: dict[str, NDArray[Any]] = {
+        **packed_arrays(kept),
+        "set_of": taxids.set_of,
+        "set_taxids": np.array([taxid for ids in sets for taxid in ids], np.uint32),
+        "set_ends": np.cumsum([len(ids) for ids in sets], dtype=np.uint64).astype(np.uint32),
+    }
+    files = {}
+    for name, dtype in TAXONOMY_DTYPES.items():
+        with HashingFile(target / f"{name}.bin") as file:
+            file.write(np.ascontiguousarray(arrays[name], dtype))
+            files[name] = file.finish()
+    sync_folder(target)
+    entry = TaxonomyEntry(target.name, len(kept), len(taxids.set_of), taxids.n_assigned, files)
+    return StoredTaxonomy(entry, tuple(notes.messages()))
+
+
+class DatabaseTaxonomy:
+    """The stored taxonomy of an open database.
+
+    Parameters
+    ----------
+    folder : Path
+        That of the taxonomy, for messages.
+    arrays : mapping
+        The arrays by their names in :data:`swsearch.database.format.TAXONOMY_DTYPES`.
+    parts : sequence of pairs
+        The numbering of each open segment, or of all slices together, and its first row.
+
+    Attributes
+    ----------
+    tree : Taxonomy
+        The taxa of the sequences, and their ancestors.
+
+    Raises
+    ------
+    DatabaseError
+        The arrays contradict each other.
+    """
+
+    def __init__(
+        self, folder: Path, arrays: Mapping[str, NDArray[Any]], parts: Sequence[tuple[Numbering, int]]
+    ) -> None:
+        self._set_of, self._taxids, self._ends = (arrays[name] for name in ("set_of", "set_taxids", "set_ends"))
+        self._parts = parts
+        try:
+            self.tree = unpacked(arrays)
+            ends = self._ends.astype(np.int64)
+            if (np.diff(ends, prepend=0) < 0).any() or len(self._taxids) != (ends[-1] if len(ends) else 0):
+                raise ValueError("a set of ids ends before it begins, or beyond all ids")
+            if len(self._set_of) and int(self._set_of.max()) > len(ends):
+                raise ValueError("a sequence has a set that is not there")
+        except ValueError as error:
+            raise DatabaseError(
+                f"{folder} is damaged: {error}; store the taxonomy again (`swsearch db taxonomy`)"
+            ) from error
+
+    @property
+    def n_sets(self) -> int:
+        """Number of different sets of ids."""
+        return len(self._ends)
+
+    def taxids(self, subject_index: int) -> tuple[int, ...] | None:
+        """The ids of a subject, ascending; None for one that was added after the taxonomy was stored."""
+        number = int(self.set_of(np.array([subject_index], np.uint32))[0])
+        return None if number < 0 else () if number == 0 else self.taxids_of_set(number)
+
+    def taxids_of_set(self, number: int) -> tuple[int, ...]:
+        """The ids of a set, whose number counts from 1."""
+        start = int(self._ends[number - 2]) if number > 1 else 0
+        return tuple(self._taxids[start : int(self._ends[number - 1])].tolist())
+
+    def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
+        """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects that were added later; int64."""
+        sets = np.full(len(subject_index), -1, np.int64)
+        for numbering, first_row in self._parts:
+            inside = np.flatnonzero(numbering.holds(subject_index))
+            rows = numbering.fasta_indices(subject_index[inside]).astype(np.int64) + first_row
+            is_stored = rows < len(self._set_of)
+            sets[inside[is_stored]] = self._set_of[rows[is_stored]]
+        return sets
+
+
+def first_rows(catalogue: Catalogue) -> dict[str, int]:
+    """The first row of each segment, by its name; all slices have that of the whole segment, 0."""
+    rows, base = {segment.name: 0 for segment in catalogue.segments if segment.is_slice}, 0
+    for segment in catalogue.content:
+        rows[segment.name] = base
+        base += segment.n_subjects
+    return rows
+
+
+def all_headers(parts: Iterable[Sequence[Segment]]) -> Iterator[str]:
+    """The headers of all rows, those of removed subjects included."""
+    for part in parts:
+        for first in range(0, part[0].n_whole, BLOCK_HEADERS):
+            stop = min(first + BLOCK_HEADERS, part[0].n_whole)
+            headers = [b""] * (stop - first)
+            for segment in part:
+                begin, end = segment.range_of(first, stop)
+                if begin < end:
+                    places = segment.whole_indices(np.arange(begin, end, dtype=np.uint32))
+                    for place, header in zip(places.tolist(), segment.raw_headers(begin, end), strict=True):
+                        headers[place - first] = header
+            yield from (header.decode("utf-8", "surrogateescape") for header in headers)
+
+
+def remaining_taxids(database: PackedDatabase, taxonomy: DatabaseTaxonomy) -> TaxidSets:
+    """The ids of all subjects by their index, those of subjects that were added later from their headers."""
+    every = database.subject_index
+    sets = taxonomy.set_of(every)
+    stored = [taxonomy.taxids_of_set(number) for number in range(1, taxonomy.n_sets + 1)]
+    added = np.flatnonzero(sets < 0)
+    stated = stated_taxids(database.header(int(one)) for one in every[added].tolist())
+    sets[added] = np.where(stated.set_of > 0, stated.set_of.astype(np.int64) + len(stored), 0)
+    return TaxidSets((*stored, *stated.sets), sets.astype(np.uint32))
+
+
+def taxonomy_of_subjects(
+    database: PackedDatabase | None,
+    taxonomy: str | None = None,
+    taxid_map: str | None = None,
+    needed_by: str | None = None,
+) -> TaxonomyOfSubjects | None:
+    """The organisms of the subjects of a search, for its reports; None if nothing is known about them.
+
+    Parameters
+    ----------
+    database : PackedDatabase or None
+        The database that was searched, if it is there.
+    taxonomy : str or None
+        A taxdump, in place of the tree that the database has stored.
+    taxid_map : str or None
+        A map of identifiers to ids, in place of the ids that the database has stored or headers state.
+    needed_by : str or None
+        What needs the names of a taxonomy, for the message if there are none; None if it works without them.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, there is no taxonomy or one without names although it is needed, or there is a map and no
+        taxonomy or no database.
+    """
+    stored = None if database is None else database.taxonomy
+    is_needed = needed_by is not None or taxid_map is not None
+    tree = chosen_tree(taxonomy, None if stored is None else stored.tree, is_needed=is_needed)
+    if tree is None:
+        what = needed_by or (taxid_map and option("taxid_map", taxid_map))
+        if what is None:
+            return None
+        named = f"{option('taxonomy')} or {TAXONOMY_VARIABLE} names one"
+        where = f"{named}, `swsearch db taxonomy` stores one with the database"
+        raise InputError(f"{what} needs a taxonomy; {where}")
+    if needed_by is not None and not tree.has_names:
+        raise InputError(f"{needed_by} needs the names of taxa, which are not there; give a taxdump with names.dmp")
+    if taxid_map is None:
+        return TaxonomyOfSubjects(tree) if stored is None else TaxonomyOfSubjects(tree, stored.taxids)
+    if database is None:
+        given = option("taxid_map", taxid_map)
+        raise InputError(f"{given}: the names of the subjects are in the database, which is not there")
+    mapped = mapped_taxids((header for _, headers in database.header_blocks() for header in headers), taxid_map)
+    return TaxonomyOfSubjects(tree, mapped.taxids)
+
+
+class JoinedTaxonomy(DatabaseTaxonomy):
+    """The organisms of all subjects of joined databases.
+
+    The sets of ids of a member are numbered behind those of the members before it. Subjects of a member without a
+    stored taxonomy are as those that were added to a database after its taxonomy was stored: their headers state their
+    ids.
+
+    Parameters
+    ----------
+    bounds : sequence of int
+        ``subject_index`` of the first subject of each member, and the number of all subjects.
+    members : sequence of DatabaseTaxonomy or None
+        At least one is not None.
+    """
+
+    def __init__(self, bounds: Sequence[int], members: Sequence[DatabaseTaxonomy | None]) -> None:
+        self._bounds = bounds
+        self._members = members
+        self._first_sets = list(accumulate((0 if one is None else one.n_sets for one in members), initial=0))
+
+    @cached_property
+    def tree(self) -> Taxonomy:  # type: ignore[override]
+        """The taxa of all members; one that members place differently is placed as in the first of them."""
+        return joined_tree([one.tree for one in self._members if one is not None])
+
+    @property
+    def n_sets(self) -> int:
+        """Number of sets of ids, those of each member counted by themselves."""
+        return self._first_sets[-1]
+
+    def taxids_of_set(self, number: int) -> tuple[int, ...]:
+        """The ids of a set, whose number counts from 1."""
+        place = int(np.searchsorted(self._first_sets, number)) - 1
+        member = self._members[place]
+        assert member is not None
+        return member.taxids_of_set(number - self._first_sets[place])
+
+    def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
+        """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects whose ids are not stored; int64."""
+        sets = np.full(len(subject_index), -1, np.int64)
+        for place, member in enumerate(self._members):
+            first, stop = self._bounds[place], self._bounds[place + 1]
+            inside = np.flatnonzero((subject_index >= first) & (subject_index < stop))
+            if member is not None and inside.size:
+                own = member.set_of(subject_index[inside] - np.uint32(first))
+                sets[inside] = np.where(own > 0, own + self._first_sets[place], own)
+        return sets

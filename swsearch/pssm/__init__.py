@@ -1,1 +1,0 @@
-"""Position-specific queries, which are read from a PSSM or estimated from a multiple alignment."""

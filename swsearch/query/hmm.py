@@ -1,0 +1,162 @@
+"""Reader of HMMER3's profile hidden Markov models (``.hmm``) as profiles of scores.
+
+A text file has one or several models, each terminated by ``//``: lines of a tag and its value, a line with the letters
+of the columns (``HMM``), and three lines for each node, of which the first has the negative logarithms of the emission
+probabilities e of the match state. All versions of the format, 3/a to 3/f, agree in these.
+
+The match states are the positions of the profile. Their scores are ln(e / p) with the background p of natural proteins,
+on the scale of the search's matrix (:func:`swsearch.query.scale.scaled_scores`). Transitions and insertions are not
+used: gap costs are those of the search. The letter of a position is the consensus in the file (``CONS``) or, if there
+is none, its most probable amino acid; among equals, the first in ``ARNDCQEGHILKMFPSTWYV``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from swsearch.deterministic import exp, log, sum_in_order
+from swsearch.errors import InputError, ScoringError
+from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.query.profile import PositionSpecificQuery, with_other_letters
+from swsearch.query.scale import scaled_scores
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.scoring.ungapped import background
+from swsearch.sequences.alphabet import PROTEIN
+from swsearch.sequences.lines import text_lines
+from swsearch.sequences.source import shown_name
+from swsearch.words import counted, first_word, quoted
+
+_MAGIC: Final = "HMMER3/"
+_VERSIONS: Final = "abcdef"
+_AMINO_ACIDS: Final = frozenset(PROTEIN.letters[:N_AMINO_ACIDS])
+_NODE: Final = re.compile(
+    rf"\s*([0-9]{{1,9}})((?:\s+(?:[0-9]{{1,9}}\.[0-9]{{1,20}}|\*)){{{N_AMINO_ACIDS}}})(?:\s+\S+\s+(\S))?", re.ASCII
+)
+"""Number, emissions, and the letter of the consensus behind the column of the alignment; the rest is annotation."""
+_LENGTH: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+_NEVER: Final = 100.0
+"""Negative logarithm that stands for a probability of 0, which the files write as ``*``."""
+_SUM_TOLERANCE: Final = 0.01
+"""Largest difference of the sum of a node's probabilities from 1; five decimals cause less than 0.001."""
+
+
+def read_models(path: str | os.PathLike[str], matrix: SubstitutionMatrix) -> Iterator[PositionSpecificQuery]:
+    """The queries of a file of models, in order.
+
+    Parameters
+    ----------
+    path : path
+        ``-`` is standard input.
+    matrix : SubstitutionMatrix
+        Matrix for the scale of the scores, and for the scores of letters that are not amino acids.
+
+    Raises
+    ------
+    InputError
+        The file is not in this format, or a model is not of proteins; the message names the line.
+    ScoringError
+        The matrix has no ungapped λ.
+    """
+    name = shown_name(path)
+    model: _Model | None = None
+    n_found = 0
+    for number, line in enumerate(text_lines(path, name), 1):
+        try:
+            if model is None:
+                if line.strip():
+                    _refuse_other_versions(line)
+                    model = _Model()
+            elif line.strip() == "//":
+                yield model.query(matrix)
+                model = None
+                n_found += 1
+            else:
+                model.add(line)
+        except (InputError, ScoringError) as error:
+            raise type(error)(f"{name}, line {number}: {error.marked}") from error
+    if model is not None:
+        raise InputError(f"{name}: the last model has no end (//); the file may be cut short")
+    if not n_found:
+        raise InputError(f"{name} holds no model; a file of hmmbuild begins with '{_MAGIC}f'")
+
+
+def _refuse_other_versions(line: str) -> None:
+    if not line.startswith(_MAGIC):
+        problem = f"expected '{_MAGIC}f' at the beginning of a model, found {quoted(line.strip())}"
+        raise InputError(f"{problem}; hmmconvert of HMMER 3 writes this format")
+    if line[len(_MAGIC) : len(_MAGIC) + 1] not in _VERSIONS:
+        raise InputError(f"version {quoted(first_word(line))} of the format is not known; write it with hmmconvert")
+
+
+class _Model:
+    """A model whose lines are being read."""
+
+    def __init__(self) -> None:
+        self._tags: dict[str, str] = {}
+        self._columns: list[int] = []
+        self._body_lines = 0  # lines after the one with the letters
+        self._begin = 0  # of them, lines before the first node
+        self._nodes: list[list[str]] = []
+        self._consensus: list[str] = []
+
+    def add(self, line: str) -> None:
+        """A line between the first and the last of the model."""
+        if not self._columns:
+            tag, _, value = line.strip().partition(" ")
+            if tag == "HMM":
+                self._letters(value.split())
+            else:
+                self._tags.setdefault(tag, value.strip())
+            return
+        self._body_lines += 1
+        if self._body_lines == 2:  # the first line has the names of the transitions
+            self._begin = 4 if line.split()[:1] == ["COMPO"] else 3
+        if self._body_lines > max(self._begin, 2) and (self._body_lines - self._begin) % 3 == 1:
+            self._node(line)
+
+    def _letters(self, letters: list[str]) -> None:
+        kind = self._tags.get("ALPH", "")
+        if kind.lower() != "amino":
+            raise InputError(f"the model has the alphabet {quoted(kind)}; queries are profiles of proteins (amino)")
+        if len(letters) != N_AMINO_ACIDS or set(letters) != _AMINO_ACIDS:
+            raise InputError("the line HMM does not name the twenty amino acids; the file is damaged, write it again")
+        self._columns = [PROTEIN.code(letter) for letter in letters]
+
+    def _node(self, line: str) -> None:
+        number = len(self._nodes) + 1
+        match = _NODE.match(line)
+        if match is None or int(match[1]) != number:
+            problem = f"expected node {number} with {N_AMINO_ACIDS} emissions"
+            raise InputError(f"{problem}, found {quoted(line.strip())}; the file is damaged, write it again")
+        self._nodes.append(match[2].split())
+        self._consensus.append((match[3] or "").upper() if self._tags.get("CONS") == "yes" else "")
+
+    def query(self, matrix: SubstitutionMatrix) -> PositionSpecificQuery:
+        """The query of the complete model."""
+        length = self._tags.get("LENG", "")
+        complete = (self._body_lines - self._begin) % 3 == 0
+        if not self._nodes or not complete or not _LENGTH.fullmatch(length) or int(length) != len(self._nodes):
+            problem = f"the model ends after {counted(len(self._nodes), 'node')}, LENG is {quoted(length)}"
+            raise InputError(f"{problem}; the file is damaged, write it again")
+        logarithms = np.empty((len(self._nodes), N_AMINO_ACIDS))
+        logarithms[:, self._columns] = [
+            [_NEVER if field == "*" else min(_NEVER, float(field)) for field in node] for node in self._nodes
+        ]
+        sums = sum_in_order(exp(-logarithms), axis=1)
+        wrong = np.flatnonzero(np.abs(sums - 1.0) > _SUM_TOLERANCE)
+        if wrong.size:
+            problem = f"the emissions of node {wrong[0] + 1} sum to {sums[wrong[0]]:.3g}, not to 1"
+            raise InputError(f"{problem}; the file is damaged, write it again")
+        codes = logarithms.argmin(axis=1).astype(np.uint8)
+        for position, letter in enumerate(self._consensus):
+            if letter in _AMINO_ACIDS:
+                codes[position] = PROTEIN.code(letter)
+        odds = -logarithms - log(background(PROTEIN))
+        scores = scaled_scores(odds, np.ones(len(codes), dtype=np.bool_), codes, matrix)
+        header = " ".join(f"{self._tags.get('NAME', '')} {self._tags.get('DESC', '')}".split()) or "model"
+        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, codes, matrix))

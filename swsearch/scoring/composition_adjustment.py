@@ -1,0 +1,134 @@
+"""E-values of protein alignments, adjusted for the composition of the aligned parts.
+
+Two proteins that are rich in the same amino acids have high scores although they are not homologous: the matrix assumes
+that such pairs are rare. As in composition-based statistics (Schäffer and others 2001, doi 10.1093/nar/29.14.2994), the
+scale of the scores is therefore computed anew for each hit. λ' is the positive solution of ::
+
+    Σ_ab q(a) r(b) exp(λ' s(a, b)) = 1,   q(a) = (m_a + 40 p(a)) / (m + 40),   r(b) = (n_b + 40 p(b)) / (n + 40)
+
+where m_a and n_b count the amino acids of the aligned parts of query and subject, m and n are their sums, p is the
+composition of natural proteins, and s the matrix. If λ' is smaller than the λ of the matrix, the E-value of a raw score
+S becomes ::
+
+    E' = E exp(λ_g S (1 - λ' / λ)),   λ' / λ at least 1/2
+
+with λ_g of the gapped statistics; otherwise it stays. Hence E' is never smaller than E, and no score changes. Unlike
+BLAST, which takes the composition of complete sequences, this adjustment looks only at what is aligned: on SCOPe40 it
+then costs hardly any sensitivity (``benchmarks/benchmark_composition.py``, ``docs/design/statistics.md``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch import _native
+from swsearch.deterministic import exp, log
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.scoring.parameters import NoStatistics
+from swsearch.scoring.ungapped import background, matrix_lambda
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.typing import Floats
+
+N_AMINO_ACIDS: Final = 20
+PSEUDOCOUNTS: Final = 40.0
+"""Number of residues of natural composition that are added to those of an aligned part."""
+SMALLEST_RATIO: Final = 0.5
+_KINDS: Final = PROTEIN.encode_table & np.uint8(CODE_MASK)
+_LARGEST_EXPONENT: Final = 700.0
+"""exp of it is finite, so an E-value of 0 stays 0."""
+
+
+def encoded(parts: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The codes of all letters of proteins, without soft mask, one part after another, and the end of each part.
+
+    >>> codes, ends = encoded(["ARx", "", "r"])
+    >>> codes.tolist(), ends.tolist()
+    ([0, 1, 22, 1], [3, 3, 4])
+    """
+    letters = np.frombuffer("".join(parts).encode("latin-1", "replace"), dtype=np.uint8)
+    ends = np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)))
+    return _KINDS[letters], ends
+
+
+class EvalueAdjustment(ABC):
+    """Increases the E-values of hits whose score is partly due to composition.
+
+    Parameters
+    ----------
+    gapped_lambda : float
+        λ_g of the gapped statistics.
+    """
+
+    def __init__(self, gapped_lambda: float) -> None:
+        self._gapped_lambda = gapped_lambda
+
+    @abstractmethod
+    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+        """λ' / λ of each hit, from 0.5 to 1, from the letters of its aligned parts without gaps."""
+
+    def adjusted(
+        self,
+        evalues: Floats,
+        raw_scores: NDArray[np.int32],
+        query_parts: Sequence[str],
+        subject_parts: Sequence[str],
+    ) -> Floats:
+        """The adjusted E-values of hits; none becomes smaller.
+
+        Parameters
+        ----------
+        evalues : float64 array, shape (n_hits,)
+        raw_scores : int32 array, shape (n_hits,)
+        query_parts, subject_parts : sequence of str
+            The letters of the aligned parts, without gaps.
+        """
+        lost = self._gapped_lambda * raw_scores.astype(np.float64) * (1.0 - self.ratios(query_parts, subject_parts))
+        found: Floats = evalues * exp(np.minimum(lost, _LARGEST_EXPONENT))
+        return found
+
+
+class PairAdjustment(EvalueAdjustment):
+    """The adjustment of the E-values of queries that are scored by a matrix.
+
+    Parameters
+    ----------
+    matrix : SubstitutionMatrix
+        Of proteins.
+    lam : float
+        λ of the matrix without gaps.
+    gapped_lambda : float
+        λ_g of the gapped statistics.
+    """
+
+    def __init__(self, matrix: SubstitutionMatrix, lam: float, gapped_lambda: float) -> None:
+        super().__init__(gapped_lambda)
+        self._scores = np.ascontiguousarray(matrix.scores[:N_AMINO_ACIDS, :N_AMINO_ACIDS], dtype=np.int32)
+        self._background = background(PROTEIN)
+        self._usual, self._lowest = exp(np.array([lam, SMALLEST_RATIO * lam])).tolist()
+        self._lam = lam
+
+    @classmethod
+    @lru_cache(maxsize=16)  # asked for each query of a search
+    def of(cls, matrix: SubstitutionMatrix, statistics: Statistics | NoStatistics) -> PairAdjustment | None:
+        """The adjustment of a protein matrix; None if there are no E-values, or if random pairs score 0 or more."""
+        if not isinstance(statistics, Statistics):
+            return None
+        lam = matrix_lambda(matrix)
+        return None if lam is None else cls(matrix, lam, statistics.lam)
+
+    def ratios(self, query_parts: Sequence[str], subject_parts: Sequence[str]) -> Floats:
+        """See :meth:`EvalueAdjustment.ratios`."""
+        scales = np.empty(len(query_parts), dtype=np.float64)
+        _native.composition_scales(
+            *encoded(query_parts), *encoded(subject_parts), self._scores, self._background, PSEUDOCOUNTS,
+            self._usual, self._lowest, scales,
+        )  # fmt: skip
+        ratios: Floats = np.where(scales == self._usual, 1.0, np.maximum(log(scales) / self._lam, SMALLEST_RATIO))
+        return ratios

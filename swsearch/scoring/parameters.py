@@ -1,0 +1,347 @@
+"""The published Karlin-Altschul parameters: :func:`find_statistics` looks up a scoring scheme in NCBI's tables.
+
+The table ``karlin_altschul.tsv`` in the folder of this module states its source and columns. The result for a scheme is
+its :class:`Statistics`; for a scheme outside the table, it is the reason why there are none. Parameters of a similar
+scheme are never used.
+
+Protein matrices are identified by content, not by name: by the scores of pairs of the 20 amino acids, on which the
+parameters depend. BLOSUM62 from a file is therefore BLOSUM62, and a copy with a changed score is not. There are two
+versions of BLOSUM80: NCBI distributes one in thirds of a bit (A with A scores 7; Biopython has this one), and BLAST
+uses another, in half bits (A with A scores 5). The published parameters are those of the second.
+
+The rules for DNA are those of BLAST. Match, mismatch and gap costs are divided by the greatest common divisor of match
+and mismatch. The rows of a match/mismatch pair have precedence. For gap costs at or above the thresholds of the pair,
+gaps have no effect and the ungapped values apply. For 2/-3, 2/-5, 2/-7, 3/-4 and their multiples, scores are rounded
+down to even ones before E-values are computed. NCBI's linear rows ("0/0") are stored with the costs that they denote,
+open 0 and extend match/2 - mismatch, and apply only to these costs.
+
+Variances of the aligned length are published for protein only. For DNA, the ungapped variances are exact,
+α_u = s²/μ³, where μ and s² are the mean and variance of the score of a column in a true alignment. With gaps, they are
+extrapolated from the mean length, ``alpha = α_u * max(1, a/a_u) ** 2.5``; the exponent is close to the one fitted to
+the protein rows (2.48). The true covariance is close to the variance (within 3 % in most protein rows) and is assumed
+to be equal to it.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import cache
+from math import gcd
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.matrix import SubstitutionMatrix, matrix_names, named_matrix, unit_of
+from swsearch.scoring.scheme import ScoringScheme, default_gap
+from swsearch.scoring.ungapped import Ungapped, matrix_lambda
+from swsearch.sequences.alphabet import PROTEIN
+
+SOURCE: Final = "NCBI BLAST tables (blast_stat.c)"
+
+_DECIMAL: Final = Context(prec=40)
+_N_AMINO_ACIDS: Final = 20
+_N_BASES: Final = 4
+_UNGAPPED: Final = "none"
+_EVEN_SCORES: Final = frozenset({"2/-3", "2/-5", "2/-7", "3/-4"})
+
+_MATRIX_DIGESTS: Final = {
+    "afe1980c0323001d": "BLOSUM45",
+    "9912e2267a314d57": "BLOSUM50",
+    "9b2ded231b0a76ed": "BLOSUM62",
+    "dd731afc43071672": "BLOSUM80",
+    "585cb3a639334bab": "BLOSUM90",
+    "b15e7fd103f618d5": "PAM30",
+    "bd2702cbf0c0258e": "PAM70",
+    "350661c8ad10196b": "PAM250",
+}
+"""First 16 digits of the SHA-256 of a matrix's int8 scores, 20 by 20 in the order ARNDCQEGHILKMFPSTWYV."""
+
+_THIRD_BIT_BLOSUM80: Final = "d8a824cff07fe072"
+
+
+@dataclass(frozen=True)
+class NoStatistics:
+    """A scoring scheme without known statistics: hits have raw scores, no bit scores and no E-values.
+
+    Attributes
+    ----------
+    reason : str
+        The reason why there are none, and similar schemes that have statistics.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row of the table; ``gap`` is (open, extend); ``alpha`` and ``sigma`` are None if not published."""
+
+    gap: tuple[float, float]
+    lam: float
+    k: float
+    a: float
+    alpha: float | None
+    sigma: float | None
+
+
+@dataclass(frozen=True)
+class _System:
+    """The rows of one matrix or one reduced match/mismatch pair.
+
+    ``ungapped_from`` are the smallest gap costs for which the ungapped row applies; None for protein, for which it
+    never applies.
+    """
+
+    name: str
+    gapped: tuple[_Row, ...]
+    ungapped: _Row
+    ungapped_from: tuple[float, float] | None
+
+    def gaps(self, factor: int, near: tuple[int, int]) -> str:
+        """The gap costs that have parameters, for scores of ``factor`` times this system; nearest to ``near`` first."""
+        pairs = [(row.gap[0] * factor, row.gap[1] * factor) for row in self.gapped]
+        whole = [pair for pair in pairs if pair[1] == int(pair[1])]
+        whole.sort(key=lambda pair: (abs(pair[0] - near[0]) + 2 * abs(pair[1] - near[1]), pair))
+        text = ", ".join(f"{opening:.0f}/{extend:.0f}" for opening, extend in whole)
+        if self.ungapped_from is not None:
+            opening, extend = self.ungapped_from
+            text += f", or open {opening * factor:.0f} and extend {extend * factor:.0f} or more"
+        return text
+
+
+@cache
+def _systems() -> dict[str, _System]:
+    text = Path(__file__).with_name("karlin_altschul.tsv").read_text("utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    gapped: dict[str, list[_Row]] = {}
+    ungapped: dict[str, tuple[_Row, tuple[float, float] | None]] = {}
+    for record in csv.DictReader(lines, delimiter="\t"):
+        name, costs = record["scoring"], (record["gap_open"], record["gap_extend"])
+        threshold = costs[0].endswith("+")
+        gap = (0.0, 0.0) if costs[0] == _UNGAPPED else (float(costs[0].rstrip("+")), float(costs[1].rstrip("+")))
+        alpha, sigma = (None if record[key] == "-" else float(record[key]) for key in ("alpha", "sigma"))
+        row = _Row(gap, float(record["lambda"]), float(record["k"]), float(record["a"]), alpha, sigma)
+        if threshold or costs[0] == _UNGAPPED:
+            ungapped[name] = (row, gap if threshold else None)
+        else:
+            gapped.setdefault(name, []).append(row)
+    return {name: _System(name, tuple(gapped[name]), row, start) for name, (row, start) in ungapped.items()}
+
+
+def find_statistics(scheme: ScoringScheme) -> Statistics | NoStatistics:
+    """The published statistics of a scoring scheme, or the reason why there are none.
+
+    >>> from swsearch.scoring.scheme import default_scheme
+    >>> found = find_statistics(default_scheme(PROTEIN))
+    >>> found.lam, found.k
+    (0.267, 0.041)
+    """
+    found = _system_of(scheme.matrix)
+    if isinstance(found, NoStatistics):
+        return found
+    system, factor = found
+    return _protein(scheme, system) if scheme.alphabet is PROTEIN else _dna(scheme, system, factor)
+
+
+def published_gaps(scheme: ScoringScheme) -> str:
+    """The gap costs with which parameters are published for a scheme's matrix, the nearest to the scheme's first.
+
+    The text is empty if there are none.
+
+    >>> from swsearch.scoring.scheme import default_scheme
+    >>> published_gaps(default_scheme(PROTEIN))
+    '11/1, 10/1, 12/1, 9/1, 11/2, 13/1, 10/2, 9/2, 8/2, 7/2, 6/2'
+    """
+    found = _system_of(scheme.matrix)
+    return "" if isinstance(found, NoStatistics) else found[0].gaps(found[1], (scheme.gap.open, scheme.gap.extend))
+
+
+def _system_of(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    """The published rows of a matrix, and the factor by which its scores exceed those of the rows."""
+    return _protein_system(matrix) if matrix.alphabet is PROTEIN else _dna_system(matrix)
+
+
+def _protein_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    scores = np.ascontiguousarray(matrix.scores[:_N_AMINO_ACIDS, :_N_AMINO_ACIDS])
+    digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
+    if digest == _THIRD_BIT_BLOSUM80:
+        return NoStatistics(
+            f"{matrix.name} is NCBI's BLOSUM80 in thirds of a bit, and the published parameters "
+            "are for BLAST's BLOSUM80 in half bits; give that one as a matrix file, or choose BLOSUM62 or BLOSUM90"
+        )
+    name = _MATRIX_DIGESTS.get(digest)
+    if name is None:
+        return NoStatistics(
+            f"no parameters are published for the scores of matrix {matrix.name}; "
+            f"choose one of {', '.join(_MATRIX_DIGESTS.values())}"
+        )
+    return _systems()[name], 1
+
+
+def _protein(scheme: ScoringScheme, system: _System) -> Statistics | NoStatistics:
+    gap = (scheme.gap.open, scheme.gap.extend)
+    row = next((row for row in system.gapped if row.gap == gap), None)
+    if row is None:
+        return NoStatistics(
+            f"no parameters are published for {system.name} with gap costs {scheme.gap}; "
+            f"choose one of {system.gaps(1, gap)}"
+        )
+    return _statistics(row, system.ungapped, scheme, 1, 1, f"{SOURCE}, {system.name} {scheme.gap}")
+
+
+def _dna_system(matrix: SubstitutionMatrix) -> tuple[_System, int] | NoStatistics:
+    scores = matrix.scores[:_N_BASES, :_N_BASES].astype(np.int64)
+    match, mismatch = int(scores[0, 0]), int(scores[0, 1])
+    if not np.array_equal(scores, np.where(np.eye(_N_BASES, dtype=bool), match, mismatch)):
+        return NoStatistics(
+            f"the bases of matrix {matrix.name} have more than one match or mismatch score; "
+            "choose a match and a mismatch score"
+        )
+    factor = gcd(match, mismatch) or 1
+    system = _systems().get(f"{match // factor}/{mismatch // factor}")
+    if system is None:
+        known = [key for key, value in _systems().items() if value.ungapped_from is not None]
+        return NoStatistics(
+            f"no parameters are published for match {match}, mismatch {mismatch}; "
+            f"choose one of {', '.join(known)} or a multiple"
+        )
+    return system, factor
+
+
+def _dna(scheme: ScoringScheme, system: _System, factor: int) -> Statistics | NoStatistics:
+    name = system.name
+    match, mismatch = (factor * int(score) for score in name.split("/"))
+    gap = (scheme.gap.open, scheme.gap.extend)
+    row = next((row for row in system.gapped if (row.gap[0] * factor, row.gap[1] * factor) == gap), None)
+    source = f"{SOURCE}, match/mismatch {name}, gap costs {scheme.gap}"
+    if row is None and system.ungapped_from is not None:
+        opening, extend = system.ungapped_from
+        if gap[0] >= opening * factor and gap[1] >= extend * factor:
+            row = system.ungapped
+            source = f"ungapped Karlin-Altschul theory, match/mismatch {name}, as BLAST does for gap costs {scheme.gap}"
+    if row is None:
+        return NoStatistics(
+            f"no parameters are published for match {match}, mismatch {mismatch} "
+            f"with gap costs {scheme.gap}; choose one of {system.gaps(factor, gap)}"
+        )
+    if factor > 1:
+        source += f", scaled by {factor}"
+    return _statistics(row, system.ungapped, scheme, factor, 2 if name in _EVEN_SCORES else 1, source)
+
+
+def estimated_statistics(
+    scheme: ScoringScheme,
+    ungapped: Ungapped,
+    lam: float,
+    k: float,
+    a: float,
+    source: str,
+    *,
+    gapped: bool = True,
+) -> Statistics:
+    """Statistics of a scheme outside the table, from an estimate of its λ, K and mean aligned length.
+
+    The variances of the aligned length are extrapolated from those without gaps, as for DNA (see above).
+
+    Parameters
+    ----------
+    scheme : ScoringScheme
+    ungapped : Ungapped
+        Exact parameters of the same scores without gaps.
+    lam, k : float
+    a : float
+        Mean aligned length per unit of score.
+    source : str
+        A sentence on the method of the estimate.
+    gapped : bool
+        False if the estimate consists of the ungapped parameters.
+    """
+    free = _Row((0.0, 0.0), ungapped.lam, ungapped.k, ungapped.a, ungapped.alpha, ungapped.alpha)
+    gap = (float(scheme.gap.open), float(scheme.gap.extend))
+    row = _Row(gap, lam, k, a, None, None) if gapped else free
+    return _statistics(row, free, scheme, 1, 1, source)
+
+
+def _statistics(
+    row: _Row, ungapped: _Row, scheme: ScoringScheme, factor: int, score_step: int, source: str
+) -> Statistics:
+    """Statistics from a table row; the scheme's scores are ``factor`` times those of the row."""
+    free = ungapped.alpha
+    if free is None:
+        raise ValueError(f"the ungapped row for {scheme} has no variance")
+    alpha = row.alpha if row.alpha is not None else free * _to_the_5_halves(max(1.0, row.a / ungapped.a))
+    sigma = row.sigma if row.sigma is not None else alpha
+    opening = 2.0 * (scheme.gap.open + scheme.gap.extend)  # G, the cost of a first gap residue, on both sides
+    if row is ungapped:
+        opening = 0.0
+    return Statistics(
+        lam=row.lam / factor,
+        k=row.k,
+        a=row.a / factor,
+        b=opening * (ungapped.a - row.a) / factor,
+        alpha=alpha / factor,
+        beta=opening * (free - alpha) / factor,
+        sigma=sigma / factor,
+        tau=opening * (free - sigma) / factor,
+        score_step=score_step,
+        source=source,
+    )
+
+
+def _to_the_5_halves(ratio: float) -> float:
+    """``ratio ** 2.5`` as the nearest float64, computed in decimal because the C library's ``pow`` is not portable."""
+    exact = Decimal(ratio)
+    return float(_DECIMAL.multiply(_DECIMAL.multiply(exact, exact), _DECIMAL.sqrt(exact)))
+
+
+@dataclass(frozen=True)
+class MatrixDescription:
+    """One named matrix.
+
+    Attributes
+    ----------
+    scheme : ScoringScheme
+        The matrix with its default gap costs.
+    unit : int
+        Factor by which its published scores are multiplied before they are rounded: 1 or 10.
+    statistics : str
+        The source of E-values: NCBI's tables for some gap costs, a simulation for all others, or the reason why there
+        are none.
+    """
+
+    scheme: ScoringScheme
+    unit: int
+    statistics: str
+
+    @property
+    def score_range(self) -> str:
+        """The lowest and the highest score of two letters, and the unit unless it is 1."""
+        matrix = self.scheme.matrix
+        n_letters = len(matrix.alphabet.letters)
+        lowest = int(matrix.scores[:n_letters, :n_letters].min())
+        return f"{lowest} … {matrix.max_score}" + (f" x {self.unit}" if self.unit > 1 else "")
+
+
+def describe_matrices() -> list[MatrixDescription]:
+    """All named matrices, in the order of their names.
+
+    >>> [one.statistics for one in describe_matrices() if one.scheme.matrix.name in ("HOXD70", "TRANS")]
+    ['simulated', 'none: random letters score 0 or more on average']
+    """
+    matrices = [named_matrix(name) for name in matrix_names()]
+    schemes = [ScoringScheme(matrix, default_gap(matrix)) for matrix in matrices]
+    return [MatrixDescription(scheme, unit_of(scheme.matrix.name), _described_statistics(scheme)) for scheme in schemes]
+
+
+def _described_statistics(scheme: ScoringScheme) -> str:
+    if matrix_lambda(scheme.matrix) is None:
+        return "none: random letters score 0 or more on average"
+    published = published_gaps(scheme)
+    if isinstance(find_statistics(scheme), Statistics):
+        return f"NCBI's for {published}"
+    return f"simulated; NCBI's for {published}" if published else "simulated"

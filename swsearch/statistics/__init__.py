@@ -1,1 +1,0 @@
-"""Bit scores and E-values: Karlin-Altschul statistics with the finite-size correction."""

@@ -1,0 +1,163 @@
+"""The taxa of subjects, for filters and reports: which tree counts, and the ids of subjects looked up in it.
+
+The tree comes from the option ``--taxonomy``, from the database, or from the environment variable
+``SWSEARCH_TAXONOMY``, in this order (:func:`chosen_tree`). Ids are those that a database has stored or that headers
+state (:class:`TaxonomyOfSubjects`). Ids that were merged, were deleted or are unknown are reported in one line for each
+kind (:class:`TaxidNotes`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from swsearch.sequences.headers import header_taxids
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.taxonomy.tree import Taxonomy
+
+TAXONOMY_VARIABLE: Final = "SWSEARCH_TAXONOMY"
+"""Environment variable with the path of a taxdump."""
+
+
+def chosen_tree(given: str | None, stored: Taxonomy | None, *, is_needed: bool = True) -> Taxonomy | None:
+    """The tree to use; None if there is none.
+
+    Parameters
+    ----------
+    given : str or None
+        The value of ``--taxonomy``.
+    stored : Taxonomy or None
+        The tree that the database has stored.
+    is_needed : bool
+        Whether the environment counts, so that no taxdump is read for what works without one.
+
+    Raises
+    ------
+    InputError
+        The taxdump cannot be read.
+    """
+    if given is None and (stored is not None or not (is_needed and has_variable())):
+        return stored
+    from swsearch.taxonomy.cache import load_taxonomy
+
+    return load_taxonomy(os.environ[TAXONOMY_VARIABLE], TAXONOMY_VARIABLE) if given is None else load_taxonomy(given)
+
+
+def has_variable() -> bool:
+    """Whether the environment names a taxdump."""
+    return bool(os.environ.get(TAXONOMY_VARIABLE))
+
+
+class TaxidNotes:
+    """The ids that were looked up in a tree and are not current there.
+
+    Parameters
+    ----------
+    tree : Taxonomy
+    """
+
+    def __init__(self, tree: Taxonomy) -> None:
+        self._tree = tree
+        self._merged: dict[int, int] = {}
+        self._deleted: set[int] = set()
+        self._unknown: set[int] = set()
+
+    def current(self, taxid: int) -> int:
+        """The id into which this one was merged, or the id itself; it is noted if it is not current."""
+        taxon = self._tree.index(taxid)
+        if taxon is None:
+            (self._deleted if self._tree.is_deleted(taxid) else self._unknown).add(taxid)
+            return taxid
+        found = self._tree.taxid(taxon)
+        if found != taxid:
+            self._merged[taxid] = found
+        return found
+
+    def messages(self) -> list[str]:
+        """What to say about the ids so far; empty if all are current."""
+        lines = []
+        if self._merged:
+            old = min(self._merged)
+            verb = "was" if len(self._merged) == 1 else "were"
+            lines.append(
+                f"{counted(len(self._merged), 'taxonomy id')} {verb} merged into others, which are used: "
+                f"{old} into {self._merged[old]}{_and_so_on(self._merged)}"
+            )
+        if self._deleted:
+            verb = "was" if len(self._deleted) == 1 else "were"
+            lines.append(
+                f"warning: {counted(len(self._deleted), 'taxonomy id')} {verb} deleted from the taxonomy: "
+                f"{min(self._deleted)}{_and_so_on(self._deleted)}"
+            )
+        if self._unknown:
+            verb = "is" if len(self._unknown) == 1 else "are"
+            lines.append(
+                f"warning: {counted(len(self._unknown), 'taxonomy id')} {verb} not in the taxonomy: "
+                f"{min(self._unknown)}{_and_so_on(self._unknown)}; a newer taxdump may have more"
+            )
+        return lines
+
+
+def _and_so_on(several: set[int] | dict[int, int]) -> str:
+    return " …" if len(several) > 1 else ""
+
+
+StoredTaxids = Callable[[int], tuple[int, ...] | None]
+"""Gives the stored ids of a subject by its index; None if none are stored, so that its header counts."""
+
+
+@dataclass(frozen=True)
+class SubjectTaxa:
+    """The organisms of one subject.
+
+    Attributes
+    ----------
+    taxids : tuple of int
+        Current ids, ascending; an id that the tree lacks stays as it is stated.
+    taxa : tuple of int
+        The taxa of those ids that the tree has, in the same order.
+    """
+
+    taxids: tuple[int, ...]
+    taxa: tuple[int, ...]
+
+
+class TaxonomyOfSubjects:
+    """Looks up the organisms of subjects.
+
+    Parameters
+    ----------
+    tree : Taxonomy
+    stored : callable, optional
+        By default, ids are those that headers state.
+
+    Attributes
+    ----------
+    tree : Taxonomy
+    """
+
+    def __init__(self, tree: Taxonomy, stored: StoredTaxids = lambda _: None) -> None:
+        self.tree = tree
+        self._stored = stored
+        self._notes = TaxidNotes(tree)
+        self._known: dict[tuple[int, ...], SubjectTaxa] = {}
+
+    def of(self, subject_index: int, header: str) -> SubjectTaxa:
+        """The organisms of a subject."""
+        stated = self._stored(subject_index)
+        if stated is None:
+            stated = header_taxids(header)
+        found = self._known.get(stated)
+        if found is None:
+            taxids = tuple(sorted({self._notes.current(taxid) for taxid in stated}))
+            taxa = tuple(taxon for taxid in taxids if (taxon := self.tree.index(taxid)) is not None)
+            found = self._known[stated] = SubjectTaxa(taxids, taxa)
+        return found
+
+    def messages(self) -> list[str]:
+        """What to tell the user about ids that are not current (:class:`swsearch.taxonomy.subject_taxa.TaxidNotes`)."""
+        return self._notes.messages()

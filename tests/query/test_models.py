@@ -1,0 +1,185 @@
+"""HMMER3's profile hidden Markov models as profiles.
+
+The expected values come from Debian's HMMER (hmmbuild, hmmconvert) and from formulas that are implemented separately.
+"""
+
+import math
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import swsearch
+from swsearch.errors import InputError
+from swsearch.query.hmm import read_models
+from swsearch.query.profile_files import detect_query_format, read_profiles
+from swsearch.query.scale import query_lambda
+from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
+from swsearch.scoring.ungapped import background
+from swsearch.sequences.alphabet import PROTEIN
+
+DATA = Path(__file__).parents[2] / "data"
+BLOSUM62 = named_matrix("BLOSUM62")
+AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
+COLUMNS = "ACDEFGHIKLMNPQRSTVWY"
+"""HMMER's order."""
+
+
+def emissions(favoured, number):
+    """Return the negative logarithms of probabilities that favour one amino acid, more or less by position."""
+    share = 0.3 + 0.4 * (number * 37 % 101) / 101
+    rest = (1 - share) / (len(COLUMNS) - 1)
+    return [-math.log(share if letter == favoured else rest) for letter in COLUMNS]
+
+
+def model(letters="MKW", *, version="3/f", alphabet="amino", length=None, cons="yes", nodes=None, compo=True):
+    """Return a model in the format of HMMER's guide, chapter "profile HMM files"."""
+    row = "  ".join("2.99573" for _ in COLUMNS)
+    lines = [
+        f"HMMER{version} [3.3.2 | Nov 2020]",
+        "NAME  family",
+        "DESC  proteins of  a family",
+        f"LENG  {len(letters) if length is None else length}",
+        f"ALPH  {alphabet}",
+        f"CONS  {cons}",
+        f"HMM          {'        '.join(COLUMNS)}   ",
+        "            m->m     m->i     m->d     i->m     i->i     d->m     d->d",
+        *([f"  COMPO   {row}"] if compo else []),
+        f"          {row}",
+        "          0.1  2.3  4.5  0.6  0.7  0.0  *",
+    ]
+    for number, letter in enumerate(letters, 1):
+        values = "  ".join(f"{value:.5f}" for value in emissions(letter, number))
+        node = f"{number:7}   {values}" if nodes is None else nodes
+        lines += [f"{node}  {number} {letter.lower()} - - -", f"          {row}", "  0.1  2.3  4.5  0.6  0.7  0.4  1.0"]
+    return "\n".join([*lines, "//", ""])
+
+
+def read(path, text):
+    path.write_text(text)
+    assert detect_query_format(path) == "hmm"
+    return read_profiles(path, "hmm", BLOSUM62)
+
+
+def test_scores_are_the_log_odds_of_the_match_states(tmp_path):
+    """Source: ln(e / p) / λ with the λ of BLOSUM62, times the factor that gives the whole profile this λ."""
+    letters = "MKWACDEFGHILNPQRSTVY" * 3
+    for text in (model(letters), model(letters, version="3/a", cons="no", compo=False)):
+        (found,) = read(tmp_path / "x.hmm", text)
+        assert (found.letters, found.header) == (letters, "family proteins of a family")
+        p = dict(zip(AMINO_ACIDS, background(PROTEIN).tolist(), strict=True))
+        exact = [
+            [(-emissions(letter, number)[COLUMNS.index(other)] - math.log(p[other])) / 0.31761 for other in AMINO_ACIDS]
+            for number, letter in enumerate(letters, 1)
+        ]
+        factor = (found.scores[:, :20] * np.array(exact)).sum() / (np.array(exact) ** 2).sum()
+        assert 0.5 < factor < 2
+        assert np.abs(found.scores[:, :20] - factor * np.array(exact)).max() <= 0.5 + 0.05
+        assert query_lambda(found.scores[:, :20]) == pytest.approx(0.3176, rel=0.03)
+        x = PROTEIN.code("X")
+        assert found.scores[:, x].tolist() == [BLOSUM62.score(letter, "X") for letter in letters]
+
+
+def test_a_probability_of_zero_is_the_lowest_score(tmp_path):
+    """By hand: ``*`` is the logarithm of 0 in the format."""
+    values = " ".join("0.00000" if letter == "W" else "*" for letter in COLUMNS)
+    (query,) = read(tmp_path / "x.hmm", model("W", nodes=f"1 {values}"))
+    w = AMINO_ACIDS.index("W")
+    assert query.scores[0, w] > 5
+    assert set(np.delete(query.scores[0, :20], w).tolist()) == {-127}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("HMMER2.0  [2.3.2]\nNAME x\n//\n", "line 1: expected 'HMMER3/f'.*hmmconvert"),
+        ("HMMER3/z [9.0]\n", "line 1: version 'HMMER3/z' of the format is not known"),
+        (model(alphabet="DNA"), "line 7: the model has the alphabet 'DNA'; queries are profiles of proteins"),
+        (model().replace("ALPH  amino\n", ""), "the model has the alphabet ''"),
+        (model().replace("        Y   ", "        J   "), "does not name the twenty amino acids"),
+        (model()[:-3], "has no end"),
+        (model().replace("//", "//\nHMM"), "expected 'HMMER3/f' at the beginning of a model, found 'HMM'"),
+        (model(length=4), "the model ends after 3 nodes, LENG is '4'"),
+        (model(length="9" * 5000), "the model ends after 3 nodes, LENG is '999"),
+        (model(letters=""), "the model ends after 0 nodes, LENG is '0'"),
+        (model(nodes="1 0.5 0.5"), "line 12: expected node 1 with 20 emissions"),
+        (model(nodes="2 " + "2.99573 " * 20), "line 12: expected node 1 with 20 emissions"),
+        (model(nodes="1 " + "nan " * 20), "line 12: expected node 1 with 20 emissions"),
+        (model(nodes="1 " + "-2.99573 " * 20), "line 12: expected node 1 with 20 emissions"),
+        (model("M", nodes="1 " + "0.00000 " * 20), "line 15: the emissions of node 1 sum to 20, not to 1"),
+        (model("M", nodes="1 " + "999999999.0 " * 20), "the emissions of node 1 sum to 7.44e-43, not to 1"),
+        (model("M").replace("//", "//\n//"), "line 16: expected 'HMMER3/f'"),
+        (model().replace("  0.1  2.3  4.5  0.6  0.7  0.4  1.0\n//", "//"), "the model ends after 3 nodes"),
+        (model().split("HMM  ")[0] + "//\n", "the model ends after 0 nodes"),
+    ],
+)
+def test_damaged_models_are_one_clear_line(tmp_path, text, words):
+    with pytest.raises(InputError, match=words) as caught:
+        read(tmp_path / "bad.hmm", text)
+    assert "bad.hmm" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_file_without_models_says_so(tmp_path):
+    (tmp_path / "empty.hmm").write_text("\n")
+    with pytest.raises(InputError, match=r"empty\.hmm holds no model"):
+        read_profiles(tmp_path / "empty.hmm", "hmm", BLOSUM62)
+    flat = SubstitutionMatrix("flat", PROTEIN, np.ones((32, 32), np.int8))
+    (tmp_path / "x.hmm").write_text(model())
+    with pytest.raises(InputError, match="matrix flat has no scale"):
+        list(read_models(tmp_path / "x.hmm", flat))
+
+
+def test_a_model_that_is_cut_short_anywhere_is_refused(tmp_path):
+    text = model("MK")
+    for length in range(10, len(text) - 4, 7):
+        with pytest.raises(InputError, match=r"bad\.hmm"):
+            read(tmp_path / "bad.hmm", text[:length])
+
+
+# --- HMMER's own files ---
+
+needs_hmmer = pytest.mark.peer("hmmbuild")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The model that hmmbuild makes of the family in data/."""
+    path = tmp_path_factory.mktemp("models") / "obg.hmm"
+    subprocess.run(["hmmbuild", "-n", "Obg", path, DATA / "obg.sto"], check=True, capture_output=True)
+    return path
+
+
+@needs_hmmer
+def test_every_version_of_hmmers_format_gives_the_same_profile(built, tmp_path):
+    """Source: hmmconvert, which writes the older versions; Biopython has no reader of models."""
+    (query,) = read_profiles(built, "hmm", BLOSUM62)
+    assert query.identifier == "Obg"
+    # Its conserved columns have few different emissions, so the rounded scores of many change at the same factor.
+    assert query_lambda(query.scores[:, :20]) == pytest.approx(0.3176, rel=0.03)
+    several = built.read_text()
+    for version in "abcde":
+        converted = subprocess.run(["hmmconvert", "--outfmt", f"3/{version}", built], check=True, capture_output=True)
+        several += converted.stdout.decode()
+    for other in read(tmp_path / "several.hmm", several):
+        assert other.scores[:, :20].tolist() == query.scores[:, :20].tolist()
+    # The match states are hmmbuild's own choice of columns; most of them have the same amino acid as ours.
+    (estimated,) = read_profiles(DATA / "obg.sto", "stockholm", BLOSUM62)
+    assert abs(len(query) - len(estimated)) < 20
+
+
+@needs_hmmer
+def test_a_model_finds_the_family_that_its_alignment_finds(built, tmp_path):
+    """Source: the search with the alignment from which hmmbuild made the model."""
+    database = swsearch.build_database(DATA / "proteins.fasta.gz", tmp_path / "proteins.db")
+    assert database
+    options = swsearch.SearchOptions(top=200, evalue=1e-10)
+    found, expected = (
+        {hit.subject_id for hit in next(iter(swsearch.search_database(path, tmp_path / "proteins.db", options))).hits}
+        for path in (built, DATA / "obg.sto")
+    )
+    assert len(expected) >= 10
+    assert len(found & expected) >= 0.8 * len(expected)
+    assert len(found) <= 1.25 * len(expected)

@@ -1,0 +1,136 @@
+"""E-values adjusted for the composition of both aligned parts. Expected: the formula, solved by SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from swsearch import _native
+from swsearch.errors import InputError
+from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment
+from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
+from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.ungapped import background, matrix_lambda
+from swsearch.sequences.alphabet import DNA, PROTEIN
+
+BLOSUM62 = named_matrix("BLOSUM62")
+
+
+def statistics_of(scheme: ScoringScheme) -> Statistics:
+    found = find_statistics(scheme)
+    assert isinstance(found, Statistics)
+    return found
+
+
+def adjustment() -> PairAdjustment:
+    found = PairAdjustment.of(BLOSUM62, statistics_of(default_scheme(PROTEIN)))
+    assert found is not None
+    return found
+
+
+def random_part(rng: np.random.Generator, length: int, favoured: str = "") -> str:
+    """Letters of natural composition, of which half are replaced by favoured ones."""
+    letters = np.array(list(PROTEIN.letters[:20]))[rng.choice(20, length, p=background(PROTEIN))]
+    if favoured:
+        replaced = rng.random(length) < 0.5
+        letters[replaced] = rng.choice(list(favoured), int(replaced.sum()))
+    return "".join(letters.tolist())
+
+
+def expected_ratio(query: str, subject: str) -> float:
+    def composition(part: str) -> np.ndarray:
+        counts = np.array([part.upper().count(letter) for letter in PROTEIN.letters[:20]])
+        return (counts + PSEUDOCOUNTS * background(PROTEIN)) / (counts.sum() + PSEUDOCOUNTS)
+
+    lam = matrix_lambda(BLOSUM62)
+    assert lam is not None
+    pairs = np.outer(composition(query), composition(subject))
+    scores = BLOSUM62.scores[:20, :20].astype(float)
+
+    def excess(x: float) -> float:
+        return float((pairs * np.exp(x * scores)).sum() - pairs.sum())
+
+    if excess(lam) <= 0:
+        return 1.0
+    return max(SMALLEST_RATIO, brentq(excess, 0.01, lam, xtol=1e-14) / lam) if excess(0.01) < 0 else SMALLEST_RATIO
+
+
+PARTS = ["", "AILMV", "LKELKEKLEELKEKLEEL", "GPPGPPGPPGPPGPP", "Q" * 200, "acdefGHIKLMNPQRSTVWY", "XXBZJOU*", "W" * 60]
+
+
+def test_ratios_are_those_of_the_formula() -> None:
+    rng = np.random.default_rng(1)
+    parts = [*PARTS, *(random_part(rng, 120, favoured) for favoured in ("", "AL", "ILVFM", "KE", "GP", "S"))]
+    pairs = [(one, other) for one in parts for other in parts]
+    found = adjustment().ratios([one for one, _ in pairs], [other for _, other in pairs])
+    wanted = [expected_ratio(one, other) for one, other in pairs]
+    assert found == pytest.approx(wanted, rel=1e-9)
+    assert min(wanted) == SMALLEST_RATIO
+    assert 1.0 in wanted
+    assert len(set(wanted)) > 50
+
+
+def test_the_evalue_grows_with_the_score_and_the_share_that_is_lost() -> None:
+    """By hand: E' = E exp(λ_g S (1 - ratio))."""
+    parts = ["L" * 300, "ILVFMILVFMLLVVIILLFFMMAILVLLVVILA", "MKTAYIAKQRQISFVKSHFSRQ"]
+    evalues, scores = np.array([1e-20, 0.5, 3.0]), np.array([120, 60, 40], dtype=np.int32)
+    ratios = adjustment().ratios(parts, parts)
+    lam = statistics_of(default_scheme(PROTEIN)).lam
+    wanted = evalues * np.exp(lam * scores * (1 - ratios))
+    assert adjustment().adjusted(evalues, scores, parts, parts) == pytest.approx(wanted, rel=1e-12)
+    assert ratios[0] == SMALLEST_RATIO
+    assert SMALLEST_RATIO < ratios[1] < 1.0
+
+
+def test_no_evalue_becomes_smaller_and_zero_stays_zero() -> None:
+    rng = np.random.default_rng(2)
+    parts = [random_part(rng, int(length)) for length in rng.integers(5, 400, 100)]
+    evalues = np.full(100, 0.25)
+    assert (adjustment().adjusted(evalues, np.full(100, 50, dtype=np.int32), parts, parts[::-1]) >= evalues).all()
+    huge = adjustment().adjusted(np.array([0.0]), np.array([30_000], dtype=np.int32), ["L" * 4000], ["L" * 4000])
+    assert huge.tolist() == [0.0]
+
+
+def test_a_hit_does_not_depend_on_the_others() -> None:
+    rng = np.random.default_rng(3)
+    parts = [random_part(rng, 80, favoured) for favoured in ("", "AL", "KE", "GP")]
+    together = adjustment().ratios(parts, parts).tolist()
+    assert together == [adjustment().ratios([one], [one]).tolist()[0] for one in parts]
+    assert adjustment().adjusted(np.empty(0), np.empty(0, dtype=np.int32), [], []).shape == (0,)
+
+
+def test_schemes_without_statistics_or_with_positive_means_have_no_adjustment() -> None:
+    assert PairAdjustment.of(BLOSUM62, NoStatistics("a reason")) is None
+    positive = SubstitutionMatrix("positive", PROTEIN, np.abs(BLOSUM62.scores))
+    assert PairAdjustment.of(positive, statistics_of(default_scheme(PROTEIN))) is None
+    assert statistics_of(default_scheme(DNA)).lam > 0
+
+
+def test_malformed_arrays_are_refused() -> None:
+    letters, ends = np.zeros(5, np.uint8), np.array([3, 5], np.int64)
+    scores = np.ascontiguousarray(BLOSUM62.scores[:20, :20], dtype=np.int32)
+
+    def call(**changed: object) -> None:
+        arguments = {
+            "kinds_of_one": letters, "ends_of_one": ends, "kinds_of_other": letters, "ends_of_other": ends,
+            "scores": scores, "background": background(PROTEIN), "pseudocounts": 40.0, "usual": 1.3, "lowest": 1.1,
+            "scales": np.empty(2),
+        }  # fmt: skip
+        _native.composition_scales(**{**arguments, **changed})  # type: ignore[arg-type]
+
+    call()
+    for name, wrong in (
+        ("ends_of_one", np.array([3, 6], np.int64)),
+        ("ends_of_other", np.array([4, 3], np.int64)),
+        ("ends_of_one", np.array([-1, 3], np.int64)),
+        ("scores", scores * 100),
+        ("scales", np.empty(3)),
+        ("background", np.ones(4)),
+        ("pseudocounts", 0.0),
+        ("usual", 1.05),
+    ):
+        with pytest.raises((InputError, ValueError)):
+            call(**{name: wrong})
