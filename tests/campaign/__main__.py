@@ -222,12 +222,12 @@ def _table(options: argparse.Namespace) -> int:
         f"{figures['date']}, seed {figures['seed']}, {figures['minutes']} minutes in {figures['jobs']} jobs, "
         f"{figures['machine']}.",
         "",
-        "| part | trials | survived | failures | of these |",
-        "| --- | ---: | ---: | ---: | --- |",
+        "| part | trials | survived | failures |",
+        "| --- | ---: | ---: | ---: |",
     ]
     for part in figures["parts"]:
         cells = (part["name"], f"{part['trials']:,}", f"{part['survived']:,}", len(part["failures"]))
-        lines.append("| " + " | ".join(map(str, cells)) + f" | {'; '.join(part['notes'])} |")
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(TABLE_BEGINS)
     after = rest.partition(TABLE_ENDS)[2]
     PAGE.write_text(before + TABLE_BEGINS + "\n" + "\n".join(lines) + "\n" + TABLE_ENDS + after, encoding="utf-8")
