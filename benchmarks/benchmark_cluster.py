@@ -44,6 +44,7 @@ from provenance import commit, processor
 
 from swsearch.cluster import ClusterSearcher, open_cluster_searcher
 from swsearch.database.builder import build_database
+from swsearch.engine.registry import Machine
 from swsearch.scoring.ungapped import background
 from swsearch.search.api import open_searcher
 from swsearch.search.planned_search import PlannedSearch
@@ -189,7 +190,7 @@ class Cluster:
 
 @contextmanager
 def opened(cluster: Cluster, folder: Path, options: argparse.Namespace) -> Iterator[ClusterSearcher]:
-    with open_cluster_searcher(folder / "db", None, cluster.place, engine=options.engine) as searcher:
+    with open_cluster_searcher(folder / "db", None, cluster.place, machine=Machine(options.engine)) as searcher:
         yield searcher
 
 

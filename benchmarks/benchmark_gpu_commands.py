@@ -40,6 +40,7 @@ from benchmark_search import write_fasta
 from provenance import commit, device_of
 
 from swsearch.database.builder import build_database
+from swsearch.engine.registry import Machine
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
@@ -158,7 +159,7 @@ def time_dask(options: argparse.Namespace, queries: Path, database: Path, folder
 
     def search(n_queries: int | None, kill: subprocess.Popen[bytes] | None = None, seconds: float = 0.0) -> float:
         digest = hashlib.sha256()
-        with open_cluster_searcher(database, None, cluster.place, engine="cuda", notify=print) as searcher:
+        with open_cluster_searcher(database, None, cluster.place, machine=Machine("cuda"), notify=print) as searcher:
             began = time.perf_counter()
             if kill is not None:
                 threading.Timer(seconds, kill.kill).start()

@@ -34,6 +34,7 @@ from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.registry import Machine
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
@@ -198,7 +199,9 @@ def main() -> None:
         kinds += [("batch", many, 3, 1), ("one_round", many, 1, 1)]
         for name, records, n_rounds, repeat in kinds:
             top = options.relatives if name == "one_listed" else 25
-            searcher = Searcher(opened, engine, SearchOptions(iterations=n_rounds, top=top), threads=threads)
+            searcher = Searcher(
+                opened, engine, SearchOptions(iterations=n_rounds, top=top), machine=Machine(threads=threads)
+            )
             report[name] = measure(searcher, records, repeat)
         report["engine_gcups"] = engine_gcups(searcher, many)
     queries = options.folder / "rounds.fasta"

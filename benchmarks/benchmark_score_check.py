@@ -33,6 +33,7 @@ from biased_queries import biased_queries
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
+from swsearch.engine.registry import Machine
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.sample_check import LOWEST_SCALE, SMALLEST_SAMPLE, SampleCheck
@@ -110,7 +111,7 @@ def hits_by_chance(database: PackedDatabase, engine: CpuEngine, queries: list[Se
     found = {}
     for composition, mask in (("none", "none"), ("adjust", "none"), ("bias", "none"), ("adjust", "tantan")):
         options = SearchOptions(composition=composition, mask=mask, evalue=1.0, top=database.n_subjects)
-        searcher = Searcher(database, engine, options, threads=engine.threads)
+        searcher = Searcher(database, engine, options, machine=Machine(threads=engine.threads))
         n_hits = [len(result.hits) for result in searcher.search(queries)]
         found[composition if mask == "none" else f"{composition}, {mask}"] = round(float(np.mean(n_hits)), 2)
     return found
@@ -122,7 +123,7 @@ def cost(database: PackedDatabase, queries: list[SequenceRecord], rounds: int) -
     n_checked = 0
     for _ in range(rounds):
         with CpuEngine() as engine:
-            searcher = Searcher(database, engine, SearchOptions(), threads=engine.threads)
+            searcher = Searcher(database, engine, SearchOptions(), machine=Machine(threads=engine.threads))
             check = SampleCheck(searcher)
             in_checks = 0.0
 
@@ -170,7 +171,9 @@ def main() -> None:
         build_database([asked.proteins], Path(folder, "subjects.db"))
         with PackedDatabase.open(Path(folder, "subjects.db")) as database, CpuEngine() as engine:
             for composition in ("none", "bias"):
-                searcher = Searcher(database, engine, SearchOptions(composition=composition), threads=engine.threads)
+                searcher = Searcher(
+                    database, engine, SearchOptions(composition=composition), machine=Machine(threads=engine.threads)
+                )
                 for kind, of_kind in queries.items():
                     found = scales(searcher, of_kind)
                     result.setdefault(composition, {})[kind] = {str(size): rates(found[size]) for size in SIZES}

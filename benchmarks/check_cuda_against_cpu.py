@@ -20,7 +20,7 @@ import numpy as np
 from swsearch.cores import usable_cores
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.registry import open_engine
+from swsearch.engine.registry import Machine, open_engine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
@@ -62,7 +62,7 @@ def main() -> int:
     arguments = parser.parse_args()
     devices = [int(part) for part in arguments.devices.split(",")]
     n_different = 0
-    with open_engine("cuda", devices=devices)[0] as cuda, CpuEngine(usable_cores()) as cpu:
+    with open_engine(Machine("cuda", devices=devices))[0] as cuda, CpuEngine(usable_cores()) as cpu:
         for path in arguments.databases:
             with PackedDatabase.open(path) as database:
                 if database.alphabet is PROTEIN:

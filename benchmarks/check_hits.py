@@ -34,6 +34,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
+from swsearch.engine.registry import Machine
 from swsearch.query.profile_files import read_profiles
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
@@ -176,7 +177,9 @@ def main() -> int:
             n_scores = 0
             for engine_name, engine in compared.items():
                 began = time.perf_counter()
-                searcher = Searcher(opened[name], engine, SearchOptions(**options), threads=usable_cores())
+                searcher = Searcher(
+                    opened[name], engine, SearchOptions(**options), machine=Machine(threads=usable_cores())
+                )
                 results = list(searcher.search(queries))
                 seconds[engine_name] = round(time.perf_counter() - began, 2)
                 found = [(result.hits, result.n_passed) for result in results]

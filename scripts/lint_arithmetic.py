@@ -62,13 +62,12 @@ ALLOWED = {
     ("swsearch/search/score_plot.py", "numpy.exp"): "a curve that is only drawn",
     ("swsearch/search/sample_check.py", "sum"): COUNTS + ": residues and rows",
     ("swsearch/search/searcher.py", "sum"): COUNTS + ": residues, rows and subjects",
-    ("swsearch/search/query_frames.py", "sum"): COUNTS + ": rows",
     ("swsearch/search/planned_search.py", "sum"): COUNTS + ": residues",
     ("swsearch/search/slices.py", "sum"): COUNTS + ": residues, bytes and subjects",
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
     ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues and subjects",
-    ("swsearch/search/score_batches.py", "sum"): COUNTS + ": subjects",
+    ("swsearch/search/score_batches.py", "sum"): COUNTS + ": rows and subjects",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }
 """File and name of each permitted exception, and the reason."""

@@ -39,6 +39,7 @@ from swsearch.database.joined import Places, joined, open_searched, places_of
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
@@ -297,7 +298,7 @@ def align_families(
         raise WrongType(f"{option('databases', databases)}: a path, or a list of paths, is needed")
     in_turn = cast("Sequence[Databases]", [databases] if is_single else list(cast("Iterable[Databases]", databases)))
     with ExitStack() as stack:
-        searchers = open_searchers(in_turn, options, stack, engine=engine, threads=threads, devices=devices)
+        searchers = open_searchers(in_turn, options, stack, Machine(engine, threads, devices))
         first = searchers[0]
         if is_path(queries):
             files = QueryFiles.of(paths("queries", queries), "fasta")

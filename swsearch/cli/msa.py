@@ -240,6 +240,7 @@ def _opened(
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, or of all ``together``, and the queries, checked."""
     from swsearch.cli.databases import opened_together
+    from swsearch.engine.registry import Machine
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
@@ -248,14 +249,12 @@ def _opened(
 
     refuse_repeated_pipes([*paths, *databases])
     files = QueryFiles.of(paths, "fasta")
-    devices = options.device_list(search.devices)
     groups = [databases] if together else [[path] for path in databases]
     subjects = [
         stack.enter_context(opened_together(paths, threads=search.threads, quiet=search.quiet)) for paths in groups
     ]
-    searchers = open_searchers(
-        subjects, search.asked, stack, engine=search.engine, threads=search.threads, devices=devices
-    )
+    machine = Machine(search.engine, search.threads, options.device_list(search.devices))
+    searchers = open_searchers(subjects, search.asked, stack, machine)
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
     records = files.records(searchers[0].scheme, searchers[0].needs)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from swsearch.cli.progress import ProgressReport
     from swsearch.cluster.processes import WorkerProcesses
     from swsearch.database.reader import PackedDatabase
+    from swsearch.engine.registry import Machine
     from swsearch.hits.subjects import SubjectPart
     from swsearch.report.narrowing import Narrowing
     from swsearch.report.row_filter import RowFilter
@@ -73,19 +74,31 @@ class SearchChoice:
         names = [field.name for field in fields(SearchOptions) if hasattr(self, field.name)]
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
+    @property
+    def machine(self) -> Machine:
+        """What of this machine the search uses."""
+        from swsearch.engine.registry import Machine
+
+        return Machine(
+            self.engine,
+            self.threads,
+            options.device_list(self.devices),
+            self.kernel,
+            not self.no_bound,
+            self.partition_residues,
+        )
+
     def warm_up_gpus(self, database: PackedDatabase, query_residues: int) -> None:
         """Start the GPUs of this search while the program imports its other modules; never raises an error.
 
         ``query_residues`` is about the number of residues of all queries.
         """
-        from swsearch.engine.registry import warm_up_gpus
         from swsearch.errors import SwSearchError
         from swsearch.threads import SWITCH_SECONDS
 
         # open_searcher raises the errors of the options again.
         with contextlib.suppress(SwSearchError):
-            cells = database.n_residues * query_residues
-            if warm_up_gpus(self.engine, options.device_list(self.devices) or (0,), cells, self.threads):
+            if self.machine.warm_up_gpus(database.n_residues * query_residues):
                 sys.setswitchinterval(SWITCH_SECONDS)
 
     def separate_gpus(self, n_residues: int, query_residues: int, are_many: Callable[[int], bool]) -> list[int]:
@@ -124,7 +137,7 @@ class SearchChoice:
         """
         from swsearch.cli.output import say
         from swsearch.cluster.searcher import ClusterSearcher
-        from swsearch.cluster.tasks import EngineSpec
+        from swsearch.engine.registry import Machine
         from swsearch.errors import SwSearchError
 
         searcher = None
@@ -133,10 +146,9 @@ class SearchChoice:
                 database,
                 self.asked,
                 processes,
-                EngineSpec("cuda", bound=not self.no_bound),
+                Machine("cuda", bound=not self.no_bound, partition_residues=self.partition_residues),
                 slices="no",
                 threads=self.threads,
-                partition_residues=self.partition_residues,
                 engine_name="cuda",
                 is_scored_here=True,
                 notify=functools.partial(say, quiet=self.quiet),
@@ -151,27 +163,18 @@ class SearchChoice:
 
     @contextlib.contextmanager
     def open_searcher(self, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
-        """Open an engine for these options and an open database; see :func:`swsearch.search.api.open_searcher`.
+        """Open an engine for these options and an open database; see :func:`swsearch.search.api.searcher_on`.
 
         If subjects are translated, the progress of the translation is reported.
         """
-        from swsearch.search.api import open_searcher
+        from swsearch.search.api import searcher_on
 
         asked = self.asked
         with contextlib.ExitStack() as stack:
             with self._translation_report(database, asked) as report:
                 opened = stack.enter_context(
-                    open_searcher(
-                        database,
-                        asked,
-                        engine=self.engine,
-                        threads=self.threads,
-                        devices=options.device_list(self.devices),
-                        kernel=self.kernel,
-                        bound=not self.no_bound,
-                        partition_residues=self.partition_residues,
-                        query_residues=query_residues,
-                        translating=None if report is None else report.advance,
+                    searcher_on(
+                        self.machine, database, asked, query_residues, None if report is None else report.advance
                     )
                 )
             yield opened
@@ -390,12 +393,7 @@ class ClusterRunChoice(RunChoice):
             database,
             search.asked,
             self.cluster,
-            engine=search.engine,
-            threads=search.threads,
-            devices=options.device_list(search.devices),
-            kernel=search.kernel,
-            bound=not search.no_bound,
-            partition_residues=search.partition_residues,
+            machine=search.machine,
             slices=self.slices,
             deadline_seconds=self.deadline,
             notify=functools.partial(say, quiet=search.quiet),

@@ -84,7 +84,7 @@ class Connection(Protocol):
         ...
 
     def prepare(self, worker: str, engine: bytes, first: bytes | None) -> int:
-        """Let a worker open the engine of a packed :class:`EngineSpec`; returns the ticket of the request.
+        """Let a worker open the engine of a packed :class:`Machine`; returns the ticket of the request.
 
         ``first`` is the packed :class:`SearchSpec` of the search that probably comes first, which the worker also
         opens; failures are reported by the search.

@@ -30,8 +30,9 @@ from typing import Final, cast
 
 from swsearch.cluster.batches import PLACES, Flight, Part, SliceTask, Stream, Worker
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
-from swsearch.cluster.tasks import PROGRAM, EngineSpec, Failed, Found, Ready, packed, unpacked
+from swsearch.cluster.tasks import PROGRAM, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
+from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.search.defaults import DEADLINE_SECONDS
@@ -66,7 +67,7 @@ class Dispatcher:
     Parameters
     ----------
     connection : Connection
-    engine : EngineSpec
+    machine : Machine
     cells_of : callable
         The number of cells of a query with all slices, by which batches are bounded and progress is reported.
     top : int
@@ -89,7 +90,7 @@ class Dispatcher:
     def __init__(
         self,
         connection: Connection,
-        engine: EngineSpec,
+        machine: Machine,
         *,
         cells_of: Callable[[SequenceRecord], int],
         top: int,
@@ -97,7 +98,7 @@ class Dispatcher:
         notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._connection = connection
-        self._engine = packed(engine)
+        self._machine = packed(machine)
         self._cells_of = cells_of
         self._max_queries = max(1, MAX_HITS // top)
         self._deadline_seconds = deadline_seconds
@@ -244,7 +245,7 @@ class Dispatcher:
             else:
                 worker = Worker(info, FIRST_CELLS_PER_SECOND * info.threads, heard=now, is_late=bool(self._slices))
                 self._workers[address] = worker
-                ticket = self._connection.prepare(address, self._engine, self._first and self._first[1])
+                ticket = self._connection.prepare(address, self._machine, self._first and self._first[1])
                 worker.flights[ticket] = Flight(None, 0.0, now)
         if not self._workers and not self._has_said_waiting:
             self._notify(f"{self._connection.where} has no workers yet; waiting for some")

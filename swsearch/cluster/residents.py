@@ -26,7 +26,6 @@ from typing import Final, TypeAlias
 from swsearch.cluster.tasks import (
     Answer,
     DatabaseSpec,
-    EngineSpec,
     Found,
     Ready,
     SearchSpec,
@@ -34,12 +33,11 @@ from swsearch.cluster.tasks import (
     packed,
     unpacked,
 )
-from swsearch.cores import threads_to_use
 from swsearch.database.joined import joined
 from swsearch.database.object_store import is_url
 from swsearch.database.reader import PackedDatabase, load_catalogue
 from swsearch.engine.protocol import BackgroundEngine, MemoryEngine, ScoreEngine
-from swsearch.engine.registry import open_engine
+from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError, InputError, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.search.searcher import Searcher
@@ -129,7 +127,7 @@ class Residents:
     def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine, host_bytes: int = 0) -> None:
         self._open_engine = open_engine
         self._host_bytes = host_bytes
-        self._engine_spec: EngineSpec | None = None
+        self._machine: Machine | None = None
         self._engine: ScoreEngine | None = None
         self._engine_choice = ""
         self._databases: OrderedDict[_Key, PackedDatabase] = OrderedDict()
@@ -139,7 +137,7 @@ class Residents:
         self._started: Task | None = None
         """A task whose turn has not come, but whose queries the engine has."""
 
-    def ready(self, spec: EngineSpec, first: SearchSpec | None = None) -> Ready:
+    def ready(self, machine: Machine, first: SearchSpec | None = None) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
 
         ``first`` is the search that probably comes first. What it needs besides the engine is loaded while a GPU
@@ -152,24 +150,22 @@ class Residents:
         InputError
             There is no such engine, or it does not have this number of threads or these devices.
         """
-        engine = self._opened(spec, first)
+        engine = self._opened(machine, first)
         memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
         rate = None
         if isinstance(engine, BackgroundEngine):
             rate = FORECAST_CELLS / engine.forecast((), (), FORECAST_CELLS).seconds
         return Ready(self._engine_choice, memory, self._host_bytes, self.is_background, rate, kept)
 
-    def _opened(self, spec: EngineSpec, first: SearchSpec | None = None) -> ScoreEngine:
+    def _opened(self, machine: Machine, first: SearchSpec | None = None) -> ScoreEngine:
         """The engine, which is opened unless it is open; see :meth:`ready`."""
-        if self._engine is None or spec != self._engine_spec:
+        if self._engine is None or machine != self._machine:
             self.close()
             if first is not None:
                 with suppress(SwSearchError):
                     first.options.scheme(first.options.aligned_alphabet(self._database(first, None).alphabet))
-            self._engine, self._engine_choice = self._open_engine(
-                spec.engine, spec.threads, spec.devices, None, spec.kernel, bound=spec.bound
-            )
-            self._engine_spec = spec
+            self._engine, self._engine_choice = self._open_engine(machine)
+            self._machine = machine
             if self.is_background:
                 sys.setswitchinterval(SWITCH_SECONDS)
         return self._engine
@@ -235,7 +231,7 @@ class Residents:
 
     def _searcher(self, spec: SearchSpec, key: bytes, room_bytes: int | None) -> Searcher:
         """The searcher of a specification, which ``key`` identifies; opened unless it is open."""
-        self._opened(spec.engine)
+        self._opened(spec.machine)
         self._used[key] = time.monotonic()
         searcher = self._searchers.get(key)
         if searcher is None:
@@ -251,8 +247,7 @@ class Residents:
             database,
             self._engine,
             spec.options,
-            threads=threads_to_use(spec.engine.threads),
-            partition_residues=spec.partition_residues,
+            machine=spec.machine,
             engine_choice=self._engine_choice,
         )
         found = searcher.run_info("")
@@ -370,9 +365,9 @@ class Tasks:
         """Whether the engine is open and works in the background."""
         return self._residents.is_background
 
-    def prepare(self, engine: EngineSpec, first: tuple[SearchSpec, bytes] | None = None) -> Answer:
+    def prepare(self, machine: Machine, first: tuple[SearchSpec, bytes] | None = None) -> Answer:
         """Open an engine; what the search ``first`` needs, with its key, is opened after the answer."""
-        answer = self._answer(lambda: self._residents.ready(engine, None if first is None else first[0]), None)
+        answer = self._answer(lambda: self._residents.ready(machine, None if first is None else first[0]), None)
         if first is not None and isinstance(answer, Ready):
             self._thread.submit(self._residents.open_search, *first)
         return answer
@@ -425,19 +420,19 @@ class WorkerShare:
     threads: int
     devices: tuple[int, ...] | None = None
 
-    def of(self, engine: EngineSpec) -> EngineSpec:
-        """The engine with this share where the driver leaves it to the worker."""
-        threads = self.threads if engine.threads is None else engine.threads
-        return replace(engine, threads=threads, devices=self.devices if engine.devices is None else engine.devices)
+    def of(self, machine: Machine) -> Machine:
+        """What a worker uses: this share, where the driver leaves it to the worker."""
+        threads = self.threads if machine.threads is None else machine.threads
+        return replace(machine, threads=threads, devices=self.devices if machine.devices is None else machine.devices)
 
 
-def prepared(tasks: Tasks, share: WorkerShare, engine: bytes, first: bytes | None) -> bytes:
-    """Open the engine of an :class:`EngineSpec`; returns a packed :class:`Ready` or :class:`Failed`.
+def prepared(tasks: Tasks, share: WorkerShare, machine: bytes, first: bytes | None) -> bytes:
+    """Open the engine of a :class:`Machine`; returns a packed :class:`Ready` or :class:`Failed`.
 
     ``first`` is the :class:`SearchSpec` of the search that probably comes first, which is opened after the answer.
     """
     expected = None if first is None else (_specified(first, share), first)
-    return packed(tasks.prepare(share.of(unpacked(engine)), expected))
+    return packed(tasks.prepare(share.of(unpacked(machine)), expected))
 
 
 def searched(tasks: Tasks, share: WorkerShare, spec: bytes, queries: bytes, room_bytes: int | None) -> bytes:
@@ -447,4 +442,4 @@ def searched(tasks: Tasks, share: WorkerShare, spec: bytes, queries: bytes, room
 
 def _specified(spec: bytes, share: WorkerShare) -> SearchSpec:
     asked: SearchSpec = unpacked(spec)
-    return replace(asked, engine=share.of(asked.engine))
+    return replace(asked, machine=share.of(asked.machine))

@@ -18,12 +18,12 @@ from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
-from swsearch.cluster.tasks import DatabaseSpec, EngineSpec, Ready, SearchSpec
-from swsearch.cores import check_threads, threads_to_use
+from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
+from swsearch.cores import check_threads
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
-from swsearch.engine.registry import ENGINES, KERNELS
+from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import CHOICE_FILES, QueryResult
 from swsearch.search.defaults import DEADLINE_SECONDS, EVERY_SUBJECT
@@ -56,13 +56,13 @@ class ClusterSearcher(PlannedSearch):
     options : SearchOptions
     connection : Connection
         An open connection; the caller closes it.
-    engine : EngineSpec
-        The engine that every worker opens.
+    machine : Machine
+        What every worker uses; its partitions are those of this process too.
     slices : str
         ``no``: each worker holds the whole database. ``yes``: each holds some slices of it. ``auto``: slices, if the
         database has several and does not fit the memory of the smallest worker.
-    threads, partition_residues
-        Of this process, as for :class:`swsearch.search.planned_search.PlannedSearch`, like the errors.
+    threads : int, optional
+        Of this process.
     engine_name : str
         The name of the engine in the record of the run.
     is_scored_here : bool
@@ -96,11 +96,10 @@ class ClusterSearcher(PlannedSearch):
         database: PackedDatabase,
         options: SearchOptions,
         connection: Connection,
-        engine: EngineSpec,
+        machine: Machine,
         *,
         slices: str = "auto",
         threads: int | None = None,
-        partition_residues: int | None = None,
         engine_name: str = "cluster",
         is_scored_here: bool = False,
         deadline_seconds: float = DEADLINE_SECONDS,
@@ -110,18 +109,16 @@ class ClusterSearcher(PlannedSearch):
         super().__init__(
             database,
             options,
-            threads=threads_to_use(threads),
-            partition_residues=partition_residues,
+            machine=replace(machine, threads=threads),
             is_scored_here=is_scored_here,
         )
         self.observe_batch: BatchObserver | None = None
         self._engine_name = engine_name
         self._when_answered = when_answered
-        self._engine = engine
-        self._partition_residues = partition_residues
+        self._machine = machine
         self._dispatcher = Dispatcher(
             connection,
-            engine,
+            machine,
             cells_of=self._cells_of_part,
             top=USUAL_LIST if options.top == EVERY_SUBJECT else options.top,
             deadline_seconds=deadline_seconds,
@@ -263,8 +260,7 @@ class ClusterSearcher(PlannedSearch):
                 for is_whole in [len(numbers) == len(member.catalogue.segments)]
             ),
             options=_with_absolute_paths(self.options),
-            engine=self._engine,
-            partition_residues=self._partition_residues,
+            machine=self._machine,
             one_round=self.is_sliced,
             expected=expected,
         )
@@ -279,12 +275,10 @@ class ClusterSearcher(PlannedSearch):
         return f"{title}: {there}; {', '.join(engines)}; {held}"
 
 
-def _connected(
-    cluster: str, threads: int | None, devices: Sequence[int] | None, notify: Callable[[str], None]
-) -> AbstractContextManager[Connection]:
+def _connected(cluster: str, machine: Machine, notify: Callable[[str], None]) -> AbstractContextManager[Connection]:
     """A connection to the workers at a place, as a context manager that ends it."""
     if cluster.startswith(PREFIX):
-        return WorkerProcesses.of(cluster, threads, devices)
+        return WorkerProcesses.of(cluster, machine.threads, machine.devices)
     from swsearch.cluster.dask_connection import DaskConnection  # only here: it loads asyncio
 
     return DaskConnection(cluster, notify)
@@ -305,12 +299,7 @@ def open_cluster_searcher(
     options: SearchOptions | None,
     cluster: str,
     *,
-    engine: str = "auto",
-    threads: int | None = None,
-    devices: Sequence[int] | None = None,
-    kernel: str = KERNELS[0],
-    bound: bool = True,
-    partition_residues: int | None = None,
+    machine: Machine = ANY_MACHINE,
     slices: str = "auto",
     deadline_seconds: float = DEADLINE_SECONDS,
     notify: Callable[[str], None] = lambda _: None,
@@ -326,9 +315,9 @@ def open_cluster_searcher(
     cluster : str
         ``tcp://host:port`` or a scheduler file (:mod:`swsearch.cluster.dask_connection`), or ``local:N`` for N
         processes of this machine.
-    engine, threads, devices, kernel, bound, partition_residues
-        As for :func:`swsearch.search.api.open_searcher`, for each worker. By default, a worker has as many threads as
-        Dask gave it, or a share of the cores of this machine. Each worker of ``local:N`` has one of the ``devices``.
+    machine : Machine
+        What each worker uses. By default, a worker has as many threads as Dask gave it, or a share of the cores of this
+        machine. Each worker of ``local:N`` has one of the devices.
     slices, deadline_seconds, notify
         As for :class:`ClusterSearcher`.
 
@@ -342,22 +331,20 @@ def open_cluster_searcher(
         An option is out of range or does not fit the database, there is no scheduler, or a worker has another version
         of the program.
     """
-    if engine not in ENGINES:
-        raise InputError(f"--engine {engine!r}: choose {', '.join(ENGINES)}")
+    if machine.engine not in ENGINES:
+        raise InputError(f"--engine {machine.engine!r}: choose {', '.join(ENGINES)}")
     if slices not in SLICES:
         raise InputError(f"--slices {slices}: choose {', '.join(SLICES)}")
-    if threads is not None:
-        check_threads(threads)
-    of_worker = None if cluster.startswith(PREFIX) or devices is None else tuple(devices)
-    spec = EngineSpec(engine, threads, of_worker, kernel, bound)
-    with opened(database) as subjects, _connected(cluster, threads, devices, notify) as connection:
+    if machine.threads is not None:
+        check_threads(machine.threads)
+    of_worker = replace(machine, devices=None) if cluster.startswith(PREFIX) else machine
+    with opened(database) as subjects, _connected(cluster, machine, notify) as connection:
         yield ClusterSearcher(
             subjects,
             SearchOptions() if options is None else options,
             connection,
-            spec,
+            of_worker,
             slices=slices,
-            partition_residues=partition_residues,
             deadline_seconds=deadline_seconds,
             notify=notify,
         )

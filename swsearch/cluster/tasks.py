@@ -14,26 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swsearch import __version__
+from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError, SwSearchError
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.search.options import SearchOptions
 
 PROGRAM: Final = f"swsearch {__version__}"
-
-
-@dataclass(frozen=True)
-class EngineSpec:
-    """The engine that a worker opens; the fields are arguments of :func:`swsearch.engine.registry.open_engine`.
-
-    With ``threads`` or ``devices`` None, a worker uses its own share of its machine
-    (:class:`swsearch.cluster.residents.WorkerShare`).
-    """
-
-    engine: str = "auto"
-    threads: int | None = None
-    devices: tuple[int, ...] | None = None
-    kernel: str = "strip"
-    bound: bool = True
 
 
 @dataclass(frozen=True)
@@ -67,9 +53,9 @@ class SearchSpec:
         The databases that are searched as one, at least one.
     options : SearchOptions
         Its files have absolute paths.
-    engine : EngineSpec
-    partition_residues : int or None
-        As for :class:`swsearch.search.planned_search.PlannedSearch`.
+    machine : Machine
+        What a worker uses; its share of its machine (:class:`swsearch.cluster.residents.WorkerShare`) where ``threads``
+        or ``devices`` are None.
     one_round : bool
         Whether each task is one round of an iterated search.
     expected : RunInfo
@@ -78,8 +64,7 @@ class SearchSpec:
 
     databases: tuple[DatabaseSpec, ...]
     options: SearchOptions
-    engine: EngineSpec
-    partition_residues: int | None
+    machine: Machine
     one_round: bool
     expected: RunInfo
 

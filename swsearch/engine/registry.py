@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import Final
 
-from swsearch.arguments import choice
+from swsearch.arguments import choice, flag, whole_number
 from swsearch.cores import check_threads, threads_to_use
 from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
@@ -24,6 +25,80 @@ CPU_CELLS_PER_SECOND: Final = 2e10
 """The time by which the start of a GPU delays a search, and cells per second of a GPU and of one core, from which
 ``auto`` predicts the time of a search. They are of the order of what was measured, with the bound, on a data-centre GPU
 and on cores with AVX2 or AVX-512."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What of a machine a search uses. No result depends on it.
+
+    Attributes
+    ----------
+    engine : str
+        One of :data:`ENGINES`; ``auto`` denotes the first engine that can be used and suits the search.
+    threads : int, optional
+        CPU threads, at least 1; by default one per core that this process may use. A worker of a cluster uses its share
+        of the cores by default.
+    devices : sequence of int, optional
+        CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
+        not accept devices.
+    kernel : str
+        One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
+    bound : bool
+        Whether the engine may exclude subjects below a score threshold by an upper bound of their scores.
+    partition_residues : int, optional
+        Number of residues that the engine gets at a time, at least 1. It affects the use of memory and how often
+        progress is reported; by default, the engine gets all at once.
+
+    Raises
+    ------
+    InputError
+        ``partition_residues`` is out of range.
+    WrongType
+        ``bound`` is no truth value, or ``partition_residues`` is no whole number.
+    """
+
+    engine: str = ENGINES[0]
+    threads: int | None = None
+    devices: Sequence[int] | None = None
+    kernel: str = KERNELS[0]
+    bound: bool = True
+    partition_residues: int | None = None
+
+    def __post_init__(self) -> None:
+        flag("bound", self.bound)
+        residues = self.partition_residues
+        if residues is not None and whole_number("partition_residues", residues) < 1:
+            raise InputError(f"{option('partition_residues', residues)}: at least 1 residue is needed")
+
+    @property
+    def n_threads(self) -> int:
+        """The number of CPU threads.
+
+        Raises
+        ------
+        InputError
+            ``threads`` is out of range.
+        """
+        return threads_to_use(self.threads)
+
+    def gpu_is_faster(self, cells: int) -> bool:
+        """Whether a search of so many cells is predicted to end earlier on a GPU, its start included, than here."""
+        on_cpu = cells / (CPU_CELLS_PER_SECOND * self.n_threads)
+        return GPU_START_SECONDS + cells / GPU_CELLS_PER_SECOND < on_cpu
+
+    def warm_up_gpus(self, cells: int) -> bool:
+        """Initialize in the background the GPUs that :func:`open_engine` is going to use; whether there are any."""
+        wanted = self.engine == "cuda" or (self.engine == "auto" and self.gpu_is_faster(cells))
+        if not wanted or importlib.util.find_spec("pycuda") is None:
+            return False
+        from swsearch.engine.cuda.runtime.warm_up import warm_up
+
+        warm_up(self.devices or (0,))
+        return True
+
+
+ANY_MACHINE: Final = Machine()
+"""The best engine of this machine."""
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
@@ -54,38 +129,19 @@ def engine_infos(*, gpus: GpuProbe | None = None) -> list[EngineInfo]:
     return [engine_info(name, gpus=gpus) for name in ENGINES if name != "auto"]
 
 
-def open_engine(
-    name: str,
-    threads: int | None = None,
-    devices: Sequence[int] | None = None,
-    cells: int | None = None,
-    kernel: str = KERNELS[0],
-    *,
-    gpus: GpuProbe | None = None,
-    bound: bool = True,
-) -> tuple[ScoreEngine, str]:
-    """Open the engine that ``name`` denotes on this machine; return it with a sentence that names it and the reason.
+def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | None = None) -> tuple[ScoreEngine, str]:
+    """Open the engine of ``machine``; return it with a sentence that names it and the reason.
 
     If ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
     reason; otherwise it does not mention GPUs.
 
     Parameters
     ----------
-    name : str
-        One of :data:`ENGINES`; ``auto`` denotes the first engine that can be used and suits the database.
-    threads : int, optional
-        CPU threads, at least 1; by default one per core that this process may use.
-    devices : sequence of int, optional
-        CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
-        not accept devices.
+    machine : Machine
     cells : int, optional
         About the number of cells of the search; if they are few, ``auto`` does not start a GPU.
-    kernel : str
-        One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
     gpus : GpuProbe, optional
         The GPUs of this machine; by default they are probed.
-    bound : bool
-        Whether the engine may exclude subjects below a floor by an upper bound of their scores. No score depends on it.
 
     Raises
     ------
@@ -95,11 +151,12 @@ def open_engine(
     EngineUnavailable
         The named engine cannot be used on this machine.
     """
+    name, threads, kernel, bound = machine.engine, machine.threads, machine.kernel, machine.bound
     choice("engine", name, ENGINES)
     if threads is not None:
         check_threads(threads)
-    named = devices is not None
-    devices = (0,) if devices is None else devices
+    named = machine.devices is not None
+    devices = (0,) if machine.devices is None else machine.devices
     if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes, bytearray)):
         devices = list(devices)
     if not isinstance(devices, list | tuple) or not all(isinstance(device, Integral) for device in devices):
@@ -125,7 +182,7 @@ def open_engine(
     passed_over: list[str] = []
     for candidate in (engine for engine in ENGINES if engine != "auto"):
         if candidate == "cuda":
-            if cells is not None and not gpu_is_faster(cells, threads):
+            if cells is not None and not machine.gpu_is_faster(cells):
                 if gpus.plugged_in and gpus.pycuda:  # known without starting the driver
                     passed_over.append("cuda: the search takes less time than the start of a GPU")
                 continue
@@ -139,23 +196,6 @@ def open_engine(
         why = f"; not {', '.join(passed_over)}" if passed_over else ""
         return engine, f"{candidate} engine ({detail}){why}"
     raise EngineUnavailable("auto", "; ".join(passed_over))
-
-
-def gpu_is_faster(cells: int, threads: int | None = None) -> bool:
-    """Whether a search of so many cells is predicted to end earlier on a GPU, its start included, than on the CPU."""
-    on_cpu = cells / (CPU_CELLS_PER_SECOND * threads_to_use(threads))
-    return GPU_START_SECONDS + cells / GPU_CELLS_PER_SECOND < on_cpu
-
-
-def warm_up_gpus(name: str, devices: Sequence[int], cells: int, threads: int | None = None) -> bool:
-    """Initialize in the background the GPUs that :func:`open_engine` is going to use; return whether there are any."""
-    wanted = name == "cuda" or (name == "auto" and gpu_is_faster(cells, threads))
-    if not wanted or importlib.util.find_spec("pycuda") is None:
-        return False
-    from swsearch.engine.cuda.runtime.warm_up import warm_up
-
-    warm_up(devices)
-    return True
 
 
 def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:

@@ -16,10 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.cores import threads_to_use
 from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import Progress
-from swsearch.engine.registry import open_engine
+from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
@@ -55,10 +54,7 @@ def open_searchers(
     databases: Sequence[Databases],
     options: SearchOptions,
     stack: ExitStack,
-    *,
-    engine: str = "auto",
-    threads: int | None = None,
-    devices: Sequence[int] | None = None,
+    machine: Machine,
 ) -> list[Searcher]:
     """A searcher for each database, at least one, with one engine; ``stack`` closes what is opened here.
 
@@ -82,11 +78,11 @@ def open_searchers(
             raise InputError(f"{problem}; an alignment is of one alphabet: leave one of them out")
     options.scheme(options.aligned_alphabet(first.alphabet))  # refuses wrong options before a GPU is started
     cells = sum(subjects.n_residues for subjects in all_subjects) * USUAL_RESIDUES
-    scorer, why = open_engine(engine, threads, devices, cells)
+    scorer, why = open_engine(machine, cells)
     stack.enter_context(scorer)
     all_options = [options, *[options_of_further(options)] * (len(all_subjects) - 1)]
     return [
-        Searcher(subjects, scorer, asked, threads=threads_to_use(threads), engine_choice=why)
+        Searcher(subjects, scorer, asked, machine=machine, engine_choice=why)
         for subjects, asked in zip(all_subjects, all_options, strict=True)
     ]
 

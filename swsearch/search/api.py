@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final
 
-from swsearch.arguments import choice, flag, function, of_type, text, whole_number
-from swsearch.cores import threads_to_use
+from swsearch.arguments import choice, function, of_type, text, whole_number
 from swsearch.database.opening import Databases, opened
 from swsearch.engine.protocol import BackgroundEngine, Progress
-from swsearch.engine.registry import KERNELS, open_engine
+from swsearch.engine.registry import KERNELS, Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
@@ -97,43 +96,27 @@ def open_searcher(
         An option is out of range or does not fit the database.
     """
     chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
-    flag("bound", bound)
     function("translating", translating)
-    if partition_residues is not None and whole_number("partition_residues", partition_residues) < 1:
-        raise InputError(f"{option('partition_residues', partition_residues)}: at least 1 residue is needed")
     if whole_number("query_residues", query_residues) < 0:
         raise InputError(f"{option('query_residues', query_residues)}: choose a number of residues, at least 0")
-    return _searcher(
-        database, chosen, engine, threads, devices, kernel, bound, partition_residues, query_residues, translating
-    )
+    machine = Machine(engine, threads, devices, kernel, bound, partition_residues)
+    return searcher_on(machine, database, chosen, query_residues, translating)
 
 
 @contextmanager
-def _searcher(
+def searcher_on(
+    machine: Machine,
     database: Databases,
     options: SearchOptions,
-    engine: str,
-    threads: int | None,
-    devices: Sequence[int] | None,
-    kernel: str,
-    bound: bool,
-    partition_residues: int | None,
-    query_residues: int,
-    translating: Progress | None,
+    query_residues: int = USUAL_RESIDUES,
+    translating: Progress | None = None,
 ) -> Iterator[Searcher]:
+    """A searcher that uses ``machine``; see :func:`open_searcher`, whose ``options`` are checked."""
     with opened(database) as subjects, ExitStack() as stack:
         options.scheme(options.aligned_alphabet(subjects.alphabet))  # loads its modules and data while GPUs start
-        scorer, why = open_engine(engine, threads, devices, subjects.n_residues * query_residues, kernel, bound=bound)
+        scorer, why = open_engine(machine, subjects.n_residues * query_residues)
         stack.enter_context(scorer)
-        searcher = Searcher(
-            subjects,
-            scorer,
-            options,
-            threads=threads_to_use(threads),
-            partition_residues=partition_residues,
-            translating=translating,
-            engine_choice=why,
-        )
+        searcher = Searcher(subjects, scorer, options, machine=machine, translating=translating, engine_choice=why)
         if isinstance(scorer, BackgroundEngine):
             for partition in searcher.search_subjects.partitions[:1]:
                 scorer.preload(partition)

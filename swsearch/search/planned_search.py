@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
 from swsearch.query.composition_correction import BIAS
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from swsearch.search.rounds import IteratedSearch, SearchOnce
 
 
+ONE_THREAD: Final = Machine(threads=1)
+
+
 class PlannedSearch(ABC):
     """A search of one database, or of several as one, with one set of options. It must not be shared between threads.
 
@@ -44,11 +48,8 @@ class PlannedSearch(ABC):
     database : PackedDatabase
         An open database; the caller closes it.
     options : SearchOptions
-    threads : int
-        Number of threads of this process, at least 1.
-    partition_residues : int, optional
-        Number of residues passed to the engine at a time. It affects memory use and how often progress is reported, but
-        not the hits.
+    machine : Machine
+        Its threads are those of this process, and its partitions are passed to the engine one at a time.
     translating : callable, optional
         Called with the number of bases translated since the last call. Subjects are translated before the first query.
     engine_choice : str
@@ -84,8 +85,7 @@ class PlannedSearch(ABC):
         database: PackedDatabase,
         options: SearchOptions,
         *,
-        threads: int = 1,
-        partition_residues: int | None = None,
+        machine: Machine = ONE_THREAD,
         translating: Progress | None = None,
         engine_choice: str = "",
         is_scored_here: bool = True,
@@ -93,7 +93,7 @@ class PlannedSearch(ABC):
         self.engine_choice = engine_choice
         self.database = database
         self.options = options
-        self.threads = threads
+        self.threads = machine.n_threads
         self.needs = QueryNeeds(database.name, database.alphabet, options.translate)
         self.needs.check_database()
         self.query_alphabet = self.needs.alphabet
@@ -102,10 +102,10 @@ class PlannedSearch(ABC):
         self._strands = options.strands(aligned)
         self._query_frames = QueryFrames(options, self._strands, self.scheme)
         self.search_subjects = SearchSubjects(
-            database, options, partition_residues, translating, is_scored_here=is_scored_here
+            database, options, machine.partition_residues, translating, is_scored_here=is_scored_here
         )
         n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
-        statistics = scheme_statistics(self.scheme, threads)
+        statistics = scheme_statistics(self.scheme, self.threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
         self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
 

@@ -25,6 +25,7 @@ from typing import cast
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
+from swsearch.engine.registry import Machine
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
@@ -32,7 +33,7 @@ from swsearch.pulse import beat
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.planned_search import ONE_THREAD, PlannedSearch
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, begin, gather, in_proportion, results
@@ -56,9 +57,9 @@ class Searcher(PlannedSearch):
     engine : ScoreEngine
         An open engine; the caller closes it.
     options : SearchOptions
-    threads, partition_residues, translating, engine_choice
+    machine, translating, engine_choice
         As for :class:`swsearch.search.planned_search.PlannedSearch`, which describes the other attributes and the
-        errors; ``threads`` compute alignments.
+        errors; the threads of ``machine`` compute alignments.
 
     Attributes
     ----------
@@ -76,16 +77,14 @@ class Searcher(PlannedSearch):
         engine: ScoreEngine,
         options: SearchOptions,
         *,
-        threads: int = 1,
-        partition_residues: int | None = None,
+        machine: Machine = ONE_THREAD,
         translating: Progress | None = None,
         engine_choice: str = "",
     ) -> None:
         super().__init__(
             database,
             options,
-            threads=threads,
-            partition_residues=partition_residues,
+            machine=machine,
             translating=translating,
             engine_choice=engine_choice,
         )
@@ -97,7 +96,7 @@ class Searcher(PlannedSearch):
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
         matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
-        aligner = SubjectAligner(self.search_subjects, aligned, matrix, threads, ends_engine)
+        aligner = SubjectAligner(self.search_subjects, aligned, matrix, self.threads, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
 
     # --- the plan of the engine ---

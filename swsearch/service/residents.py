@@ -18,10 +18,9 @@ from typing import Final, Self
 from weakref import WeakKeyDictionary
 
 from swsearch.closeable import Closeable
-from swsearch.cores import threads_to_use
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
-from swsearch.engine.registry import open_engine
+from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError
 from swsearch.hits.result import RunInfo
 from swsearch.pulse import beat
@@ -70,9 +69,9 @@ class Residents(Closeable):
         devices: Sequence[int] | None = None,
     ) -> None:
         self.databases = databases
-        self.threads = threads_to_use(threads)
+        self.machine = Machine(engine, threads, devices)
         self._stack = ExitStack()
-        self.engine, self.engine_choice = open_engine(engine, threads, devices)
+        self.engine, self.engine_choice = open_engine(self.machine)
         self._stack.enter_context(self.engine)
         self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
         """The open databases, the one that was searched last at the end."""
@@ -173,7 +172,7 @@ class Residents(Closeable):
             self._open[name],
             self.engine,
             options,
-            threads=self.threads,
+            machine=self.machine,
             translating=beat,
             engine_choice=self.engine_choice,
         )
@@ -204,7 +203,7 @@ class Residents(Closeable):
             predicted = next(reversed(self._searchers.values())).forecast(n_cells)
             if predicted is not None and predicted.seconds > 0:
                 return n_cells / predicted.seconds
-        return FIRST_CELLS_PER_SECOND * self.threads
+        return FIRST_CELLS_PER_SECOND * self.machine.n_threads
 
 
 def _n_descriptors(database: PackedDatabase) -> int:

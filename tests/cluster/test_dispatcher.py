@@ -20,7 +20,8 @@ from swsearch.cluster import dispatcher as dispatching
 from swsearch.cluster.batches import SliceTask
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
-from swsearch.cluster.tasks import EngineSpec, Failed, Found, Ready, packed, unpacked
+from swsearch.cluster.tasks import Failed, Found, Ready, packed, unpacked
+from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError, InputError
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.sequences.alphabet import PROTEIN
@@ -115,7 +116,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def dealt(hands: Hands, n_queries: int, slices: list[int], **named: Any) -> tuple[Dispatcher, Iterator[QueryResult]]:
     """A search of so many queries in slices of these sizes; a result has the slices that were joined as letters."""
-    deals = Dispatcher(hands, EngineSpec(), cells_of=lambda _: 1000, top=25, **named)  # type: ignore[arg-type]
+    deals = Dispatcher(hands, Machine(), cells_of=lambda _: 1000, top=25, **named)  # type: ignore[arg-type]
     deals.meet()
     tasks = [SliceTask(number, n_bytes, 1 / len(slices)) for number, n_bytes in enumerate(slices)]  # type: ignore[arg-type]
     deals.set_slices(tasks)
@@ -156,7 +157,7 @@ def test_the_number_of_unfinished_batches_is_bounded() -> None:
     """The first part is never answered: 4 and twice the places of the workers, 12 batches, are begun."""
     hands = Hands({"a": GB, "b": GB})
     read: list[int] = []
-    deals = Dispatcher(hands, EngineSpec(), cells_of=lambda _: 1000, top=25)  # type: ignore[arg-type]
+    deals = Dispatcher(hands, Machine(), cells_of=lambda _: 1000, top=25)  # type: ignore[arg-type]
     deals.meet()
     deals.set_slices([SliceTask(0, 1, 1.0)])  # type: ignore[arg-type]
     results = deals.search(

@@ -15,6 +15,7 @@ import pytest
 
 import swsearch
 from swsearch.cluster import open_cluster_searcher
+from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.run import run_search
 from swsearch.search.api import open_searcher
@@ -79,7 +80,7 @@ def test_reports_are_those_of_one_process(
     for (name, database, chosen), digests in list(zip(CASES, expected, strict=True))[:n_cases]:
         path, options = folder / f"{database}.db", SearchOptions(**chosen)
         for slices in ("no", "yes"):
-            with open_cluster_searcher(path, options, cluster.place, engine="cpu", slices=slices) as searcher:
+            with open_cluster_searcher(path, options, cluster.place, machine=Machine("cpu"), slices=slices) as searcher:
                 assert searcher.is_sliced == (slices == "yes")
                 found = reported(searcher, query_file(folder, name), tmp_path / "report")
                 assert found == digests, (name, chosen, slices)
@@ -97,7 +98,9 @@ def test_several_databases_are_searched_as_one(
     with open_searcher(databases, options, engine="cpu", threads=1) as searcher:
         expected = reported(searcher, folder / "queries.fasta", tmp_path / "plain")
     for slices in ("no", "yes"):
-        with open_cluster_searcher(databases, options, cluster.place, engine="cpu", slices=slices) as searcher:
+        with open_cluster_searcher(
+            databases, options, cluster.place, machine=Machine("cpu"), slices=slices
+        ) as searcher:
             assert len(searcher.slices) == (6 if slices == "yes" else 1)
             assert reported(searcher, folder / "queries.fasta", tmp_path / "cluster") == expected, slices
 
@@ -119,7 +122,7 @@ def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> N
     assert sum(len(result.hits) for result in expected) > len(expected)
     for slices in ("no", "yes"):
         with open_cluster_searcher(
-            folder / "proteins.db", options, cluster.place, engine="cpu", slices=slices
+            folder / "proteins.db", options, cluster.place, machine=Machine("cpu"), slices=slices
         ) as searcher:
             assert searcher.is_sliced == (slices == "yes")
             assert pairs(searcher) == expected, slices
@@ -135,6 +138,6 @@ def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_p
     options = SearchOptions(evalue=1000)
     with open_searcher(database, options, engine="cpu", threads=1) as searcher:
         expected = reported(searcher, folder / "queries.fasta", tmp_path / "plain")
-    with open_cluster_searcher(database, options, cluster.place, engine="cpu", slices="yes") as searcher:
+    with open_cluster_searcher(database, options, cluster.place, machine=Machine("cpu"), slices="yes") as searcher:
         assert [one.segments for one in searcher.slices] == [(0,), (1, 2)]
         assert reported(searcher, folder / "queries.fasta", tmp_path / "cluster") == expected

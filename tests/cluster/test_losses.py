@@ -17,6 +17,7 @@ import pytest
 
 import swsearch
 from swsearch.cluster import ClusterSearcher, dispatcher, open_cluster_searcher
+from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError
 from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
@@ -117,7 +118,7 @@ def test_the_work_of_a_killed_worker_is_done_by_others(
     own_cluster.wait_for_workers()
     said: list[str] = []
     with open_cluster_searcher(
-        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", slices=slices, notify=said.append
+        folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu"), slices=slices, notify=said.append
     ) as searcher:
         results = searched(searcher, queries)
         found = [next(results)]
@@ -135,7 +136,12 @@ def test_a_silent_worker_is_not_waited_for(
     own_cluster.wait_for_workers()
     said: list[str] = []
     with open_cluster_searcher(
-        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", deadline_seconds=0.3, notify=said.append
+        folder / "proteins.db",
+        OPTIONS,
+        own_cluster.place,
+        machine=Machine("cpu"),
+        deadline_seconds=0.3,
+        notify=said.append,
     ) as searcher:
         assert list(searched(searcher, queries[:8])) == expected[:8]  # so both have opened the database
         results = searched(searcher, queries)
@@ -154,7 +160,7 @@ def test_a_worker_that_joins_gets_work(
 ) -> None:
     """The first worker is killed; only one that joined after the start can have searched the rest."""
     first = own_cluster.add_worker()
-    with open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu") as searcher:
+    with open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu")) as searcher:
         results = searched(searcher, queries)
         found = [next(results)]
         own_cluster.end_worker(first)
@@ -170,7 +176,7 @@ def test_a_scheduler_that_ends_is_waited_for(
     own_cluster.add_worker()
     said: list[str] = []
     with open_cluster_searcher(
-        folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu", notify=said.append
+        folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu"), notify=said.append
     ) as searcher:
         results = searched(searcher, queries)
         found = [next(results)]
@@ -193,7 +199,7 @@ def test_a_query_that_ends_its_workers_ends_the_search(
         own_cluster.add_worker("--preload", str(preload))
     own_cluster.wait_for_workers()
     with (
-        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu") as searcher,
+        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu")) as searcher,
         pytest.raises(EngineError, match=r"2 workers ended while they searched query q5; leave it out"),
     ):
         list(searched(searcher, queries[5:6]))
@@ -251,7 +257,7 @@ def test_a_worker_with_another_program_or_database_is_refused(
     message = r"worker tcp://.* has swsearch 0\.0\.1, and the driver has swsearch .*; install the same"
     with (
         pytest.raises(InputError, match=message),
-        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, engine="cpu"),
+        open_cluster_searcher(folder / "proteins.db", OPTIONS, own_cluster.place, machine=Machine("cpu")),
     ):
         pass
     own_cluster.end_worker(older)
@@ -259,7 +265,7 @@ def test_a_worker_with_another_program_or_database_is_refused(
     copy = tmp_path / "proteins.db"
     shutil.copytree(folder / "proteins.db", copy)
     own_cluster.add_worker()
-    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, engine="cpu") as searcher:
+    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, machine=Machine("cpu")) as searcher:
         shutil.rmtree(copy)
         with pytest.raises(DatabaseError, match=r"worker tcp://.*proteins\.db does not exist"):
             list(searched(searcher, queries[:1]))
@@ -280,7 +286,7 @@ def test_a_worker_finds_its_database_elsewhere(
     other.parent.mkdir()
     swsearch.build_database(folder / "proteins1.fasta", other)
     own_cluster.add_worker(SWSEARCH_DATABASES=f"{other.parent}:{local.parent}")
-    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, engine="cpu") as searcher:
+    with open_cluster_searcher(copy, OPTIONS, own_cluster.place, machine=Machine("cpu")) as searcher:
         shutil.rmtree(copy)
         assert list(searched(searcher, queries[:3])) == expected[:3]
 

@@ -20,10 +20,10 @@ from swsearch.cli.app import main
 from swsearch.cluster import dispatcher, open_cluster_searcher, processes
 from swsearch.cluster.processes import WorkerProcesses
 from swsearch.cluster.searcher import ClusterSearcher
-from swsearch.cluster.tasks import EngineSpec
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.runtime import presence
+from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
@@ -41,7 +41,7 @@ sys.path.insert(0, {root!r})
 from swsearch.engine import registry
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from tests.engine.cuda.emulation.emulated_device import opener
-registry.open_engine = lambda *given, **_: (CudaDevices(given[2], opener()), "emulated")
+registry.open_engine = lambda *given, **_: (CudaDevices(given[0].devices, opener()), "emulated")
 """
 """The beginning of a worker with an emulated GPU."""
 PATCHED = """
@@ -178,7 +178,7 @@ BatchRun.finish = finish
         PackedDatabase.open(small / "db") as database,
         WorkerProcesses(2, 1, [0, 1]) as workers,
     ):
-        searcher = ClusterSearcher(database, OPTIONS, workers, EngineSpec("cuda"), slices="no", notify=said.append)
+        searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no", notify=said.append)
         assert list(found(searcher, queries)) == expected
     assert said == ["the process of GPU 1: the GPU has fallen off the bus; it gets no more work"]
 
@@ -189,7 +189,7 @@ def test_if_all_gpus_fail_the_search_fails_with_their_error(
     action = "raise EngineError('out of order')"
     begin_with(monkeypatch, emulated(), PATCHED.format(header="q17", action=action))
     with PackedDatabase.open(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
-        searcher = ClusterSearcher(database, OPTIONS, workers, EngineSpec("cuda"), slices="no")
+        searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no")
         with pytest.raises(EngineError, match=r"the process of GPU [01]: out of order"):
             list(found(searcher, queries))
 
@@ -203,7 +203,7 @@ def test_queries_are_observed_in_their_order_while_workers_search(
     results: list[object] = []
     with PackedDatabase.open(small / "db") as database, WorkerProcesses(2, 1) as workers:
         searcher = ClusterSearcher(
-            database, OPTIONS, workers, EngineSpec("cpu"), slices="no", is_scored_here=True,
+            database, OPTIONS, workers, Machine("cpu"), slices="no", is_scored_here=True,
             when_answered=lambda: answered.append(len(results)),
         )  # fmt: skip
         searcher.observe_batch = lambda batch: observed.extend(query.header for query, _ in batch)
@@ -227,7 +227,9 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
     kill = f"Path({str(flag)!r}).exists() or (Path({str(flag)!r}).touch(), os.kill(os.getpid(), signal.SIGKILL))"
     begin_with(monkeypatch, PATCHED.format(header="q6", action=kill))
     said: list[str] = []
-    with open_cluster_searcher(small / "db", OPTIONS, "local:2", engine="cpu", notify=said.append) as searcher:
+    with open_cluster_searcher(
+        small / "db", OPTIONS, "local:2", machine=Machine("cpu"), notify=said.append
+    ) as searcher:
         assert list(found(searcher, queries)) == expected
     assert flag.exists()
     assert [line.split(" ", 2)[2] for line in said] == ["has gone; others take its work"]
@@ -239,7 +241,7 @@ def test_a_query_that_ends_worker_after_worker_ends_the_search(
     kill = "(time.sleep(0.5), os.kill(os.getpid(), signal.SIGKILL))"  # the answer before it is on its way
     begin_with(monkeypatch, PATCHED.format(header="q6", action=kill))
     with (
-        open_cluster_searcher(small / "db", OPTIONS, "local:2", engine="cpu") as searcher,
+        open_cluster_searcher(small / "db", OPTIONS, "local:2", machine=Machine("cpu")) as searcher,
         pytest.raises(EngineError, match="3 workers ended while they searched query q6"),
     ):
         list(found(searcher, queries))
@@ -249,7 +251,7 @@ def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest
     begin_with(monkeypatch, "raise SystemExit(7)")
     with (
         pytest.raises(EngineError, match=r"worker [12] could not start, its exit code is 7"),
-        open_cluster_searcher(small / "db", OPTIONS, "local:2", engine="cpu"),
+        open_cluster_searcher(small / "db", OPTIONS, "local:2", machine=Machine("cpu")),
     ):
         pass
 

@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 
 from swsearch.cluster.residents import Residents, Task, Tasks
-from swsearch.cluster.tasks import Answer, DatabaseSpec, EngineSpec, Failed, Found, Ready, SearchSpec
+from swsearch.cluster.tasks import Answer, DatabaseSpec, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
 from swsearch.database.changes import compact_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
+from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
@@ -35,7 +36,7 @@ from tests.patience import wait_until
 pytestmark = pytest.mark.thorough
 
 OPTIONS = SearchOptions(evalue=1000.0, top=5)
-ENGINE = EngineSpec("cuda", 1)
+ENGINE = Machine("cuda", 1)
 
 
 class Worker:
@@ -45,7 +46,7 @@ class Worker:
         with open_searcher(path, OPTIONS, engine="cpu") as searcher:
             database = DatabaseSpec(searcher.database.address, searcher.database.digest, None, None)
             info = searcher.run_info("")
-        self.spec = SearchSpec((database,), OPTIONS, ENGINE, None, one_round=False, expected=info)
+        self.spec = SearchSpec((database,), OPTIONS, ENGINE, one_round=False, expected=info)
         self.events: list[str] = []
         self.turn = threading.Event()
         self.turn.set()
@@ -174,8 +175,8 @@ def test_another_engine_may_be_asked_for_between_two_tasks(worker: Worker, datab
     """The second task has begun on the engine that is closed before its turn; it begins again on the next one."""
     first, prepared, second = worker.together(
         worker.task(QUERIES[:2]),
-        lambda: worker.tasks.prepare(EngineSpec("cuda", 2)),
-        worker.task(QUERIES[2:4], engine=EngineSpec("cuda", 2)),
+        lambda: worker.tasks.prepare(Machine("cuda", 2)),
+        worker.task(QUERIES[2:4], machine=Machine("cuda", 2)),
     )
     assert worker.events == ["begun", "begun", "q0", "q1", "begun", "q2", "q3"]
     assert isinstance(prepared, Ready)
@@ -198,7 +199,7 @@ def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_pat
             with PackedDatabase.open(path, [number]) as part, open_searcher(part, options, engine="cpu") as searcher:
                 slice_ = DatabaseSpec(part.address, part.digest, (number,), part.catalogue.layout)
                 expected = searcher.run_info("")
-            spec = SearchSpec((slice_,), options, EngineSpec("cpu", 1), None, one_round=True, expected=expected)
+            spec = SearchSpec((slice_,), options, Machine("cpu", 1), one_round=True, expected=expected)
             answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))
             found += [hit.subject_index for hit in answer.results[0].hits]
         assert sorted(found) == sorted(hit.subject_index for hit in whole.hits)

@@ -3,14 +3,14 @@
 import pytest
 
 from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe
-from swsearch.engine.registry import engine_infos, open_engine
+from swsearch.engine.registry import Machine, engine_infos, open_engine
 from swsearch.errors import EngineUnavailable, InputError
 
 NO_PYCUDA = GpuProbe(plugged_in=True, pycuda=False, visible=None, ask_driver=lambda: DriverFacts(1))
 
 
 def test_auto_takes_the_cpu_where_the_gpu_cannot_be_used_and_says_why():
-    engine, why = open_engine("auto", cells=10**15, gpus=NO_PYCUDA)
+    engine, why = open_engine(Machine(), cells=10**15, gpus=NO_PYCUDA)
     with engine:
         assert engine.name == "cpu"
     assert why.startswith("cpu engine (")
@@ -19,13 +19,13 @@ def test_auto_takes_the_cpu_where_the_gpu_cannot_be_used_and_says_why():
 
 def test_a_named_engine_that_cannot_be_used_is_an_error_not_another_engine():
     with pytest.raises(EngineUnavailable, match="PyCUDA is not installed") as caught:
-        open_engine("cuda", gpus=NO_PYCUDA)
+        open_engine(Machine("cuda"), gpus=NO_PYCUDA)
     assert caught.value.engine == "cuda"
 
 
 def test_named_engines_are_what_they_are_called():
     for name in ("cpu", "reference"):
-        engine, why = open_engine(name, threads=1)
+        engine, why = open_engine(Machine(name, threads=1))
         with engine:
             assert engine.name == name
         assert why.endswith("as asked")
@@ -33,9 +33,9 @@ def test_named_engines_are_what_they_are_called():
 
 def test_unknown_names_and_no_threads_are_refused():
     with pytest.raises(InputError, match="auto, cuda, cpu, reference"):
-        open_engine("abacus")
+        open_engine(Machine("abacus"))
     with pytest.raises(InputError, match="threads=0"):
-        open_engine("cpu", threads=0)
+        open_engine(Machine("cpu", threads=0))
 
 
 def test_every_engine_tells_what_it_is():
@@ -48,10 +48,10 @@ def test_other_kernels_are_the_cuda_engines_on_one_device():
     """A kernel that cannot run is an error, never another engine."""
     for name in ("cpu", "reference"):
         with pytest.raises(InputError, match="kernel='simt' is a kernel of the cuda engine"):
-            open_engine(name, kernel="simt")
+            open_engine(Machine(name, kernel="simt"))
     with pytest.raises(InputError, match="choose strip, simt, striped, partitioned"):
-        open_engine("auto", kernel="spiral")
+        open_engine(Machine(kernel="spiral"))
     with pytest.raises(InputError, match="works on one GPU"):
-        open_engine("cuda", devices=(0, 1), kernel="striped")
+        open_engine(Machine("cuda", devices=(0, 1), kernel="striped"))
     with pytest.raises(EngineUnavailable, match="PyCUDA is not installed"):
-        open_engine("auto", kernel="partitioned", gpus=NO_PYCUDA)
+        open_engine(Machine(kernel="partitioned"), gpus=NO_PYCUDA)

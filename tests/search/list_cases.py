@@ -32,6 +32,7 @@ from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.registry import Machine
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
@@ -640,6 +641,9 @@ def draw_case(world: World, number: int) -> Case:
 Queries = Sequence[SequenceRecord]
 
 
+SMALL_PARTITIONS: Final = Machine(threads=1, partition_residues=200)
+
+
 def _search(
     world: World, queries: Queries, engine: str, options: SearchOptions, *, observed: bool = False, **more: Any
 ) -> list[QueryResult]:
@@ -673,9 +677,13 @@ def _in_shards(world: World, queries: Queries, options: SearchOptions) -> list[Q
 
 WAYS: Final[dict[str, Callable[[World, Queries, SearchOptions], list[QueryResult]]]] = {
     "cpu": lambda world, queries, options: _search(world, queries, "cpu", options),
-    "two threads": lambda world, queries, options: _search(world, queries, "two threads", options, threads=2),
+    "two threads": lambda world, queries, options: _search(
+        world, queries, "two threads", options, machine=Machine(threads=2)
+    ),
     "exact cells": lambda world, queries, options: _search(world, queries, "exact cells", options),
-    "small partitions": lambda world, queries, options: _search(world, queries, "cpu", options, partition_residues=200),
+    "small partitions": lambda world, queries, options: _search(
+        world, queries, "cpu", options, machine=SMALL_PARTITIONS
+    ),
     "observed": lambda world, queries, options: _search(world, queries, "cpu", options, observed=True),
     "reference": lambda world, queries, options: _search(world, queries, "reference", options),
     "emulated GPU": lambda world, queries, options: _search(world, queries, "emulated GPU", options),

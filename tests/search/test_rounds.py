@@ -21,6 +21,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, ScoringError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
@@ -85,7 +86,9 @@ def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> l
     partition_residues = options.pop("partition_residues", None)
     with PackedDatabase.open(folder / "s.db") as database, engine or CpuEngine(threads) as opened:
         chosen = SearchOptions(**options)
-        searcher = Searcher(database, opened, chosen, threads=threads, partition_residues=partition_residues)
+        searcher = Searcher(
+            database, opened, chosen, machine=Machine(threads=threads, partition_residues=partition_residues)
+        )
         return list(searcher.search(records(folder)))
 
 

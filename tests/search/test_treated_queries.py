@@ -11,6 +11,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
+from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
 from swsearch.query.masking import mask_record
@@ -91,7 +92,7 @@ def test_engines_and_partitions_give_the_same_hits(proteins, options):
     assert search(proteins, QUERY, **options).hits == reference.hits
     with PackedDatabase.open(proteins) as database, CpuEngine(2) as engine:
         whole = SearchOptions(**{"evalue": 0.001, **options})
-        searcher = Searcher(database, engine, whole, threads=2, partition_residues=500)
+        searcher = Searcher(database, engine, whole, machine=Machine(threads=2, partition_residues=500))
         seen = []
         record = SequenceRecord("query", PROTEIN.encode(QUERY), PROTEIN)
         (result,) = searcher.search([record], seen.append)

@@ -10,7 +10,7 @@ import pytest
 
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.presence import DriverFacts, GpuProbe, ask_driver, look_for_gpus, plugged_in
-from swsearch.engine.registry import engine_infos, open_engine
+from swsearch.engine.registry import Machine, engine_infos, open_engine
 from swsearch.errors import EngineUnavailable
 
 NO_LIBRARY = DriverFacts(0, "libcuda.so.1 cannot be loaded")
@@ -54,14 +54,14 @@ def test_each_case_is_named_and_auto_speaks_of_a_gpu_only_where_one_is_expected(
     info = cuda_info(gpus=gpus)
     assert (info.built, info.usable, info.reason) == (True, False, gpus.missing)
     assert next(info for info in engine_infos(gpus=gpus) if info.name == "cuda").reason == gpus.missing
-    engine, why = open_engine("auto", threads=1, cells=10**15, gpus=gpus)
+    engine, why = open_engine(Machine(threads=1), cells=10**15, gpus=gpus)
     engine.close()
     assert engine.name == "cpu"
     assert ("cuda" in why or "GPU" in why) is expected
     assert ("pip install" in why) is ("pip install" in gpus.missing)
     for name, kernel in (("cuda", "strip"), ("auto", "striped")):
         with pytest.raises(EngineUnavailable) as caught:
-            open_engine(name, kernel=kernel, gpus=gpus)
+            open_engine(Machine(name, kernel=kernel), gpus=gpus)
         assert caught.value.reason == gpus.missing
 
 
@@ -74,7 +74,7 @@ def test_a_short_search_does_not_start_the_driver():
         raise AssertionError("the driver was asked")
 
     for plugged, pycuda in ((False, False), (True, False), (True, True)):
-        engine, why = open_engine("auto", threads=1, cells=1, gpus=GpuProbe(plugged, pycuda, None, start))
+        engine, why = open_engine(Machine(threads=1), cells=1, gpus=GpuProbe(plugged, pycuda, None, start))
         engine.close()
         assert ("less time than the start of a GPU" in why) is (plugged and pycuda)
 

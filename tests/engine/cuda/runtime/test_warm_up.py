@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.engine.cuda.runtime import warm_up
-from swsearch.engine.registry import CPU_CELLS_PER_SECOND, GPU_START_SECONDS, gpu_is_faster, warm_up_gpus
+from swsearch.engine.registry import CPU_CELLS_PER_SECOND, GPU_START_SECONDS, Machine
 
 DRIVER = r"""
 #include <stdio.h>
@@ -75,13 +75,13 @@ def test_gpus_start_only_where_they_are_going_to_be_used(monkeypatch, name, cell
     spec = importlib.machinery.ModuleSpec("pycuda", None) if installed else None
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
     monkeypatch.setattr(warm_up, "warm_up", asked.append)
-    assert warm_up_gpus(name, [0, 1], cells) == bool(expected)
+    assert Machine(name, devices=[0, 1]).warm_up_gpus(cells) == bool(expected)
     assert asked == expected
 
 
 def test_a_gpu_is_worth_its_start_where_the_cpu_takes_longer():
     """By hand: one core takes as long as the start for half a second's cells; two cores take half that time."""
     cells = int(GPU_START_SECONDS * CPU_CELLS_PER_SECOND)
-    assert not gpu_is_faster(cells, 1)
-    assert gpu_is_faster(cells * 11 // 10, 1)
-    assert not gpu_is_faster(cells * 11 // 10, 2)
+    assert not Machine(threads=1).gpu_is_faster(cells)
+    assert Machine(threads=1).gpu_is_faster(cells * 11 // 10)
+    assert not Machine(threads=2).gpu_is_faster(cells * 11 // 10)
