@@ -23,7 +23,7 @@ from swsearch.file_registry import unregistered
 
 if TYPE_CHECKING:
     from swsearch.service.databases import Databases
-    from swsearch.service.settings import Limits
+    from swsearch.service.settings import ServerLimits
 
 DatabasePaths = Annotated[
     list[str] | None,
@@ -104,13 +104,12 @@ def serve(
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
-    from swsearch.service.children import worker_command
+    from swsearch.service.protocols.registry import check_protocols
+    from swsearch.service.proxies import check_proxies, check_root_path
     from swsearch.service.server import is_loopback, usual_web_processes
     from swsearch.service.server import serve as run_server
-    from swsearch.service.settings import Limits, Settings
-    from swsearch.service.web.protocols.registry import check_protocols
-    from swsearch.service.web.proxies import check_proxies
-    from swsearch.service.web.root_path import check_root_path
+    from swsearch.service.settings import ServerLimits, Settings
+    from swsearch.service.worker_processes import worker_command
     from swsearch.store.tokens import TokenStore
 
     _warn_of_network(store)
@@ -138,7 +137,7 @@ def serve(
             worker_command(databases or [], [*asked, *its_share]) for its_share in _shares(devices, threads) if worker
         ),
         expiry_days=expiry_days,
-        limits=_limits(Limits(), limit or []),
+        limits=_limits(ServerLimits(), limit or []),
         protocols=protocols,
         trusted_proxies=proxies,
         sso_header=sso_header,
@@ -196,8 +195,8 @@ def worker(
     Example: swsearch worker proteins.db --store postgresql://me@host/hits --devices 1
     """
     _require_service()
-    from swsearch.service.residents import Residents
-    from swsearch.service.worker import Worker
+    from swsearch.service.searcher_cache import SearcherCache
+    from swsearch.service.worker import SearchWorker
     from swsearch.store.leases import WorkStore
 
     if not hints:  # a server has told its own
@@ -207,11 +206,11 @@ def worker(
     with (
         unregistered(),
         WorkStore(store, create=True) as opened,
-        Residents(chosen, engine, threads, options.device_list(devices)) as residents,
+        SearcherCache(chosen, engine, threads, options.device_list(devices)) as searchers,
     ):
-        if hints and residents.engine.name == "cpu":
+        if hints and searchers.engine.name == "cpu":
             os.nice(_NICENESS)
-        working = Worker(opened, residents, keep=keep, max_losses=give_up_after, hints=hints)
+        working = SearchWorker(opened, searchers, keep=keep, max_losses=give_up_after, hints=hints)
 
         stop = handler_of(working.stop)
         signal.signal(signal.SIGTERM, stop)
@@ -282,7 +281,7 @@ def _is_sso(header: str, proxies: tuple[str, ...]) -> bool:
     return True
 
 
-def _limits(limits: Limits, given: list[str]) -> Limits:
+def _limits(limits: ServerLimits, given: list[str]) -> ServerLimits:
     names = [field.name for field in fields(limits)]
     for text in given:
         name, _, value = text.partition("=")

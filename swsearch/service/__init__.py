@@ -4,11 +4,17 @@ A search that arrives over HTTP becomes rows of the store (:mod:`swsearch.store.
 a lease, searches them and commits each with its hits as a query of a stored run. Processes share nothing but the store;
 what they tell each other besides only saves time. ``docs/design/service.md`` has a picture.
 
-``settings``   what a server is started with: databases, store, address, limits
-``databases``  the databases by name, and the generation that each has now
-``requests``   a request as it was sent becomes a search, or is refused with the reason
-``worker``     takes, searches and commits queries
-``web``        FastAPI application: API, pages, log, metrics
-``server``     `swsearch serve`: socket, web process, and its worker process
-``client``     `swsearch.Client`
+``settings``         what a server is started with: databases, store, address, limits
+``databases``        the databases by name, and the generation that each has now
+``submit``           a request as it was sent becomes a search, or is refused with the reason
+``service``          the searches, results and links of an owner, for the API, the pages and the protocols
+``app``, ``api``     the FastAPI application, and the API with its ``models``
+``pages``            pages for browsers
+``protocols``        interfaces of other services
+``guard``            who sent a request, and limits; ``proxies`` and ``bodies`` serve it
+``hub``              who waits for a change of a search
+``worker``           takes, searches and commits queries; ``searcher_cache`` has its engine and databases
+``worker_processes`` the workers that a server starts
+``server``           `swsearch serve`: socket, web process, and its worker process
+``client``           `swsearch.Client`
 """

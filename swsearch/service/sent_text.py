@@ -1,8 +1,14 @@
-"""Texts that were sent to the service: which of them can be stored and sent back, and the bytes of sequences."""
+"""Texts that clients send: which characters they may have, and whether what is read is still wanted.
+
+A server reads long texts in threads (:class:`~swsearch.service.bodies.Readers`). A thread cannot be stopped from
+outside, so its work asks :func:`check_wanted` between two parts of a text.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
+from contextvars import ContextVar
 from typing import Final
 
 from swsearch.errors import InputError
@@ -54,3 +60,17 @@ def _unusable(what: str, text: str, place: int) -> InputError:
     code = ord(text[place])
     kind = "no character" if code > 0xFF else "a control character"
     return InputError(f"{what}: \\u{code:04x} at character {place + 1} is {kind}; remove it")
+
+
+# --- the end of a wait ---
+
+
+NOT_WANTED: ContextVar[threading.Event] = ContextVar("NOT_WANTED")
+"""Set when the client has gone or the server stops; without a value, the work is wanted."""
+_NEVER: Final = threading.Event()
+
+
+def check_wanted() -> None:
+    """Raise InputError if nobody waits for the result of this thread's work any more."""
+    if NOT_WANTED.get(_NEVER).is_set():
+        raise InputError("the request ended early")

@@ -116,8 +116,8 @@ def serve(settings: Settings, host: str, port: int, announce: Callable[[str], No
 
             supervise(settings, listening, lambda: announce(url))
         else:
-            from swsearch.service.web.app import create_app
-            from swsearch.service.web.process import serve as serve_web
+            from swsearch.service.app import create_app
+            from swsearch.service.process import serve as serve_web
 
             serve_web(create_app(settings), listening, lambda: announce(url))
         log("server stopped")

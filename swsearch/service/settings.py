@@ -14,7 +14,7 @@ NOBODY: Final = ""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """The limits of a server; each refusal names the limit that it is for.
 
     Attributes
@@ -87,9 +87,9 @@ class Settings:
         The commands that start the worker processes of this server; empty if workers are started separately.
     expiry_days : float
         Days after which a finished search and its results are deleted; 0 keeps them.
-    limits : Limits
+    limits : ServerLimits
     protocols : tuple of str
-        Protocols of other services that the server speaks (:mod:`swsearch.service.web.protocols`).
+        Protocols of other services that the server speaks (:mod:`swsearch.service.protocols`).
     trusted_proxies : tuple of str
         Addresses and networks of reverse proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` hold.
     sso_header : str
@@ -109,7 +109,7 @@ class Settings:
     tokens_required: bool = False
     worker_commands: tuple[tuple[str, ...], ...] = ()
     expiry_days: float = 30.0
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     protocols: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     sso_header: str = ""

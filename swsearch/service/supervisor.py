@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import SwSearchError
-from swsearch.service.children import CHANGED, READY, WORK, Child, Workers, python_module
+from swsearch.service.exchange import AWAY, DRAIN_SECONDS, VALID, WORKER
 from swsearch.service.settings import Settings
-from swsearch.service.web.exchange import AWAY, DRAIN_SECONDS, VALID, WORKER
-from swsearch.service.web.shared import SharedMemory
-from swsearch.service.web.start import GRACE_SECONDS, METRICS_VARIABLE, Start
+from swsearch.service.shared import SharedMemory
+from swsearch.service.start import GRACE_SECONDS, METRICS_VARIABLE, Start
+from swsearch.service.worker_processes import CHANGED, READY, WORK, Child, Workers, python_module
 
-_COMMAND: Final = python_module("swsearch.service.web.process")
+_COMMAND: Final = python_module("swsearch.service.process")
 _MOST_DEATHS: Final = 3
 """Number of web processes that may die before all of them have answered."""
 _END_SECONDS: Final = GRACE_SECONDS + 10.0
@@ -58,7 +58,7 @@ class _Supervisor:
         self._failed = False
         self._n_early_deaths = 0
         self._memory = SharedMemory()
-        from swsearch.service.web.metrics import restart_counters  # it loads what reads METRICS_VARIABLE
+        from swsearch.service.metrics import restart_counters  # it loads what reads METRICS_VARIABLE
 
         worker_restarts, web_restarts = restart_counters()
         self._web_restarts: Callable[[], None] = web_restarts.inc

@@ -1,11 +1,15 @@
-"""A worker of a service: takes queries from the store, searches them with a resident engine, and commits the results.
+"""A worker of a service: takes queries from the store, searches them with one engine, and commits the results.
 
-:class:`Worker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
-predicted time (:mod:`swsearch.service.pace`), so that whoever comes next waits for seconds at most. An engine that
-works in the background has two batches, the second of which it begins while the results of the first are ranked,
-aligned and stored. A second thread tells the store when the work last made progress (:mod:`swsearch.pulse`) and extends
-the leases, and hears in return which of them were taken away. Of a worker that hangs, the leases end, and the server
-that started it ends its process.
+:class:`SearchWorker` takes what is queued when its engine is free, and never waits for more. A batch is bounded by its
+estimated time (:class:`~swsearch.service.estimates.Pace`), so that whoever comes next waits for seconds at most. An
+engine that works in the background has two batches, the second of which it begins while the results of the first are
+ranked, aligned and stored. A second thread tells the store when the work last made progress (:mod:`swsearch.pulse`) and
+extends the leases, and hears in return which of them were taken away. Of a worker that hangs, the leases end, and the
+server that started it ends its process.
+
+A store has one writer at a time, and the web process writes too. A worker that waited for its turn after each result
+would leave its engine idle, so a third thread stores the results (:class:`Commits`). Those that come while it waits are
+stored in one transaction, which takes a third of the time; if more are about to come, the thread waits for a moment.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
 outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
@@ -21,7 +25,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -33,15 +37,13 @@ from swsearch.hits.result import QueryResult
 from swsearch.pulse import beat, listening
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.record import SequenceRecord
-from swsearch.service.children import ALIVE
-from swsearch.service.commits import Commits
-from swsearch.service.fingerprints import content, fingerprint
+from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
-from swsearch.service.pace import Pace
-from swsearch.service.requests import most_hits
-from swsearch.service.residents import Residents
+from swsearch.service.searcher_cache import SearcherCache
+from swsearch.service.submit import content, fingerprint, most_hits
+from swsearch.service.worker_processes import ALIVE
 from swsearch.store.claims import Query
-from swsearch.store.leases import MAX_LOSSES, WorkStore
+from swsearch.store.leases import MAX_LOSSES, Completed, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, Parameters, SearchedDatabase, StoredSearch
 from swsearch.threads import SWITCH_SECONDS
 
@@ -72,7 +74,7 @@ class _Abandoned(Exception):
 
 
 @dataclass(eq=False)
-class _Flight:
+class _RunningBatch:
     """A batch from its claim to the commit of its last result.
 
     Attributes
@@ -131,13 +133,13 @@ class _Flight:
             self.results.close()
 
 
-class Worker:
+class SearchWorker:
     """One worker process; :meth:`run` returns when it was told to stop.
 
     Parameters
     ----------
     store : WorkStore
-    residents : Residents
+    searchers : SearcherCache
     keep : timedelta or None
         Time from the end of a search to its deletion.
     max_losses : int
@@ -149,7 +151,7 @@ class Worker:
     def __init__(
         self,
         store: WorkStore,
-        residents: Residents,
+        searchers: SearcherCache,
         *,
         keep: timedelta | None = None,
         max_losses: int = MAX_LOSSES,
@@ -157,7 +159,7 @@ class Worker:
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}-{os.getpid()}-{secrets.token_hex(4)}"
         self._store = store
-        self._residents = residents
+        self._searchers = searchers
         self._keep = keep
         self._max_losses = max_losses
         self._hints = hints
@@ -174,9 +176,9 @@ class Worker:
         self._known: list[SearchedDatabase] = []
         self._recovered = self._noticed = self._looked = -RECOVER_SECONDS
         self._saw_work = False
-        self._flights: list[_Flight] = []
-        self._to_store: dict[Query, _Flight] = {}
-        self._is_background = isinstance(residents.engine, BackgroundEngine)
+        self._flights: list[_RunningBatch] = []
+        self._to_store: dict[Query, _RunningBatch] = {}
+        self._is_background = isinstance(searchers.engine, BackgroundEngine)
         self._progressed = time.monotonic()
         self._commits: Commits
 
@@ -197,12 +199,12 @@ class Worker:
             The engine failed. A GPU is of no use to this process any more; the next one searches the queries again.
         """
         sys.setswitchinterval(SWITCH_SECONDS)  # the threads of the engine and of the store must not wait for this one
-        self._store.enter(self.name, self._residents.engine.name)
-        log("worker started", worker=self.name, engine=self._residents.engine_choice)
+        self._store.enter(self.name, self._searchers.engine.name)
+        log("worker started", worker=self.name, engine=self._searchers.engine_choice)
         threads = [threading.Thread(target=self._keep_alive, daemon=True)]
         if self._hints:
             threads.append(threading.Thread(target=self._listen, daemon=True))
-        self._residents.warm_up()
+        self._searchers.warm_up()
         self._say("ready")
         for thread in threads:
             thread.start()
@@ -284,11 +286,11 @@ class Worker:
         return True
 
     @staticmethod
-    def _fly_together(first: _Flight, second: _Flight) -> bool:
+    def _fly_together(first: _RunningBatch, second: _RunningBatch) -> bool:
         """Whether the second batch may be queued on the engine behind the first."""
         return first.searcher is second.searcher
 
-    def _take_next(self, flight: _Flight) -> None:
+    def _take_next(self, flight: _RunningBatch) -> None:
         """Take the batch that follows a flight, if the engine can have it already."""
         if not self._is_background or not flight.is_read or flight.is_suspect or len(self._flights) > 1:
             return
@@ -311,7 +313,7 @@ class Worker:
         """Open the database of a batch; if that fails, the batch goes back, and others come first for a while."""
         database = batch.database
         try:
-            self._residents.open(database)
+            self._searchers.open(database)
         except DatabaseError as error:
             self._closed_until[database] = time.monotonic() + OPEN_AGAIN_SECONDS
             cause = error.__cause__
@@ -327,17 +329,17 @@ class Worker:
     def _pace_of(self, name: str) -> Pace:
         """The prediction for a database."""
         if name not in self._paces:
-            self._paces[name] = Pace(self._residents.first_speed)
+            self._paces[name] = Pace(self._searchers.first_speed)
         return self._paces[name]
 
     def _overhead(self, database: SearchedDatabase, options: Parameters) -> int:
         """Cells that take as long as what a query costs besides its own: its handling, and its alignments."""
-        n_hits = most_hits(options, self._residents.n_subjects(database.name))
+        n_hits = most_hits(options, self._searchers.n_subjects(database.name))
         return self._pace_of(database.name).overhead(n_hits)
 
     def _notice_generations(self) -> None:
         """Begin the unfinished searches of a database anew if it has a new generation."""
-        known = self._residents.current()
+        known = self._searchers.current()
         fresh = [database for database in known if database not in self._known]
         self._known = known
         for database in fresh:
@@ -351,19 +353,19 @@ class Worker:
 
     # --- one batch ---
 
-    def _prepared(self, batch: Batch) -> _Flight | None:
+    def _prepared(self, batch: Batch) -> _RunningBatch | None:
         """The flight of a claimed batch; None if none of its queries can be searched."""
         ids = sorted({query.search_id for query in batch.queries})
         try:
-            searcher = self._residents.searcher(batch)
+            searcher = self._searchers.searcher(batch)
         except EngineError:
             raise
         except SwSearchError as error:
-            reason = self._residents.databases.without_paths(error.on_command_line())
+            reason = self._searchers.databases.without_paths(error.on_command_line())
             for search_id in ids:
                 self._store.fail_search(search_id, reason, self._keep)
             return None
-        flight = _Flight(batch, searcher, self._runs(batch, ids, searcher), [], [])
+        flight = _RunningBatch(batch, searcher, self._runs(batch, ids, searcher), [], [])
         for query in batch.queries:
             if query.search_id not in flight.runs:
                 continue
@@ -382,7 +384,7 @@ class Worker:
 
     def _runs(self, batch: Batch, ids: list[int], searcher: Searcher) -> dict[int, int]:
         """The runs of the searches of a batch; a search that another program began is begun anew."""
-        info = self._residents.run_info(batch, COMMAND)
+        info = self._searchers.run_info(batch, COMMAND)
         runs = {}
         for search_id, (run_id, found) in self._store.begin(ids, info).items():
             if found is not None and info.differences(found):
@@ -393,7 +395,7 @@ class Worker:
             runs[search_id] = run_id
         return runs
 
-    def _finish(self, flight: _Flight) -> None:
+    def _finish(self, flight: _RunningBatch) -> None:
         """Let the results of a flight be stored as they come, and take the batch that follows."""
         began = time.monotonic()
         database = flight.batch.database.name
@@ -419,7 +421,7 @@ class Worker:
             return
         seconds = time.monotonic() - began
         if self._pace is None:
-            self._pace = Pace(self._residents.first_speed)
+            self._pace = Pace(self._searchers.first_speed)
         for pace in (self._pace_of(database), self._pace):
             pace.add(len(flight.queries), cells, n_hits, seconds)
         log(
@@ -483,3 +485,110 @@ class Worker:
             with self._saying, suppress(OSError, ValueError):
                 sys.stdout.write(word + "\n")
                 sys.stdout.flush()
+
+
+# --- results on their way to the store ---
+
+
+MAX_WAITING: Final = 32
+"""Number of results that may wait; the search then waits for the store."""
+GROUP: Final = 8
+LINGER_SECONDS: Final = 0.025
+"""Number of results, and the longest time, for which the thread waits if more are about to come."""
+
+
+class Commits:
+    """The results of one worker on their way to the store.
+
+    Parameters
+    ----------
+    store : callable
+        Stores results, or raises StoreError.
+    on_stored : callable
+        Called, by the thread, with the queries whose results were handled.
+    """
+
+    def __init__(
+        self,
+        store: Callable[[Sequence[Completed]], object],
+        on_stored: Callable[[Sequence[ClaimedQuery]], None],
+    ) -> None:
+        self._store = store
+        self._on_stored = on_stored
+        self._changed = threading.Condition()
+        self._waiting: list[Completed] = []
+        self._is_storing = False
+        self._more_soon = False
+        self._is_closed = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def put(self, query: ClaimedQuery, run_id: int, result: QueryResult, *, more_soon: bool = False) -> None:
+        """Let a result be stored; ``more_soon`` says that others of its batch will follow.
+
+        Raises
+        ------
+        StoreError
+            An earlier one could not be stored; those that waited were discarded.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._error is not None or len(self._waiting) < MAX_WAITING)
+            self._raise_error()
+            self._waiting.append(Completed(query, run_id, result))
+            self._more_soon = more_soon
+            if not more_soon or len(self._waiting) in (1, GROUP):
+                self._changed.notify_all()
+
+    def flush(self) -> None:
+        """Return when everything is stored.
+
+        Raises
+        ------
+        StoreError
+            As :meth:`put`.
+        """
+        with self._changed:
+            self._more_soon = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._waiting and not self._is_storing)
+            self._raise_error()
+
+    def close(self) -> None:
+        """End the thread, after what it stores at the moment."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _is_group(self) -> bool:
+        return not self._more_soon or len(self._waiting) >= GROUP or self._is_closed
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                if self._more_soon:
+                    self._changed.wait_for(self._is_group, LINGER_SECONDS)
+                if self._is_closed:
+                    return
+                taken, self._waiting = self._waiting, []
+                self._is_storing = True
+                self._changed.notify_all()
+            error: BaseException | None = None
+            try:
+                self._store(taken)
+                self._on_stored([completed.query for completed in taken])
+            except BaseException as raised:
+                error = raised
+            with self._changed:
+                self._is_storing = False
+                if error is not None:
+                    self._error = error
+                    self._waiting = []
+                self._changed.notify_all()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.service.web.protocols.registry import PROTOCOLS
+from swsearch.service.protocols.registry import PROTOCOLS
 from tests.forking.processes import ForkServers
 from tests.service.servers import RunningServer
 

@@ -153,7 +153,7 @@ def worker_pids(server: RunningServer) -> list[int]:
 
 def web_pids(server: RunningServer) -> list[int]:
     """The web processes of a server that has several."""
-    return [pid for pid, command in _children(server) if b"swsearch.service.web.process" in command]
+    return [pid for pid, command in _children(server) if b"swsearch.service.process" in command]
 
 
 def _children(server: RunningServer) -> list[tuple[int, bytes]]:

@@ -17,10 +17,10 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from swsearch.cli.app import main
+from swsearch.service.buckets import Buckets
 from swsearch.service.client import ServerError
-from swsearch.service.settings import Limits
-from swsearch.service.web.buckets import Buckets
-from swsearch.service.web.shared import SharedMemory
+from swsearch.service.settings import ServerLimits
+from swsearch.service.shared import SharedMemory
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer
 
@@ -375,7 +375,7 @@ def test_guessing_ends_soon(guarded):
 def buckets_of():
     """Makes buckets of a clock, in memory as the web processes share it."""
     with SharedMemory() as memory:
-        yield lambda per_minute, clock: Buckets(per_minute, memory.requests(Limits())._table, clock)
+        yield lambda per_minute, clock: Buckets(per_minute, memory.requests(ServerLimits())._table, clock)
 
 
 def test_failures_at_once_count_whole(buckets_of):
@@ -429,17 +429,17 @@ def test_processes_share_limits():
     """Another process uses the same memory: each bucket and slot is there once, and one that was killed gives back."""
     program = """
 import os, sys
-from swsearch.service.settings import Limits
-from swsearch.service.web.shared import SharedMemory
+from swsearch.service.settings import ServerLimits
+from swsearch.service.shared import SharedMemory
 memory = SharedMemory(int(sys.argv[1]))
-limits = Limits(requests_per_minute=5, failures_per_minute=5, downloads=3)
+limits = ServerLimits(requests_per_minute=5, failures_per_minute=5, downloads=3)
 requests = memory.requests(limits)
 slots = memory.downloads(limits)
 print([requests.take("ann") == 0.0 for _ in range(3)], slots.acquire(), slots.acquire(), flush=True)
 sys.stdin.read(1)
 os.kill(os.getpid(), 9)
 """
-    limits = Limits(requests_per_minute=5, failures_per_minute=5, downloads=3)
+    limits = ServerLimits(requests_per_minute=5, failures_per_minute=5, downloads=3)
     with SharedMemory() as memory:
         command = [sys.executable, "-c", program, str(memory.descriptor)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -23,13 +23,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from swsearch.errors import InputError, Refused
-from swsearch.service.children import Child
-from swsearch.service.reading import check_wanted
-from swsearch.service.settings import Limits, Settings
-from swsearch.service.web.app import create_app
-from swsearch.service.web.bodies import SMALL_BYTES, Budget
-from swsearch.service.web.exchange import OwnWorkers
-from swsearch.service.web.readers import Readers
+from swsearch.service.app import create_app
+from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
+from swsearch.service.exchange import OwnWorkers
+from swsearch.service.sent_text import check_wanted
+from swsearch.service.settings import ServerLimits, Settings
+from swsearch.service.worker_processes import Child
 from swsearch.store.leases import WorkStore
 from swsearch.store.tokens import TokenStore
 from tests.patience import LIMIT_SECONDS, wait_until
@@ -141,6 +140,7 @@ def test_bytes_in_memory_are_limited_by_owner_and_in_all(attacked):
 
 def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
     """A stopped process is like one that hangs in native code: it neither works nor heeds a signal that it handles."""
+    wait_until(lambda: attacked.request("/readyz")[0] == 200, "a worker that starts may take long, and is not ended")
     (pid,) = worker_pids(attacked)
     os.kill(pid, signal.SIGSTOP)
     bob_is_answered(attacked, top=16)
@@ -152,7 +152,7 @@ def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
 
 
 def test_a_budget_counts_the_bytes_of_others():
-    budget = Budget(Limits(owner_bytes_in_flight=100, bytes_in_flight=150))
+    budget = Budget(ServerLimits(owner_bytes_in_flight=100, bytes_in_flight=150))
     first, second, other, third = (budget.claim(owner) for owner in ("ann", "ann", "bob", "eve"))
     first.take(SMALL_BYTES + 90)
     first.take(30)  # its own bytes are bounded by other limits
@@ -216,7 +216,7 @@ def test_a_process_ends_while_a_text_is_read():
     program = """
 import asyncio, threading
 from types import SimpleNamespace
-from swsearch.service.web.readers import Readers
+from swsearch.service.bodies import Readers
 
 async def main():
     began, readers = threading.Event(), Readers()

@@ -21,7 +21,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from swsearch.cli.app import commands
-from swsearch.service.settings import Limits
+from swsearch.service.settings import ServerLimits
 from swsearch.store.tokens import TokenStore
 from tests.patience import LIMIT_SECONDS
 from tests.service.servers import RunningServer
@@ -230,7 +230,7 @@ def test_every_test_that_the_threat_model_names_is_there():
 def test_the_page_lists_every_limit_with_its_default():
     """Source: docs/service/use.md, and the settings."""
     page = (ROOT / "docs" / "service" / "use.md").read_text(encoding="utf-8")
-    for name, default in vars(Limits()).items():
+    for name, default in vars(ServerLimits()).items():
         (shown,) = re.findall(rf"^\| `{name}` \|[^|]*\| ([^|]*) \|$", page, re.M)
         power = shown.replace("10¹⁶", str(10**16)).replace("10¹⁷", str(10**17))
         assert int(power.replace(",", "")) == default

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from swsearch.errors import Refused, StoreError
-from swsearch.service.commits import GROUP, MAX_WAITING, Commits
-from swsearch.service.web.submissions import Submissions
+from swsearch.service.service import Submissions
+from swsearch.service.worker import GROUP, MAX_WAITING, Commits
 
 
 class SlowStore:
@@ -54,7 +54,7 @@ def test_results_that_wait_are_stored_together(store, commits):
 
 
 def test_results_that_follow_each_other_soon_are_stored_together(store, commits, monkeypatch):
-    monkeypatch.setattr("swsearch.service.commits.LINGER_SECONDS", 60)
+    monkeypatch.setattr("swsearch.service.worker.LINGER_SECONDS", 60)
     store.may_go_on.release(10)
     for number in range(GROUP):
         commits.put("q", 1, number, more_soon=True)

@@ -14,7 +14,7 @@ import pytest
 
 from swsearch.search.options import CHOICES, SearchOptions
 from swsearch.service.client import ServerError
-from swsearch.service.requests import OPTIONS
+from swsearch.service.submit import OPTIONS
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer, worker_pids
 

@@ -15,15 +15,15 @@ import pytest
 
 from swsearch.errors import InputError, StoreError
 from swsearch.search.options import SearchOptions
+from swsearch.service import process
 from swsearch.service import server as server_module
+from swsearch.service.app import create_app
 from swsearch.service.logs import LogLines
 from swsearch.service.server import bound_socket
 from swsearch.service.settings import Settings
+from swsearch.service.shared import SharedMemory
+from swsearch.service.start import Start
 from swsearch.service.supervisor import supervise
-from swsearch.service.web import process
-from swsearch.service.web.app import create_app
-from swsearch.service.web.shared import SharedMemory
-from swsearch.service.web.start import Start
 from tests.service.servers import answer_of
 
 
@@ -127,7 +127,7 @@ def test_a_web_process_that_is_killed_while_it_starts_is_started_again(tmp_path)
     """The first of two kills itself, as the kernel would when memory is short; the server comes up nevertheless."""
     once = tmp_path / "once"
     program = f"import os; os.mkdir({str(once)!r}); os.kill(os.getpid(), 9)"
-    command = f"try: exec({program!r})\nexcept FileExistsError: from swsearch.service.web.process import main; main()"
+    command = f"try: exec({program!r})\nexcept FileExistsError: from swsearch.service.process import main; main()"
     settings = Settings(databases={}, store=str(tmp_path / "hits.sqlite"), web_processes=2)
     create_app(settings).state.service.close()  # it makes the store
     announced = []

@@ -7,9 +7,8 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.errors import Refused
-from swsearch.service.databases import Databases
-from swsearch.service.settings import Limits
-from swsearch.service.subject_sets import KEEP_SECONDS, SubjectSets, UnreadableSubjects, is_subject_set
+from swsearch.service.databases import KEEP_SECONDS, Databases, SubjectSets, UnreadableSubjects, is_subject_set
+from swsearch.service.settings import ServerLimits
 from tests.service.conftest import DATA
 from tests.service.servers import local_report
 
@@ -71,7 +70,7 @@ def test_what_cannot_be_searched_is_refused(server, queries, body, status, messa
 
 
 def test_sets_are_found_by_their_names_as_soon_as_they_are_there(tmp_path, databases):
-    sets = SubjectSets(tmp_path / "sets", Limits())
+    sets = SubjectSets(tmp_path / "sets", ServerLimits())
     searched = Databases({"few.db": databases / "few.db"}, sets=tmp_path / "sets")
     assert [one.name for one in searched.all()] == ["few.db"]
     first = sets.add(TWO)
@@ -85,7 +84,7 @@ def test_sets_are_found_by_their_names_as_soon_as_they_are_there(tmp_path, datab
 
 
 def test_a_set_is_kept_while_a_search_needs_it_and_for_an_hour(tmp_path):
-    sets = SubjectSets(tmp_path, Limits())
+    sets = SubjectSets(tmp_path, ServerLimits())
     used, unused, new = (sets.add(TWO.replace("P1", name)) for name in ("used", "unused", "new"))
     for name in (used, unused):
         os.utime(tmp_path / name, (time.time() - KEEP_SECONDS - 10,) * 2)
@@ -93,11 +92,11 @@ def test_a_set_is_kept_while_a_search_needs_it_and_for_an_hour(tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted([used, new])
     assert sets.add(TWO.replace("P1", "used")) == used  # it is used again, and is kept for another hour
     assert sets.delete_unused(set()) == 0
-    assert SubjectSets(tmp_path / "nothing", Limits()).delete_unused(set()) == 0
+    assert SubjectSets(tmp_path / "nothing", ServerLimits()).delete_unused(set()) == 0
 
 
 def test_limits_and_problems_leave_nothing_behind(tmp_path):
-    sets = SubjectSets(tmp_path, Limits(subject_residues=39, subject_sets=1))
+    sets = SubjectSets(tmp_path, ServerLimits(subject_residues=39, subject_sets=1))
     with pytest.raises(Refused, match="have more than 39 residues, and this server takes no more"):
         sets.add(TWO)
     for text in (">a\n12\n", "", ">a\n"):
@@ -112,7 +111,7 @@ def test_limits_and_problems_leave_nothing_behind(tmp_path):
 
 def test_an_owner_has_a_quota_and_unused_sets_go_first(tmp_path):
     """Of two sets, one is needed by nothing, and one by a finished search; then all are needed by unfinished ones."""
-    sets = SubjectSets(tmp_path, Limits(subject_sets=2))
+    sets = SubjectSets(tmp_path, ServerLimits(subject_sets=2))
 
     def add(name, owner="eve", **searched):
         return sets.add(TWO.replace("P1", name), owner, lambda: {names[key]: value for key, value in searched.items()})

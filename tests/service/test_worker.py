@@ -28,14 +28,14 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.service import residents as residents_module
+from swsearch.service import searcher_cache
 from swsearch.service import worker as worker_module
 from swsearch.service.databases import Databases
-from swsearch.service.pace import HIT_SECONDS, QUERY_SECONDS, Pace
-from swsearch.service.requests import Submission, new_search
-from swsearch.service.residents import Residents
-from swsearch.service.settings import Limits
-from swsearch.service.worker import Worker
+from swsearch.service.estimates import HIT_SECONDS, QUERY_SECONDS, Pace
+from swsearch.service.searcher_cache import SearcherCache
+from swsearch.service.settings import ServerLimits
+from swsearch.service.submit import Submission, new_search
+from swsearch.service.worker import SearchWorker
 from swsearch.store.leases import WorkStore
 from swsearch.store.searches import SearchStore
 from swsearch.threads import SWITCH_SECONDS
@@ -143,11 +143,11 @@ def searches(tmp_path):
 @contextmanager
 def running(searches, offered, **options):
     """A worker in a thread, with an engine whose moments the caller has chosen."""
-    with CountingStore(searches.name) as store, Residents(offered, "cpu", 1) as residents:
-        engine = QueuedEngine(residents.engine)
+    with CountingStore(searches.name) as store, SearcherCache(offered, "cpu", 1) as searchers:
+        engine = QueuedEngine(searchers.engine)
         assert isinstance(engine, BackgroundEngine)
-        residents.engine = engine
-        worker = Worker(store, residents, **options)
+        searchers.engine = engine
+        worker = SearchWorker(store, searchers, **options)
         before = sys.getswitchinterval()
         yield engine, worker
         sys.setswitchinterval(before)
@@ -159,12 +159,12 @@ def submit(searches, offered, n_queries, **options):
     queries = [LETTERS[number + start :] + LETTERS * 2 for number in range(n_queries)]
     text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
     given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
-    return searches.submit(new_search(given, "ann", offered.current("few.db"), Limits()))[0].key
+    return searches.submit(new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
 
 
 def submit_to(searches, offered, name, owner="ann", top=5):
     given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
-    return searches.submit(new_search(given, owner, offered.current(name), Limits()))[0].key
+    return searches.submit(new_search(given, owner, offered.current(name), ServerLimits()))[0].key
 
 
 def stored_hits(searches, key):
@@ -354,7 +354,7 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(searches, offered):
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
     for options in ({"top": 1}, {"top": 60, "max_hsps": 1000}):
         given = Submission(text, "few.db", options)
-        searches.submit(new_search(given, "eve", offered.current("few.db"), Limits()))
+        searches.submit(new_search(given, "eve", offered.current("few.db"), ServerLimits()))
     sizes = []
     with running(searches, offered) as (_engine, worker):
         worker._notice_generations()
@@ -370,7 +370,7 @@ def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(searche
     """Ann's search comes when the engine has eve's first batch."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
     eve = searches.submit(
-        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), Limits())
+        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), ServerLimits())
     )[0].key
     ann = []
     n_done = []
@@ -422,8 +422,8 @@ def many(tmp_path):
 
 def test_databases_are_closed_before_descriptors_run_out(searches, many, monkeypatch):
     """There are descriptors for three databases of seven files, and searches of eight, twice."""
-    n_of_process = residents_module._OTHER_DESCRIPTORS + 3 * 7
-    monkeypatch.setattr(residents_module.resource, "getrlimit", lambda kind: (n_of_process, n_of_process))
+    n_of_process = searcher_cache._OTHER_DESCRIPTORS + 3 * 7
+    monkeypatch.setattr(searcher_cache.resource, "getrlimit", lambda kind: (n_of_process, n_of_process))
     n_open = []
     rounds = [[submit_to(searches, many, name) for name in many.paths]]
 
@@ -435,7 +435,7 @@ def test_databases_are_closed_before_descriptors_run_out(searches, many, monkeyp
         return all(searches.search(key).is_finished for key in rounds[1])
 
     with running(searches, many) as (engine, worker):
-        engine.on_begin = lambda: n_open.append(len(worker._residents._open))
+        engine.on_begin = lambda: n_open.append(len(worker._searchers._open))
         run_until(worker, is_over)
     assert {searches.search(key).state for keys in rounds for key in keys} == {"done"}
     assert max(n_open) == 3
@@ -450,7 +450,7 @@ def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(searc
             raise DatabaseError(f"{path} cannot be read") from OSError(errno.EMFILE, "Too many open files")
         return opened(path, digest)
 
-    monkeypatch.setattr(residents_module.PackedDatabase, "open_content", open_content)
+    monkeypatch.setattr(searcher_cache.PackedDatabase, "open_content", open_content)
     waiting = submit_to(searches, many, "db0", "eve")
     others = [submit_to(searches, many, name) for name in ("db1", "db2", "db3")]
     seen = []

@@ -19,11 +19,11 @@ from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
 from swsearch.report.registry import formats
+from swsearch.service.app import create_app
 from swsearch.service.databases import Databases, named_databases
-from swsearch.service.residents import Residents
+from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import Settings
-from swsearch.service.web.app import create_app
-from swsearch.service.worker import Worker
+from swsearch.service.worker import SearchWorker
 from swsearch.store.leases import WorkStore
 from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import OF_TAXA
@@ -151,9 +151,9 @@ def working(settings: Settings) -> Iterator[None]:
     """Run a worker in a thread."""
     with (
         WorkStore(settings.store, create=True) as store,
-        Residents(Databases(settings.databases, sets=settings.subject_sets), "cpu", 1) as residents,
+        SearcherCache(Databases(settings.databases, sets=settings.subject_sets), "cpu", 1) as searchers,
     ):
-        worker = Worker(store, residents)
+        worker = SearchWorker(store, searchers)
         thread = threading.Thread(target=worker.run)
         thread.start()
         try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from swsearch.service.web.pages.examples import EXAMPLES
+from swsearch.service.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working

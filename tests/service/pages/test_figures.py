@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from swsearch.service.web.pages.figures import ListedOf, coverage_figure, score_figure
+from swsearch.service.pages.figures import ListedOf, coverage_figure, score_figure
 
 
 def heights(svg):

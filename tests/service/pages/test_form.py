@@ -6,7 +6,7 @@ import pytest
 
 from swsearch.search.option_meanings import MEANINGS
 from swsearch.search.options import SearchOptions
-from swsearch.service.web.pages.form import FIRST, NOT_OFFERED, SearchForm, form_fields, in_form, option_of
+from swsearch.service.pages.form import FIRST, NOT_OFFERED, SearchForm, form_fields, in_form, option_of
 
 NAMES = [one.name for one in form_fields()]
 VALUES = {

@@ -17,7 +17,7 @@ from swsearch.hits.result import with_subjects
 from swsearch.report.registry import get_format
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement
-from swsearch.service.web.pages.examples import EXAMPLES
+from swsearch.service.pages.examples import EXAMPLES
 from swsearch.store.repository import HitStore
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import HEADER_FORMATS, HOSTILE, LETTERS, serving, working

@@ -7,10 +7,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 
 from swsearch.errors import InputError
+from swsearch.service.app import create_app
 from swsearch.service.client import Client
-from swsearch.service.web.app import create_app
-from swsearch.service.web.protocols.registry import PROTOCOLS
-from swsearch.service.web.root_path import OWN_PATHS, check_root_path
+from swsearch.service.protocols.registry import PROTOCOLS
+from swsearch.service.proxies import OWN_PATHS, check_root_path
 from swsearch.store.tokens import TokenStore
 from tests.service.pages.browsers import Opened
 from tests.service.pages.conftest import LETTERS, Served, serving, working

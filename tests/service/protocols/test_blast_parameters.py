@@ -3,8 +3,7 @@
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.service.requests import OPTIONS
-from swsearch.service.web.protocols.blast_parameters import (
+from swsearch.service.protocols.blast import (
     GET,
     PUT,
     REFUSED,
@@ -12,6 +11,7 @@ from swsearch.service.web.protocols.blast_parameters import (
     checked_parameters,
     submission_of,
 )
+from swsearch.service.submit import OPTIONS
 
 
 def options(**sent):

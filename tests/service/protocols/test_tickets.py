@@ -12,10 +12,10 @@ import requests
 
 from swsearch.errors import InputError
 from swsearch.report.row_filter import RowFilter
-from swsearch.service.settings import Limits
-from swsearch.service.web.protocols import ticket_results, tickets
-from swsearch.service.web.protocols.registry import check_protocols
-from swsearch.service.web.protocols.ticket_jobs import Ticket, status_of
+from swsearch.service.protocols import ticket_results, tickets
+from swsearch.service.protocols.registry import check_protocols
+from swsearch.service.protocols.ticket_jobs import Ticket, status_of
+from swsearch.service.settings import ServerLimits
 from swsearch.store.ticket_store import TicketStore
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import serving, working
@@ -255,7 +255,7 @@ def test_statuses_of_several_searches(idle):
 
 
 def test_a_full_queue_is_a_rate_limit(service, idle, tmp_path):
-    settings = replace(idle.settings, store=str(tmp_path / "small.sqlite"), limits=Limits(queued_cells=10**6))
+    settings = replace(idle.settings, store=str(tmp_path / "small.sqlite"), limits=ServerLimits(queued_cells=10**6))
     with serving(settings) as small:
         refused = post(small.url, "ticket/msa", q=fasta(ENGB), mode="all")
     assert (refused.status_code, refused.json()["status"]) == (429, "RATELIMIT")

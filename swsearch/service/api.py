@@ -1,0 +1,369 @@
+"""The API under ``/api/v1``: searches, their events, hits and reports, databases, usage.
+
+Endpoints are plain functions where they use the store, which then runs in a thread; streams are coroutines. Errors are
+those of :mod:`swsearch.service.answers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
+from sse_starlette import EventSourceResponse
+from starlette.concurrency import run_in_threadpool
+
+from swsearch.errors import InputError, SearchNotFound
+from swsearch.hits.subjects import MAX_FLANK, SubjectPart
+from swsearch.report.registry import get_format
+from swsearch.report.row_filter import MOST_ROWS, RowFilter
+from swsearch.sequences.record import identifier
+from swsearch.service import models
+from swsearch.service.bodies import readers_of
+from swsearch.service.hub import Hub
+from swsearch.service.reports import MEDIA_TYPES, Download, ending
+from swsearch.service.service import SearchStatus, Service
+from swsearch.service.submit import Submission
+from swsearch.store.result_views import SORTS, HitFilter, HitView
+from swsearch.store.search_records import StoredSearch
+
+MAX_WAIT: Final = 50.0
+"""Longest time for which a request is held, in seconds; proxies end requests after 60."""
+MAX_PAGE: Final = 1000
+PING_SECONDS: Final = 11
+PING_SPREAD: Final = 9
+"""Seconds between two signs of life in a stream, and by how much they differ from stream to stream: hundreds of streams
+that began together, after a restart, must not all write in the same moment."""
+_phases: Final = itertools.count()
+_IDEMPOTENCY_KEY: Final = re.compile(r"[\x21-\x7e]{1,200}")
+
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": models.ErrorAnswer, "description": meaning}
+    for status, meaning in (
+        (400, "The request cannot be used."),
+        (401, "A token is needed."),
+        (403, "The request was sent by another site."),
+        (404, "There is no such search, or it has expired."),
+        (409, "The search is not that far, or the Idempotency-Key belongs to another search."),
+        (413, "A limit on sizes is exceeded."),
+        (415, "The Content-Encoding is not known."),
+        (422, "The request has another form."),
+        (429, "A limit on queued or daily work is exceeded."),
+        (500, "The server made an error."),
+        (503, "The store or a database cannot be used at the moment."),
+    )
+}
+
+_TOKENS: Final[dict[str, dict[str, str]]] = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "basic": {"type": "http", "scheme": "basic", "description": "The token is the password; the name is ignored."},
+}
+
+router = APIRouter(prefix="/api/v1", responses=_ERRORS)
+
+Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
+Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
+Offset = Annotated[int, Query(ge=0, le=2**31)]
+Wait = Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")]
+FirstHits = Annotated[
+    int, Query(ge=0, le=MAX_PAGE, description="With a finished search, send so many of the hits of its first query.")
+]
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+
+
+def service_of(request: Request) -> Service:
+    """The service of this application."""
+    service: Service = request.app.state.service
+    return service
+
+
+def owner_of(request: Request) -> str:
+    """Who sent a request."""
+    owner: str = request.state.owner
+    return owner
+
+
+def describe_tokens(app: FastAPI) -> None:
+    """Let the description of the API say how a token is sent."""
+    made = app.openapi
+
+    def described() -> dict[str, Any]:
+        schema = made()
+        schema["components"]["securitySchemes"] = _TOKENS
+        schema["security"] = [{name: []} for name in _TOKENS]
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+# --- searches ---
+
+
+@router.post(
+    "/searches", status_code=201, response_model=models.FoundSearch,
+    responses={200: {"model": models.FoundSearch, "description": "It was submitted before, with the same key."}},
+)  # fmt: skip
+async def submit(
+    request: Request,
+    body: models.SearchRequest,
+    wait: Wait = 0,
+    hits: FirstHits = 0,
+    idempotency_key: Annotated[
+        str | None, Header(description="A second request with it gives the same search.")
+    ] = None,
+) -> Response:
+    """Submit a search; it goes on if this connection, or this server, ends."""
+    if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
+        raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
+    submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
+    service, owner = service_of(request), owner_of(request)
+    stored, is_new = await asyncio.wrap_future(
+        await readers_of(request).read(request, service.begin_to_submit, submission, owner)
+    )
+    status = None if stored.is_finished else await _finished(request, stored.key, wait)
+    if status is None:
+        status = await run_in_threadpool(service.status_of, stored)
+    return await _written(service, status, hits, 201 if is_new else 200, {"Location": f"/api/v1/searches/{stored.key}"})
+
+
+async def _finished(request: Request, key: str, wait: float) -> SearchStatus | None:
+    """The status of a search after its end; None if that does not come in time."""
+    hub: Hub = request.app.state.hub
+    return await hub.finished(key, wait) if wait else None
+
+
+async def _written(
+    service: Service,
+    status: SearchStatus,
+    n_hits: int,
+    code: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """The answer with a status, written by the model itself: many clients repeat this request."""
+    content = models.search_answer(status).model_dump_json().encode()
+    if n_hits:
+        content = (
+            content[:-1] + b',"hits":' + await run_in_threadpool(_first_hits, service, status.search, n_hits) + b"}"
+        )
+    return Response(content, code, headers, media_type="application/json")
+
+
+def _first_hits(service: Service, search: StoredSearch, n_hits: int) -> bytes:
+    """The best hits of a search as JSON."""
+    page = service.first_hits(search, n_hits)
+    return b"null" if page is None else models.hit_page_json(page, 0)
+
+
+@router.get("/searches", response_model=list[models.Search])
+def searches(
+    request: Request,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(max_length=64, description="Only those older than this search.")] = None,
+) -> list[models.Search]:
+    """Your searches, the newest first."""
+    return [models.search_answer(status) for status in service_of(request).history(owner_of(request), limit, before)]
+
+
+@router.get("/searches/{key}", response_model=models.FoundSearch)
+async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
+    """A search and how far it is."""
+    service, owner = service_of(request), owner_of(request)
+    status = await run_in_threadpool(service.status, key, owner)
+    if wait and not status.search.is_finished:
+        watched = await run_in_threadpool(service.watched_key, key, owner)
+        finished = await _finished(request, watched, wait)
+        if finished is not None:
+            return await _written(service, finished.under(key), hits)
+        status = await run_in_threadpool(service.status, key, owner)
+    return await _written(service, status, hits)
+
+
+@router.get("/searches/{key}/events", response_class=EventSourceResponse)
+async def events(request: Request, key: Key) -> EventSourceResponse:
+    """Server-sent events: ``status`` with the search now and after changes; the stream ends with the search."""
+    watched = await run_in_threadpool(service_of(request).watched_key, key, owner_of(request))
+    hub: Hub = request.app.state.hub
+
+    async def changes() -> AsyncIterator[dict[str, str]]:
+        try:
+            async for status in hub.changes(watched):
+                yield {"event": "status", "data": models.search_answer(status.under(key)).model_dump_json()}
+        except SearchNotFound:
+            yield {"event": "gone", "data": "{}"}
+
+    return EventSourceResponse(changes(), ping=PING_SECONDS + next(_phases) % PING_SPREAD)
+
+
+@router.post("/searches/{key}/cancel", response_model=models.Search)
+def cancel(request: Request, key: Key) -> models.Search:
+    """Cancel a search; one that is finished stays as it is."""
+    status = service_of(request).cancel(key, owner_of(request))
+    request.app.state.changed(key)
+    return models.search_answer(status)
+
+
+# --- links ---
+
+
+@router.post("/searches/{key}/shares", status_code=201, response_model=models.NewShare)
+def add_share(request: Request, key: Key) -> models.NewShare:
+    """Make a link that shows this search to everybody who has it, until it is withdrawn or the search expires.
+
+    The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
+    It is told this once.
+    """
+    link, link_key = service_of(request).add_link(key, owner_of(request))
+    address = f"{request.scope.get('root_path', '')}/results/{link_key}"
+    return models.NewShare(id=link.id, created=link.created, key=link_key, page=address)
+
+
+@router.get("/searches/{key}/shares", response_model=list[models.Share])
+def shares(request: Request, key: Key) -> list[models.Share]:
+    """The links of a search, the oldest first, without their keys."""
+    return [
+        models.Share(id=link.id, created=link.created) for link in service_of(request).links(key, owner_of(request))
+    ]
+
+
+@router.delete("/searches/{key}/shares", status_code=204)
+def delete_shares(request: Request, key: Key) -> None:
+    """Withdraw all links of a search."""
+    service_of(request).delete_links(key, owner_of(request))
+
+
+@router.delete("/searches/{key}/shares/{share}", status_code=204)
+def delete_share(
+    request: Request, key: Key, share: Annotated[str, Path(max_length=64, description="The id of a link.")]
+) -> None:
+    """Withdraw one link of a search."""
+    service_of(request).delete_links(key, owner_of(request), share)
+
+
+# --- results ---
+
+
+@router.get("/searches/{key}/queries", response_model=models.QueryPage)
+def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) -> models.QueryPage:
+    """The queries of a search that are done, in order; and those that failed."""
+    service, owner = service_of(request), owner_of(request)
+    listed = service.queries(key, owner, offset, limit)
+    failed = service.failures(service.status(key, owner).search)
+    return models.QueryPage(
+        queries=[
+            models.Query(
+                number=query.number,
+                id=models.shown(identifier(query.header)),
+                header=models.shown(query.header),
+                length=query.length,
+                n_hits=query.n_hits,
+                n_passed=query.n_passed,
+            )
+            for query in listed
+        ],
+        failed=[models.FailedQuery(number=number, reason=reason) for number, reason in failed],
+    )
+
+
+@router.get("/searches/{key}/queries/{number}/hits", response_model=models.HitPage)
+def hits(
+    request: Request,
+    key: Key,
+    number: Number,
+    offset: Offset = 0,
+    limit: Limit = 100,
+    sort: Annotated[str, Query(json_schema_extra=models.one_of(SORTS))] = "rank",
+    order: Literal["asc", "desc"] = "asc",
+    text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
+    max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_identity: Annotated[float | None, Query(ge=0, le=100)] = None,
+    min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
+) -> Response:
+    """One page of the hits of a query, sorted and filtered by the server."""
+    keep = HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
+    page = service_of(request).hit_page(
+        key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
+    )
+    return Response(models.hit_page_json(page, offset), media_type="application/json")
+
+
+def row_filter(
+    msa_coverage: Annotated[
+        float, Query(ge=0, le=100, description="For alignments: least percentage of the query's columns in a row.")
+    ] = 0.0,
+    msa_query_identity: Annotated[
+        float, Query(ge=0, le=100, description="For alignments: least identity of a row with the query, in percent.")
+    ] = 0.0,
+    msa_max_identity: Annotated[
+        int, Query(ge=0, le=100, description="For alignments: most identity of two rows, in percent.")
+    ] = 100,
+    msa_diff: Annotated[
+        int, Query(ge=0, le=MOST_ROWS, description="For alignments: diverse rows in each window of 50 columns; 0: all.")
+    ] = 0,
+    msa_filter_above: Annotated[
+        int, Query(ge=0, le=MOST_ROWS, description="For alignments: rows from which on their identity matters.")
+    ] = 0,
+) -> RowFilter:
+    """The conditions on the rows of a3m, sto and afasta."""
+    return RowFilter(msa_coverage, msa_query_identity, msa_max_identity, msa_diff, msa_filter_above)
+
+
+@router.get(
+    "/searches/{key}/report", response_class=Response,
+    responses={200: {"description": "The report.", "content": {kind: {} for kind in set(MEDIA_TYPES.values())}}},
+)  # fmt: skip
+async def report(
+    request: Request,
+    key: Key,
+    format: Annotated[str, Query(json_schema_extra=models.one_of(MEDIA_TYPES))] = "json",
+    fields: Annotated[
+        str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
+    ] = None,
+    aligned: Annotated[bool, Query(description="For fasta: the aligned parts, in place of whole sequences.")] = False,
+    flank: Annotated[
+        int, Query(ge=0, le=MAX_FLANK, description="For fasta, with aligned: residues on each side of a part.")
+    ] = 0,
+    lca_top: Annotated[
+        float | None,
+        Query(
+            ge=0, le=100, description="For lca, kraken, taxa-html and fields lca…: percentage of the best score. [10]"
+        ),
+    ] = None,
+    *,
+    rows: Annotated[RowFilter, Depends(row_filter)],
+) -> Response:
+    """The report of a finished search: the bytes that `swsearch query` prints."""
+    service, owner = service_of(request), owner_of(request)
+
+    def made() -> tuple[StoredSearch, Download]:
+        search, run_id = service.finished_run(key, owner)
+        chosen = None if fields is None else fields.replace(",", " ").split()
+        part = SubjectPart(aligned, flank) if aligned or flank else None
+        return search, Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
+
+    search, download = await run_in_threadpool(made)
+    name = f"search-{search.key[:8]}{ending(format)}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return await download.answer(MEDIA_TYPES[format], headers)
+
+
+# --- databases and usage ---
+
+
+@router.get("/databases", response_model=list[models.Database])
+def databases(request: Request) -> list[models.Database]:
+    """The databases with the generations that they have now."""
+    return [models.database_answer(offered) for offered in service_of(request).offered()]
+
+
+@router.get("/usage", response_model=list[models.Usage])
+def usage(request: Request) -> list[models.Usage]:
+    """What you submitted on the last days, the newest first."""
+    return [
+        models.Usage(day=day.day, searches=day.n_searches, queries=day.n_queries, cells=day.cells)
+        for day in service_of(request).usage(owner_of(request))
+    ]

@@ -1,0 +1,341 @@
+"""The bodies of requests: received whole (:func:`whole_body`), and read as texts in threads (:class:`Readers`).
+
+A body of 64 kB can be 64 MB when it is decompressed, and ten times that in objects of Python. Therefore the bytes that
+are in memory are counted from their arrival to the end of their request (:class:`Budget`): those of an owner, and those
+of all owners of this process. Beyond the limits, a request is refused with the time after which to try again. The first
+:data:`SMALL_BYTES` of a body are not counted, so that an owner with ordinary requests is not refused because of others.
+
+A long text takes seconds to read. It is read in threads beside those that all other requests use, one text of an owner
+at a time, so that other owners and the store are not waited for. When the client has gone, or the server stops, the
+thread's work ends at its next :func:`~swsearch.service.sent_text.check_wanted`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import re
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from typing import Final, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, Headers
+from starlette.types import Message, Receive, Scope
+
+from swsearch.errors import InputError, Refused
+from swsearch.service.answers import EarlyAnswer
+from swsearch.service.sent_text import NOT_WANTED
+from swsearch.service.settings import ServerLimits
+
+SMALL_BYTES: Final = 64 << 10
+"""Bytes of each body that do not count; also the longest JSON beside its texts."""
+_MOST_TEXTS: Final = 10_000
+"""Number of texts, keys included, in a JSON body that is not small."""
+_BLOCK_BYTES: Final = 1 << 20
+_CHARSET: Final = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^\s"';]*)""")
+_CHARSETS: Final = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252"})
+"""Encodings of forms. The framework knows all of Python's, some of which make text that no file can contain."""
+_JSON_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.?[^"\\]*+)*+"?', re.DOTALL)
+"""A text with its quotation marks; the last one may be cut off, so that no look for its end is in vain."""
+
+
+class Budget:
+    """The bytes of bodies that are in memory, by owner; threads may share it.
+
+    Parameters
+    ----------
+    limits : ServerLimits
+    """
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._of_owner: Counter[str] = Counter()
+
+    def claim(self, owner: str) -> Claim:
+        """What a new request of this owner has in memory: nothing yet."""
+        return Claim(self, owner)
+
+    def take(self, owner: str, n_bytes: int, n_mine: int) -> None:
+        """Count bytes of a request that has ``n_mine`` already.
+
+        A request is never refused because of its own bytes, which other limits bound.
+
+        Raises
+        ------
+        Refused
+            Other requests have so many that these would exceed a limit.
+        """
+        limits = self._limits
+        with self._lock:
+            of_owner, of_all = self._of_owner[owner], self._of_owner.total()
+            if of_owner > n_mine and of_owner + n_bytes > limits.owner_bytes_in_flight:
+                most = f"your requests that are being read have up to {limits.owner_bytes_in_flight:,} bytes together"
+                raise Refused("too_many_bytes", f"{most}; send this one when others are answered")
+            if of_all > n_mine and of_all + n_bytes > limits.bytes_in_flight:
+                raise Refused("server_busy", "this server is reading as many large requests as it may; try again")
+            self._of_owner[owner] += n_bytes
+
+    def give_back(self, owner: str, n_bytes: int) -> None:
+        """Count bytes no longer."""
+        with self._lock:
+            self._of_owner[owner] -= n_bytes
+            if not self._of_owner[owner]:
+                del self._of_owner[owner]
+
+
+class Claim:
+    """The bytes of one request in a :class:`Budget`."""
+
+    def __init__(self, budget: Budget, owner: str) -> None:
+        self._budget = budget
+        self._owner = owner
+        self._free = SMALL_BYTES
+        self._n_bytes = 0
+
+    def take(self, n_bytes: int) -> None:
+        """Count more bytes, before they are in memory or soon after; errors are those of :meth:`Budget.take`."""
+        free = min(self._free, n_bytes)
+        self._free -= free
+        if n_bytes > free:
+            self._budget.take(self._owner, n_bytes - free, self._n_bytes)
+            self._n_bytes += n_bytes - free
+
+    def end(self) -> None:
+        """Give the bytes back."""
+        self._budget.give_back(self._owner, self._n_bytes)
+        self._n_bytes = 0
+
+
+CLAIM: ContextVar[Claim] = ContextVar("CLAIM")
+"""The claim of the request that is being answered; what is decompressed later counts, too."""
+
+
+async def whole_body(headers: Headers, receive: Receive, scope: Scope, most: int, claim: Claim) -> Receive:
+    """Read the body of a request and decompress it; returns a channel that gives it to the application.
+
+    Parameters
+    ----------
+    headers : Headers
+    receive, scope
+        Those of the request; in ``scope``, the headers become those of the decompressed body.
+    most : int
+        Largest number of bytes, as they are sent and decompressed.
+    claim : Claim
+
+    Raises
+    ------
+    EarlyAnswer
+        The body is too large, or cannot be used.
+    Refused
+        Too many bytes are in memory.
+    """
+    too_large = EarlyAnswer(413, "too_large", f"the request has more than {most:,} bytes")
+    charset = _CHARSET.search(headers.get("content-type", ""))
+    if charset is not None and charset[1].lower() not in _CHARSETS:
+        raise EarlyAnswer(415, "bad_encoding", "send texts in UTF-8")
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length) > most:
+        raise too_large
+    parts: list[bytes] = []
+    n_bytes = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise EarlyAnswer(400, "bad_input", "the request ended early")
+        parts.append(message.get("body", b""))
+        n_bytes += len(parts[-1])
+        if n_bytes > most:
+            raise too_large
+        claim.take(len(parts[-1]))
+        if not message.get("more_body", False):
+            break
+    body = b"".join(parts)
+    parts.clear()
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding == "gzip":
+        body = await run_in_threadpool(_unzipped, body, most, claim)
+        kept = [(name, value) for name, value in scope["headers"] if name != b"content-encoding"]
+        scope["headers"] = [
+            (name, str(len(body)).encode() if name == b"content-length" else value) for name, value in kept
+        ]
+    elif coding != "identity":
+        raise EarlyAnswer(415, "bad_encoding", "send the body as it is, or with Content-Encoding: gzip")
+    if len(body) > SMALL_BYTES and "json" in headers.get("content-type", "json").lower():
+        await run_in_threadpool(_check_json, body)
+    left: bytes | None = body
+    del body
+
+    async def replay() -> Message:
+        nonlocal left
+        if left is None:
+            return await receive()
+        message: Message = {"type": "http.request", "body": left, "more_body": False}
+        left = None
+        return message
+
+    return replay
+
+
+def _unzipped(body: bytes, most: int, claim: Claim) -> bytes:
+    unzip = zlib.decompressobj(wbits=31)
+    parts: list[bytes] = []
+    n_bytes = 0
+    try:
+        for start in range(0, len(body), SMALL_BYTES):
+            rest = body[start : start + SMALL_BYTES]
+            while (rest or unzip.unconsumed_tail) and not unzip.eof:
+                parts.append(unzip.decompress(unzip.unconsumed_tail or rest, _BLOCK_BYTES))
+                rest = b""
+                n_bytes += len(parts[-1])
+                if n_bytes > most:
+                    raise EarlyAnswer(
+                        413, "too_large", f"the request has more than {most:,} bytes when it is decompressed"
+                    )
+                claim.take(len(parts[-1]))
+    except zlib.error as error:
+        raise EarlyAnswer(400, "bad_encoding", "the body is no gzip, as its Content-Encoding says") from error
+    if not unzip.eof:
+        raise EarlyAnswer(400, "bad_encoding", "the gzip of the body is cut short")
+    return b"".join(parts)
+
+
+def _check_json(body: bytes) -> None:
+    """Refuse JSON with so many values that it would need a multiple of its bytes, and the event loop, for seconds."""
+    n_bytes = len(body)
+    for number, found in enumerate(_JSON_TEXT.finditer(body)):
+        n_bytes -= found.end() - found.start()
+        if number > _MOST_TEXTS:
+            break
+    if n_bytes > SMALL_BYTES:
+        problem = "the JSON has too many values; sequences belong in one text, and options are few"
+        raise EarlyAnswer(413, "too_large", problem)
+
+
+# --- threads that read ---
+
+
+THREADS: Final = 4
+"""Texts that are read at a time. They share the interpreter, so more would not be read sooner."""
+_END_SECONDS: Final = 1.0
+"""Time that the threads have to end when the server stops."""
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Readers:
+    """The threads; for one event loop."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(THREADS)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._at_work: dict[threading.Thread, threading.Event] = {}
+
+    async def read(self, request: Request, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """The result of a function that reads what a request has sent, when it is its owner's turn.
+
+        Raises
+        ------
+        InputError
+            The client has gone.
+        Exception
+            What the function raises.
+        """
+        not_wanted = threading.Event()
+        context = contextvars.copy_context()
+        context.run(NOT_WANTED.set, not_wanted)
+        reading = asyncio.ensure_future(
+            self._in_turn(request.state.owner, not_wanted, lambda: context.run(work, *args, **kwargs))
+        )
+        gone = asyncio.ensure_future(_gone(request))
+        try:
+            await asyncio.wait((reading, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                raise InputError("the request ended early")
+            return reading.result()
+        finally:
+            not_wanted.set()
+            reading.cancel()
+            gone.cancel()
+
+    async def _in_turn(self, owner: str, not_wanted: threading.Event, work: Callable[[], _T]) -> _T:
+        """Let a thread work when no other works for this owner; its turn ends with the thread, whoever waits for it."""
+        loop = asyncio.get_running_loop()
+        turn = self._turns.setdefault(owner, asyncio.Lock())
+        await turn.acquire()
+        try:
+            await self._free.acquire()
+        except BaseException:
+            turn.release()
+            raise
+        future: Future[_T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+            finally:
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(end)
+
+        def end() -> None:
+            del self._at_work[thread]
+            self._free.release()
+            turn.release()
+
+        # A daemon, so that the end of the process does not wait for it.
+        thread = threading.Thread(target=run, name="reader", daemon=True)
+        self._at_work[thread] = not_wanted
+        future.set_running_or_notify_cancel()
+        thread.start()
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Give up what is being read, and wait for a moment, in which most of it ends."""
+        for not_wanted in self._at_work.values():
+            not_wanted.set()
+        ends = time.monotonic() + _END_SECONDS
+        for thread in list(self._at_work):
+            thread.join(max(0.0, ends - time.monotonic()))
+
+
+def readers_of(request: Request) -> Readers:
+    """The readers of this application."""
+    readers: Readers = request.app.state.readers
+    return readers
+
+
+@asynccontextmanager
+async def sent_form(request: Request, **limits: int) -> AsyncIterator[FormData]:
+    """A context with the form of a request; a long one is parsed by a thread, since the event loop would wait for it.
+
+    Parameters and errors are those of ``Request.form``.
+    """
+
+    async def parsed() -> FormData:
+        return await request.form(**limits)
+
+    if len(await request.body()) <= SMALL_BYTES:
+        form = await parsed()
+    else:
+        form = await readers_of(request).read(request, lambda: asyncio.run(parsed()))
+    try:
+        yield form
+    finally:
+        await form.close()
+
+
+async def _gone(request: Request) -> None:
+    """Return when the client has closed the connection; the body was read before."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

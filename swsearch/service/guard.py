@@ -1,0 +1,402 @@
+"""What happens before and after every request: its id, who sent it, limits, headers of the answer, log, metrics.
+
+:class:`Guard` is a middleware of ASGI, so that answers are streamed through it. In this order, a request is refused if
+
+- the server has no tokens and the request's ``Host`` is no loopback name: another site's page had its name resolved to
+  this machine (DNS rebinding);
+- it changes something and its ``Origin`` is another site: a browser was made to send it (CSRF);
+- its address has the character NUL, which no store can look for;
+- nobody is known to have sent it (:class:`Identity`), or its sender has sent too many;
+- it changes something for the owner of a cookie, and does not say that a page of this server sent it;
+- its body is too large, as it was sent or decompressed, or there are too many of them (:mod:`.bodies`).
+
+In this order, the owner of a request is
+
+- ``local`` on a server without tokens;
+- whom the header of single sign-on names, if a trusted proxy sent it;
+- the owner of the token that was sent as Bearer, as X-API-Key or as the password of Basic;
+- the owner of the token in the cookie that the sign-in page set;
+- nobody, if the request reads a search by the key of a link.
+
+Tokens that are not valid are counted by address. Beyond the limit, a token is looked up only if it was valid before, so
+nobody can go on guessing, and the others behind the same address can go on working.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import secrets
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from swsearch.errors import Refused, SwSearchError
+from swsearch.service.answers import EarlyAnswer, described, refusal_of
+from swsearch.service.bodies import CLAIM, Budget, Claim, whole_body
+from swsearch.service.buckets import network_of
+from swsearch.service.logs import log
+from swsearch.service.metrics import Metrics
+from swsearch.service.proxies import cookie_path, site_of
+from swsearch.service.service import Service
+from swsearch.service.settings import LOCAL_OWNER, NOBODY
+from swsearch.service.shared import SharedMemory
+from swsearch.store.links import is_link_key
+from swsearch.store.tokens import is_owner_name
+
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
+SIGN_IN: Final = "/sign-in"
+SIGN_OUT: Final = "/sign-out"
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""Paths that need no token and are not counted."""
+_STATIC: Final = ("/static/", "/favicon.ico")
+_LINKED: Final = re.compile(r"/(?:results|api/v1/searches)/([^/]+)(?:/.*)?", re.DOTALL)
+_COOKIE_DAYS: Final = 30
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who sent a request, and how that is known.
+
+    Attributes
+    ----------
+    owner : str
+        :data:`~swsearch.service.settings.NOBODY` if the request is allowed without an owner.
+    means : str
+        ``local``, ``sso``, ``token``, ``cookie``, ``link``, or ``open`` for a path that needs no owner.
+    """
+
+    owner: str
+    means: str
+
+
+SENDER: ContextVar[Sender | None] = ContextVar("SENDER", default=None)
+"""The sender of the request that is answered now, for the head of pages."""
+
+
+class Identity:
+    """The senders of the requests to a service; it belongs to one event loop.
+
+    Parameters
+    ----------
+    service : Service
+    memory : SharedMemory
+        What the web processes count together.
+    """
+
+    def __init__(self, service: Service, memory: SharedMemory) -> None:
+        self._service = service
+        self._failures = memory.failures(service.settings.limits)
+        self._requests = memory.requests(service.settings.limits)
+
+    async def sender(self, scope: Scope, headers: Headers) -> Sender:
+        """Who sent a request.
+
+        Raises
+        ------
+        EarlyAnswer
+            Nobody who may send it.
+        """
+        if not self._service.settings.tokens_required:
+            return Sender(LOCAL_OWNER, "local")
+        named = self._named_by_proxy(scope, headers)
+        path: str = scope["path"]
+        if path in OPEN_PATHS or path in (SIGN_IN, SIGN_OUT) or path.startswith(_STATIC):
+            return Sender(NOBODY, "open")
+        if named is not None:
+            return Sender(named, "sso")
+        sent, kept = sent_token(headers), kept_token(scope, headers)
+        token = sent or kept
+        if token is not None:
+            owner = await self.owner_of(token, scope)
+            if owner is not None:
+                return Sender(owner, "token" if sent else "cookie")
+        found = _LINKED.fullmatch(path)
+        if found is not None and scope["method"] in SAFE and is_link_key(found[1]):
+            return Sender(NOBODY, "link")
+        raise _unauthorized(scope, headers, "a token is needed" if token is None else _INVALID)
+
+    async def owner_of(self, token: str, scope: Scope) -> str | None:
+        """The owner of a token that a request sent; None if it is not valid.
+
+        Raises
+        ------
+        EarlyAnswer
+            The address has sent too many tokens that are not valid, or the store cannot be read.
+        """
+        address = network_of(client_address(scope))
+        seconds = self._failures.seconds(address)
+        if seconds and not self._service.was_valid(token):
+            problem = "too many tokens that are not valid were sent from this address"
+            raise _too_many("too_many_failures", problem, seconds)
+        try:
+            owner = await run_in_threadpool(self._service.owner_of, token)
+        except SwSearchError as error:
+            raise EarlyAnswer(*described(error, self._service)) from error
+        if owner is None:
+            self._failures.charge(address)
+        return owner
+
+    def count(self, sender: Sender, scope: Scope) -> None:
+        """Count a request; raises :class:`EarlyAnswer` if its sender has sent too many."""
+        path: str = scope["path"]
+        if sender.means == "local" or path in OPEN_PATHS or path.startswith(_STATIC):
+            return
+        name = f"of {sender.owner}" if sender.owner else network_of(client_address(scope))
+        seconds = self._requests.take(name)
+        if seconds:
+            most = self._service.settings.limits.requests_per_minute
+            raise _too_many("too_many_requests", f"you have sent more than {most:,} requests in a minute", seconds)
+
+    def _named_by_proxy(self, scope: Scope, headers: Headers) -> str | None:
+        """The owner whom a trusted proxy names, if there is one."""
+        header = self._service.settings.sso_header
+        given = headers.getlist(header) if header else []
+        if not given:
+            return None
+        if not scope["state"].get("is_proxied", False):
+            raise EarlyAnswer(403, "untrusted_proxy", f"the header {header} is accepted from the server's proxy alone")
+        try:
+            (owner,) = (value.encode("latin-1").decode("utf-8").strip() for value in given)
+        except ValueError:
+            raise EarlyAnswer(403, "bad_owner", f"the header {header} is no single name in UTF-8") from None
+        if not owner:  # some proxies send it empty for those who have not signed in
+            return None
+        if not is_owner_name(owner) or owner == LOCAL_OWNER:
+            raise EarlyAnswer(403, "bad_owner", f"the header {header} names nobody who can own searches")
+        return owner
+
+
+_INVALID: Final = "this token is not valid, or it was revoked"
+
+
+def _unauthorized(scope: Scope, headers: Headers, problem: str) -> EarlyAnswer:
+    """The answer to nobody: to the sign-in page for people, a challenge for programs.
+
+    A browser would meet the challenge with a dialogue of its own, so requests that scripts of the pages send have none.
+    """
+    advice = "send it as Bearer, as X-API-Key, or as the password of Basic"
+    refusal = EarlyAnswer(401, "unauthorized", f"{problem}; {advice}")
+    if "text/html" in headers.get("accept", ""):
+        refusal.answer = RedirectResponse(sign_in_address(scope), 303, {"Cache-Control": "no-store"})
+    elif headers.get("hx-request") == "true":
+        refusal.answer.headers["HX-Redirect"] = SIGN_IN
+    elif "sec-fetch-mode" not in headers:
+        refusal.answer.headers["WWW-Authenticate"] = 'Basic realm="swsearch"'
+    return refusal
+
+
+def _too_many(code: str, problem: str, seconds: float) -> EarlyAnswer:
+    whole = max(1, math.ceil(seconds))
+    return EarlyAnswer(429, code, f"{problem}; try again in {whole} s", {"Retry-After": str(whole)})
+
+
+def client_address(scope: Scope) -> str:
+    """The address of the client, as a trusted proxy tells it."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
+
+
+# --- tokens in requests ---
+
+
+def sent_token(headers: Mapping[str, Any]) -> str | None:
+    """The token of a request: Bearer, X-API-Key, or the password of Basic; None if there is none."""
+    key = headers.get("x-api-key")
+    if key:
+        return str(key)
+    kind, _, value = str(headers.get("authorization", "")).partition(" ")
+    if kind.lower() == "bearer":
+        return value.strip() or None
+    if kind.lower() == "basic":
+        try:
+            return base64.b64decode(value, validate=True).decode("utf-8").partition(":")[2] or None
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+    return None
+
+
+def kept_token(scope: Scope, headers: Mapping[str, Any]) -> str | None:
+    """The token in the cookie of the sign-in page; None if there is none."""
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(_cookie_name(scope))
+    except CookieError:
+        return None
+    return found.value or None if found is not None else None
+
+
+def _cookie_name(scope: Scope) -> str:
+    """With TLS, a prefix by which browsers take the cookie only over TLS, and for a whole host from this host alone."""
+    if scope["scheme"] != "https":
+        return "swsearch"
+    return "__Host-swsearch" if cookie_path() == "/" else "__Secure-swsearch"
+
+
+def cookie(scope: Scope, token: str | None) -> str:
+    """The value of ``Set-Cookie`` that keeps a token, or with None, forgets it."""
+    secure = "; Secure" if scope["scheme"] == "https" else ""
+    kept = f"Path={cookie_path()}; Max-Age={_COOKIE_DAYS * 86400 if token else 0}"
+    return f"{_cookie_name(scope)}={token or ''}; {kept}; HttpOnly; SameSite=Strict{secure}"
+
+
+# --- the sign-in page ---
+
+
+def sign_in_address(scope: Scope) -> str:
+    """The address of the sign-in page, which leads back to the page that was asked for."""
+    wanted = scope["path"] if scope["method"] in SAFE else "/"
+    query = scope.get("query_string", b"").decode("latin-1") if scope["method"] in SAFE else ""
+    return f"{SIGN_IN}?next={quote(wanted + ('?' if query else '') + query, safe='/')}"
+
+
+def local_address(text: str) -> str:
+    r"""An address to go to after signing in: the given one if it is a path of this server, otherwise the first page.
+
+    >>> local_address("/history?page=2"), local_address("//evil.org/"), local_address("/\\evil.org")
+    ('/history?page=2', '/', '/')
+    """
+    is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii() and text.isprintable()
+    return text if is_local and len(text) <= 2000 else "/"
+
+
+# --- the middleware ---
+
+
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_METHODS: Final = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_OPEN_BYTES: Final = 10_000
+"""Largest body of a request that needs no owner: the form of the sign-in page."""
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+}
+
+
+class Guard:
+    """The middleware.
+
+    Parameters
+    ----------
+    app : ASGI application
+    service : Service
+    identity : Identity
+    metrics : Metrics
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, identity: Identity, metrics: Metrics) -> None:
+        self._app = app
+        self._service = service
+        self._identity = identity
+        self._metrics = metrics
+        self._budget = Budget(service.settings.limits)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        state = scope.setdefault("state", {})
+        state["request_id"] = request_id
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                answer = MutableHeaders(scope=message)
+                answer["X-Request-ID"] = request_id
+                for name, value in _HEADERS.items():
+                    answer.setdefault(name, value)
+            await send(message)
+
+        claim: Claim | None = None
+        try:
+            try:
+                self._check_site(scope["method"], headers)
+                if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+                    raise EarlyAnswer(
+                        400, "bad_input", "the address has the character NUL, which no store can look for"
+                    )
+                sender = await self._identity.sender(scope, headers)
+                state["owner"] = sender.owner
+                SENDER.set(sender)
+                self._identity.count(sender, scope)
+                _check_page(sender, scope["method"], headers)
+                claim = self._budget.claim(sender.owner)
+                CLAIM.set(claim)
+                if scope["method"] not in SAFE:
+                    most = self._service.settings.limits.request_bytes
+                    most = min(most, _OPEN_BYTES) if sender.means == "open" else most
+                    receive = await whole_body(headers, receive, scope, most, claim)
+            except EarlyAnswer as refusal:
+                await refusal.answer(scope, receive, send_with_headers)
+                return
+            except Refused as refused:
+                await refusal_of(refused).answer(scope, receive, send_with_headers)
+                return
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            if claim is not None:
+                claim.end()
+            seconds = time.perf_counter() - began
+            route = getattr(scope.get("route"), "path", "(other)")
+            method = scope["method"] if scope["method"] in _METHODS else "(other)"  # clients can invent any
+            self._metrics.count_request(method, route, status, seconds)
+            if route not in OPEN_PATHS:
+                log(
+                    "request",
+                    request_id=request_id,
+                    method=scope["method"],
+                    path=scope["path"],
+                    status=status,
+                    ms=round(seconds * 1000, 1),
+                    owner=state.get("owner") or None,
+                )
+
+    def _check_site(self, method: str, headers: Headers) -> None:
+        host = headers.get("host", "")
+        if not self._service.settings.tokens_required and _host_name(host) not in _LOOPBACK:
+            raise EarlyAnswer(403, "wrong_host", "this server answers requests to localhost alone")
+        origin = headers.get("origin")
+        is_foreign = origin is not None and site_of(origin) != host.lower()
+        if method not in SAFE and (is_foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site")):
+            raise EarlyAnswer(403, "cross_site", "this request was sent by the page of another site")
+
+
+def _check_page(sender: Sender, method: str, headers: Headers) -> None:
+    """Refuse what changes something by a cookie alone, unless the browser says that a page of this server sent it."""
+    is_said = "origin" in headers or headers.get("sec-fetch-site") in ("same-origin", "none")
+    if method not in SAFE and sender.means in ("cookie", "open") and not is_said:
+        raise EarlyAnswer(403, "cross_site", "this request does not say which page sent it; programs send a token")
+
+
+def _host_name(host: str) -> str:
+    """The name in a ``Host`` header, without the port.
+
+    >>> _host_name("localhost:8765"), _host_name("[::1]:80"), _host_name("Example.org")
+    ('localhost', '::1', 'example.org')
+    """
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,176 @@
+"""Who waits for a change of a search: streams of events, and requests that are held until there is something to say.
+
+One task looks at the searches that anybody waits for: at those that a worker says it has changed, at once, and at all
+of them twice a second. A thousand streams so cost the store one statement at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+
+from swsearch.errors import SearchNotFound, SwSearchError
+from swsearch.service.service import SearchStatus, Service
+
+LOOK_SECONDS: Final = 0.5
+"""Time between two looks at all searches."""
+_PAUSE: Final = 2.0
+"""Time between two looks, in units of the time that the first of them took; so a third of the time is for looks."""
+
+
+STREAM_SECONDS: Final = 0.9
+"""Shortest time between two statuses of an unfinished search in one stream. A search of 10,000 queries changes with
+each of them, and hundreds of people may look at it."""
+_AT_ONCE: Final = 8
+_BREATH_SECONDS: Final = 0.01
+"""Number of streams that get a status at once, and the time for other requests before the next ones."""
+
+
+@dataclass(eq=False)
+class _Watcher:
+    """Somebody who waits for a search: an event, set when there is something to say, and the earliest time for it."""
+
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
+    not_before: float = 0.0
+
+
+class Hub:
+    """The waiting room; it belongs to one event loop."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._watched: dict[str, set[_Watcher]] = {}
+        self._found: dict[str, SearchStatus | None] = {}
+        self._hint = asyncio.Event()
+        self._hinted: set[str] = set()
+        self._looks_at_all = 0.0
+        self._is_released = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """End all waits."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def release(self) -> None:
+        """Let nobody wait any more, because the server stops: streams end, and held requests are answered."""
+        self._is_released = True
+        for watchers in self._watched.values():
+            for watcher in watchers:
+                watcher.looked.set()
+
+    def hint(self, keys: Iterable[str] | None = None) -> None:
+        """Look now: these searches may have changed; without keys, any."""
+        if keys is None:
+            self._looks_at_all = 0.0
+        else:
+            self._hinted.update(keys)
+        self._hint.set()
+
+    async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
+        """The status of a search now and after changes, until it is finished; about once a second, the end at once.
+
+        It also ends when the server stops.
+
+        Raises
+        ------
+        SearchNotFound
+            It was deleted.
+        """
+        watcher = _Watcher()
+        self._watched.setdefault(key, set()).add(watcher)
+        self._found.pop(key, None)
+        self.hint([key])
+        last: SearchStatus | None = None
+        try:
+            while True:
+                while key not in self._found or (last is not None and self._found[key] == last):
+                    if self._is_released:
+                        return
+                    watcher.looked.clear()
+                    await watcher.looked.wait()
+                found = self._found[key]
+                if found is None:
+                    raise SearchNotFound(key)
+                last = found
+                watcher.looked.clear()
+                watcher.not_before = time.monotonic() + STREAM_SECONDS
+                yield found
+                if found.search.is_finished or self._is_released:
+                    return
+                await watcher.looked.wait()
+        finally:
+            self._watched[key].discard(watcher)
+            if not self._watched[key]:
+                del self._watched[key]
+                self._found.pop(key, None)
+
+    async def finished(self, key: str, seconds: float) -> SearchStatus | None:
+        """Return when a search is finished, with its status, or when it is deleted or the time is over, with None."""
+        with suppress(TimeoutError, SearchNotFound):
+            async with asyncio.timeout(seconds):
+                async for status in self.changes(key):
+                    if status.search.is_finished:
+                        return status
+        return None
+
+    async def _look(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._hint.wait()
+            self._hint.clear()
+            began = time.monotonic()
+            if began >= self._looks_at_all:
+                keys = list(self._watched)
+                self._looks_at_all = began + LOOK_SECONDS
+            else:
+                keys = [key for key in self._hinted if key in self._watched]
+            self._hinted.clear()
+            if not keys:
+                continue
+            try:
+                found = await run_in_threadpool(self._service.statuses, keys)
+            except SwSearchError:
+                await asyncio.sleep(LOOK_SECONDS)
+                self._looks_at_all = 0.0
+                continue
+            await self._tell(keys, found)
+            await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
+
+    async def _tell(self, keys: Sequence[str], found: Mapping[str, SearchStatus]) -> None:
+        """Wake those who wait for an end, then those who wait for a change, the longest ones first and a few at a time.
+
+        A hint ends this early: what has ended meanwhile is more urgent, and the others are woken after the next look.
+        """
+        due: list[_Watcher] = []
+        now = time.monotonic()
+        for key in keys:
+            if key not in self._watched:
+                continue
+            status = self._found[key] = found.get(key)
+            if status is None or status.search.is_finished:
+                for watcher in self._watched[key]:
+                    watcher.looked.set()
+            else:
+                due += [watcher for watcher in self._watched[key] if now >= watcher.not_before]
+        due.sort(key=lambda watcher: watcher.not_before)
+        for first in range(0, len(due), _AT_ONCE):
+            for watcher in due[first : first + _AT_ONCE]:
+                watcher.looked.set()
+            if first + _AT_ONCE < len(due):
+                await asyncio.sleep(_BREATH_SECONDS)
+                if self._hint.is_set():
+                    return

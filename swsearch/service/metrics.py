@@ -1,0 +1,100 @@
+"""The metrics of a server for Prometheus.
+
+Several web processes count in files of one folder (the multiprocess mode of ``prometheus_client``), so each of them has
+the sums of all. Before that package is loaded, the folder must be in the environment as
+:data:`~swsearch.service.start.METRICS_VARIABLE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from swsearch.errors import SwSearchError
+from swsearch.service.service import SEEN_WITHIN, Service
+
+
+def restart_counters(registry: CollectorRegistry | None = None) -> tuple[Counter, Counter]:
+    """The counters of the workers and of the web processes that died."""
+    known = CollectorRegistry() if registry is None else registry
+    workers = "Workers of this server that ended and were started again."
+    webs = "Web processes of this server that ended and were started again."
+    return (
+        Counter("swsearch_worker_restarts", workers, registry=known),
+        Counter("swsearch_web_restarts", webs, registry=known),
+    )
+
+
+class Metrics:
+    """Counters of the web processes, and gauges of the store that are read when somebody asks.
+
+    Parameters
+    ----------
+    service : Service
+    folder : Path, optional
+        Folder in which several web processes count; by default this is the only one.
+    """
+
+    def __init__(self, service: Service, folder: Path | None = None) -> None:
+        self._registry = counted = CollectorRegistry()
+        labels = ["method", "route", "status"]
+        self._requests = Counter("swsearch_requests", "Requests.", labels, registry=counted)
+        self._seconds = Histogram(
+            "swsearch_request_seconds", "Time of a request.", ["method", "route"], registry=counted
+        )
+        self.worker_restarts, _ = restart_counters(counted)
+        if folder is not None:
+            self._registry = CollectorRegistry()
+            MultiProcessCollector(self._registry, str(folder))  # type: ignore[no-untyped-call]
+        self._registry.register(_StoreCollector(service))
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All metrics in Prometheus's text format."""
+        return generate_latest(self._registry)
+
+
+class _StoreCollector:
+    """Gauges of the store."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that the store is not read before it is needed."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges; only ``swsearch_store_up`` if the store cannot be read."""
+        up = GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.")
+        try:
+            counts = self._service.store.counts()
+            waiting = self._service.store.waiting()
+            workers = self._service.store.workers(SEEN_WITHIN)
+        except SwSearchError:
+            up.add_metric([], 0)
+            yield up
+            return
+        up.add_metric([], 1)
+        yield up
+        searches = GaugeMetricFamily("swsearch_searches", "Searches of the store by their state.", labels=["state"])
+        for state, count in sorted(counts.items()):
+            searches.add_metric([state], count)
+        yield searches
+        left = GaugeMetricFamily("swsearch_queued_cells", "Cells of all unfinished searches that are left.")
+        left.add_metric([], sum(search.cells_left for search in waiting))
+        yield left
+        alive = GaugeMetricFamily("swsearch_workers", "Workers that are alive.")
+        alive.add_metric([], len(workers))
+        yield alive
+        speed = GaugeMetricFamily("swsearch_cells_per_second", "Speed of recent batches of all workers.")
+        speed.add_metric([], sum(worker.cells_per_second for worker in workers))
+        yield speed

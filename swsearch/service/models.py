@@ -1,0 +1,242 @@
+"""The JSON of the API, as pydantic models, from which the OpenAPI document is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic_core import to_json
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult
+from swsearch.report.jsons import describe_hit, describe_query
+from swsearch.scoring.matrix import matrix_names
+from swsearch.search.options import CHOICES
+from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.service.databases import OfferedDatabase
+from swsearch.service.service import SearchStatus
+from swsearch.store.result_views import HitPage as StoredPage
+from swsearch.store.service_models import STATES
+
+Option = str | int | float | bool | None
+_WORDS: Final = {**CHOICES, "matrix": matrix_names()}
+"""The words that are values of some options."""
+
+
+def one_of(words: Iterable[str | None]) -> dict[str, JsonValue]:
+    """What the description of a value says that must be one of some words; the service checks it."""
+    return {"enum": list(words)}
+
+
+class ErrorBody(BaseModel):
+    """What went wrong: a word for programs, and a sentence for people."""
+
+    code: str
+    message: str
+
+
+class ErrorAnswer(BaseModel):
+    """The answer for every error."""
+
+    error: ErrorBody
+
+
+class SearchRequest(BaseModel):
+    """A search to submit."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    queries: str = Field(description="FASTA or FASTQ text.", examples=[">mine\nMKVLAAGIVGLLLAQWERTY\n"])
+    database: str = Field(default="", description="Name of a database; not with subjects.", examples=["proteins.db"])
+    subjects: str | None = Field(
+        default=None, description="FASTA or FASTQ text of subjects that are searched in place of a database."
+    )
+    options: dict[str, Option] = Field(
+        default_factory=dict,
+        description="Options of `swsearch query` that determine the hits, with _ in place of -.",
+        examples=[{"top": 100, "evalue": 0.001}],
+        json_schema_extra={"properties": {name: one_of([*words, None]) for name, words in _WORDS.items()}},
+    )
+    alphabet: str | None = Field(
+        default=None,
+        description="What the queries are, if it must not be detected.",
+        json_schema_extra=one_of([*ALPHABETS, None]),
+    )
+
+
+class DatabaseName(BaseModel):
+    """One generation of a database."""
+
+    name: str
+    digest: str
+    generation: int
+
+
+class Database(DatabaseName):
+    """A database that can be searched."""
+
+    alphabet: str
+    n_subjects: int
+    n_residues: int
+
+
+class QueryCounts(BaseModel):
+    """How many queries a search has."""
+
+    total: int
+    done: int
+    failed: int
+
+
+class Search(BaseModel):
+    """A search and how far it is."""
+
+    id: str
+    state: str = Field(json_schema_extra=one_of(STATES))
+    reason: str | None = Field(description="Why it failed, or why it waits although it is its turn.")
+    database: DatabaseName
+    options: dict[str, Option]
+    queries: QueryCounts
+    cells: int = Field(description="Cells of all alignment matrices.")
+    cells_done: int
+    position: int | None = Field(description="1 for the search that is predicted to end first.")
+    seconds_left: float | None = Field(description="Predicted time until the end; null if it is not known yet.")
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    expires: datetime | None = Field(description="When the search and its results will be deleted.")
+    run: int | None = Field(description="The run in the server's store, once a worker has begun.")
+
+
+class FoundSearch(Search):
+    """A search, and some of its hits if the request asked for them."""
+
+    hits: HitPage | None = Field(
+        default=None, description="The best hits of its first query; null while it is not finished."
+    )
+
+
+class Share(BaseModel):
+    """A link that shows a search to everybody who has it."""
+
+    id: str = Field(description="The name by which the link is withdrawn.")
+    created: datetime
+
+
+class NewShare(Share):
+    """A link that was just made."""
+
+    key: str = Field(description="Takes the place of the search's id in requests that read. It is told this once.")
+    page: str = Field(description="The path of the page with the result.")
+
+
+class FailedQuery(BaseModel):
+    """A query that could not be searched."""
+
+    number: int
+    reason: str
+
+
+class Query(BaseModel):
+    """A query that was searched."""
+
+    number: int
+    id: str
+    header: str
+    length: int
+    n_hits: int = Field(description="Alignments in the list of hits.")
+    n_passed: int = Field(description="Subjects that passed the filters before the list was cut.")
+
+
+class QueryPage(BaseModel):
+    """Some of the queries of a search, in order, and those that failed."""
+
+    queries: list[Query]
+    failed: list[FailedQuery]
+
+
+class HitPage(BaseModel):
+    """Some of the hits of a query."""
+
+    query: dict[str, Any]
+    total: int = Field(description="Hits on all pages.")
+    offset: int
+    hits: list[dict[str, Any]] = Field(description="As in the report format json.")
+
+
+class Usage(BaseModel):
+    """What an owner submitted on one day (UTC)."""
+
+    day: str
+    searches: int
+    queries: int
+    cells: int
+
+
+def database_answer(offered: OfferedDatabase) -> Database:
+    """A database as the API shows it."""
+    searched = offered.searched
+    return Database(
+        name=searched.name,
+        digest=searched.digest,
+        generation=searched.generation,
+        alphabet=offered.alphabet,
+        n_subjects=offered.n_subjects,
+        n_residues=offered.n_residues,
+    )
+
+
+def hit_page_json(page: StoredPage, offset: int) -> bytes:
+    """A page of hits as the API shows it, in JSON: validating each hit again would take longer than reading it."""
+    query = page.query
+    listed = [hit_answer(query, hit) for hit in query.hits]
+    return to_json({"query": query_answer(query), "total": page.n_matching, "offset": offset, "hits": listed})
+
+
+def search_answer(status: SearchStatus) -> Search:
+    """A search as the API shows it."""
+    search, forecast = status.search, status.forecast
+    seconds = None if forecast is None or forecast.seconds is None else round(forecast.seconds, 2)
+    return Search(
+        id=search.key,
+        state=search.state,
+        reason=search.reason,
+        database=DatabaseName(
+            name=search.database.name, digest=search.database.digest, generation=search.database.generation
+        ),
+        options=dict(search.options),
+        queries=QueryCounts(total=search.n_queries, done=search.n_done, failed=search.n_failed),
+        cells=search.cells,
+        cells_done=search.cells_done,
+        position=None if forecast is None else forecast.position,
+        seconds_left=seconds,
+        created=search.created,
+        started=search.started,
+        finished=search.finished,
+        expires=search.expires,
+        run=search.run_id,
+    )
+
+
+def shown(text: str) -> str:
+    """Text of a file for JSON in UTF-8: bytes that are not UTF-8 become U+FFFD."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:
+    """A hit as the API shows it: that of the format json, with the aligned letters."""
+    alignment = hit.alignment
+    described = {
+        **describe_hit(query, hit),
+        "subject_letters": alignment.subject_letters,
+        "query_letters": alignment.query_letters,
+    }
+    return {name: shown(value) if isinstance(value, str) else value for name, value in described.items()}
+
+
+def query_answer(query: QueryResult) -> dict[str, Any]:
+    """A query as the API shows it beside its hits."""
+    described = {**describe_query(query), "letters": query.letters}
+    return {name: shown(value) if isinstance(value, str) else value for name, value in described.items()}

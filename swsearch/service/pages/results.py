@@ -1,0 +1,381 @@
+"""A result as the templates show it: facts of the run, its queries, and one page of the hits of one query.
+
+Numbers become text here, in the formats of the reports, and addresses are put together here; templates only place them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
+from swsearch.report.html import MAX_BARS, bar, bits_class, direction, key, overview
+from swsearch.report.pairwise import blocks, value_lines
+from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, rounds_line, scoring_line
+from swsearch.sequences.record import split_header
+from swsearch.service.pages.figures import ListedOf
+from swsearch.store.records import StoredRun
+from swsearch.store.result_views import SORTS, HitFilter, HitPage, HitView, QuerySummary
+from swsearch.words import counted
+
+ROWS: Final = 50
+"""Number of hits on a page."""
+MAX_ROWS: Final = 500
+"""Largest number of hits on a page that an address can ask for."""
+_LARGEST_FIRST: Final = frozenset({"score", "bits", "identity", "query_coverage", "subject_coverage", "columns"})
+_FILTERS: Final = ("text", "taxid", "max_evalue", "min_identity", "min_query_coverage")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of hits; ``sort`` is one of :data:`SORTS`, or empty."""
+
+    title: str
+    sort: str
+    meaning: str
+    narrow: bool = False
+    """Whether it is also shown on a narrow screen."""
+
+
+_COLUMNS: Final = (
+    Column("#", "rank", "rank", narrow=True),
+    Column("subject", "id", "identifier and description of the subject", narrow=True),
+    Column("on query", "query_start", "aligned part of the query"),
+    Column("bits", "bits", "bit score", narrow=True),
+    Column("E-value", "evalue", "number of such hits expected by chance", narrow=True),
+    Column("identity", "identity", "equal letters in the alignment, in percent"),
+    Column("query cov.", "query_coverage", "part of the query between the alignment's ends, in percent"),
+    Column("subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent"),
+    Column("columns", "columns", "length of the alignment, gaps included"),
+    Column("length", "length", "length of the subject"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A hit in the table."""
+
+    rank: int
+    hsp: int
+    name: str
+    description: str
+    note: str
+    address: str
+    bar: Markup
+    colour: str
+    places: str
+    cells: tuple[tuple[str, bool], ...]
+    """The texts of the columns after the bar, each with whether a narrow screen shows it."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The head of a column."""
+
+    column: Column
+    address: str
+    direction: str
+    """``ascending`` or ``descending`` if the table is sorted by the column; otherwise empty."""
+
+
+class RefusedView(ValueError):
+    """Values of a filter that cannot be used; ``errors`` has a message for each, by its name."""
+
+    def __init__(self, errors: dict[str, str]) -> None:
+        self.errors = errors
+        super().__init__("; ".join(errors.values()))
+
+
+def read_view(given: Mapping[str, str]) -> HitView:
+    """The view that an address asks for; an unknown order or page is the first one.
+
+    Raises
+    ------
+    RefusedView
+        A filter is not a number.
+    """
+    sort = given.get("sort", "rank")
+    page = given.get("page", "1")
+    rows = given.get("rows", str(ROWS))
+    limit = min(max(int(rows), 1), MAX_ROWS) if rows.isascii() and rows.isdigit() and len(rows) < 9 else ROWS
+    number = int(page) if page.isascii() and page.isdigit() and len(page) < 12 else 1
+    return HitView(
+        sort=sort if sort in SORTS else "rank",
+        descending=given.get("dir") == "desc",
+        keep=_read_filter(given),
+        offset=(max(number, 1) - 1) * limit,
+        limit=limit,
+    )
+
+
+def _read_filter(given: Mapping[str, str]) -> HitFilter:
+    errors: dict[str, str] = {}
+    taxid = given.get("taxid", "").strip()
+    if taxid and not (taxid.isascii() and taxid.isdigit() and len(taxid) < 12):
+        errors["taxid"] = "Give one taxonomy id, a whole number."
+    numbers: dict[str, Any] = {}
+    for name in ("max_evalue", "min_identity", "min_query_coverage"):
+        text = given.get(name, "").strip()
+        try:
+            numbers[name] = float(text) if text else None
+        except ValueError:
+            errors[name] = "Give a number, such as 10 or 1e-5."
+    if errors:
+        raise RefusedView(errors)
+    return HitFilter(text=given.get("text", "").strip(), taxid=int(taxid) if taxid else None, **numbers)
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A run in the head of a page."""
+
+    info: RunInfo
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and texts of the facts."""
+        database = self.info.database
+        digest = f"generation {database.generation}, SHA-256 {database.digest[:16]}…"
+        facts = {
+            "Database": f"{database_line(self.info)} ({digest})",
+            "Scoring": " ".join(scoring_line(self.info).split()),
+            "Frames": frames_line(self.info),
+            "Program": self.info.program,
+        }
+        return [(name, one_line(text)) for name, text in facts.items() if text]
+
+
+@dataclass(frozen=True)
+class QueryLine:
+    """A query in the list of a run's queries."""
+
+    summary: QuerySummary
+    address: str
+
+    @property
+    def name(self) -> str:
+        """First word of its header."""
+        return one_line(split_header(self.summary.header)[0]) or "unnamed"
+
+    @property
+    def description(self) -> str:
+        """The rest of its header."""
+        return one_line(split_header(self.summary.header)[1])
+
+    @property
+    def best(self) -> str:
+        """First word of the header of its best hit; empty if there is none."""
+        header = self.summary.best_header
+        return "" if header is None else one_line(split_header(header)[0]) or "unnamed"
+
+    @property
+    def evalue(self) -> str:
+        """The E-value of its best hit."""
+        return "" if self.summary.best_evalue is None else blast_evalue(self.summary.best_evalue)
+
+    @property
+    def bits(self) -> str:
+        """The bit score of its best hit."""
+        return "" if self.summary.best_bits is None else blast_bits(self.summary.best_bits).strip()
+
+
+@dataclass(frozen=True)
+class HitsView:
+    """One page of the hits of a query.
+
+    Attributes
+    ----------
+    run : StoredRun
+    page : HitPage
+    view : HitView
+    base : str
+        Address of the query's page.
+    given : mapping
+        Parameters of the address.
+    """
+
+    run: StoredRun
+    page: HitPage
+    view: HitView
+    base: str
+    given: Mapping[str, str]
+
+    @property
+    def query(self) -> QueryResult:
+        """The query with the hits of the page."""
+        return self.page.query
+
+    @property
+    def name(self) -> str:
+        """First word of the query's header."""
+        return one_line(split_header(self.query.header)[0]) or "unnamed"
+
+    @property
+    def description(self) -> str:
+        """The rest of its header, and the query's length."""
+        unit = "base" if self.run.info.query_alphabet == "dna" else "residue"
+        size = f"({counted(self.query.length, unit)})"
+        return f"{one_line(split_header(self.query.header)[1])} {size}".lstrip()
+
+    @property
+    def extra_title(self) -> str:
+        """Title of the column that only some runs have: ``strand``, ``frames``, or empty."""
+        if self.run.info.translates:
+            return "frames"
+        return "strand" if self.run.info.aligned_alphabet == "dna" else ""
+
+    @property
+    def headings(self) -> list[Heading]:
+        """The heads of the columns, each with the address that sorts by it."""
+        made = []
+        for column in _COLUMNS:
+            sorted_now = self.view.sort == column.sort
+            first_down = column.sort in _LARGEST_FIRST
+            down = (not self.view.descending) if sorted_now else first_down
+            now = ("descending" if self.view.descending else "ascending") if sorted_now else ""
+            address = self.address(sort=column.sort, dir="desc" if down else "asc", page=None)
+            made.append(Heading(column, address, now))
+        return made
+
+    @property
+    def rows(self) -> list[Row]:
+        """The hits of the page."""
+        return [self._row(hit) for hit in self.query.hits]
+
+    def _row(self, hit: Hit) -> Row:
+        alignment = hit.alignment
+        name, description = split_header(hit.subject_header)
+        length = self.query.length
+        cells = (
+            ("" if hit.bits is None else blast_bits(hit.bits).strip(), True),
+            ("" if hit.evalue is None else blast_evalue(hit.evalue), True),
+            (f"{whole_percent(alignment.identities, alignment.columns)}%", False),
+            (f"{whole_percent(alignment.query_end - alignment.query_start, length)}%", False),
+            (f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%", False),
+            (f"{alignment.columns:,}", False),
+            (f"{hit.subject_length:,}", False),
+        )
+        extra = {"": "", "strand": hit.strand, "frames": direction(hit).strip(" ()")}[self.extra_title]
+        return Row(
+            rank=hit.rank,
+            hsp=hit.hsp,
+            name=one_line(name) or "unnamed",
+            description=one_line(description),
+            note=extra,
+            address=self.hit_address(hit),
+            bar=Markup(bar(hit, length)),
+            colour=bits_class(hit.bits),
+            places=f"{alignment.query_start + 1}-{alignment.query_end}",
+            cells=cells,
+        )
+
+    def hit_address(self, hit: Hit) -> str:
+        """The address of a subject's alignments."""
+        return f"{self.base}/hits/{hit.rank}"
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The parameters of the filter, as they were given."""
+        return {name: self.given[name] for name in _FILTERS if self.given.get(name, "").strip()}
+
+    def address(self, **changes: str | None) -> str:
+        """The address of this view with other parameters; None leaves one out."""
+        parameters = {**{name: self.given.get(name) for name in ("sort", "dir", "page", "rows", *_FILTERS)}, **changes}
+        text = urlencode({name: value for name, value in parameters.items() if value})
+        return f"{self.base}?{text}" if text else self.base
+
+    @property
+    def filter_query(self) -> str:
+        """The filter's parameters as the end of an address, after ``?``; empty if there are none."""
+        return urlencode(self.filters)
+
+    @property
+    def page_number(self) -> int:
+        """Number of the page, from 1."""
+        return self.view.offset // self.view.limit + 1
+
+    @property
+    def n_pages(self) -> int:
+        """Number of pages, at least 1."""
+        return max(1, -(-self.page.n_matching // self.view.limit))
+
+    @property
+    def page_links(self) -> list[tuple[str, str]]:
+        """Pages to go to, by their names."""
+        now, last = self.page_number, self.n_pages
+        wanted = {"First": 1, "Previous": now - 1, "Next": now + 1, "Last": last}
+        return [(name, self.address(page=str(n))) for name, n in wanted.items() if 1 <= n <= last and n != now]
+
+    @property
+    def range_line(self) -> str:
+        """Which hits the page shows."""
+        if not self.page.n_matching:
+            return "No hit fits the filter." if self.view.keep else "There are no hits."
+        first = self.view.offset + 1
+        if not self.query.hits:
+            return f"There are {self.n_pages:,} pages."
+        last = self.view.offset + len(self.query.hits)
+        of = f"{self.page.n_matching:,}"
+        if self.view.keep:
+            of += f" that fit the filter, of {self.page.n_hits:,}"
+        return f"Hits {first:,} to {last:,} of {of}"
+
+    @property
+    def hits_line(self) -> str:
+        """How many subjects passed, and how many of them are stored."""
+        hits = hits_line(self.run.info, self.query, self.page.n_subjects)
+        rounds = rounds_line(self.run.info, self.query)
+        return hits if rounds is None else f"{hits}. Rounds: {rounds}"
+
+
+def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
+    """The overview of the first hits with its key; empty without hits."""
+    if not query.hits:
+        return Markup()
+    hits = query.hits[:MAX_BARS]
+    graphic = "".join(overview(hits, query.length, "overview", lambda hit: f"{base}/hits/{hit.rank}", "hits"))
+    return Markup(f"{graphic}<figcaption>{''.join(key(hits, n_hits))}</figcaption>")
+
+
+def listed_of(run: RunInfo, n_passed: int) -> ListedOf:
+    """What the listed subjects of a query of a run were chosen from."""
+    limit, chosen = run.parameters.get("evalue"), run.parameters.get("chosen_subjects")
+    return ListedOf(
+        n_passed=n_passed,
+        n_searched=chosen if isinstance(chosen, int) else run.database.n_subjects,
+        evalue=float("inf" if limit in (None, "inf") else limit),
+        is_filtered=isinstance(chosen, int) or filters_alignments(run),
+    )
+
+
+@dataclass(frozen=True)
+class AlignmentView:
+    """One alignment of a subject."""
+
+    values: list[str]
+    rows: str
+
+
+@dataclass(frozen=True)
+class SubjectView:
+    """A subject with its alignments."""
+
+    rank: int
+    name: str
+    description: str
+    length: int
+    alignments: list[AlignmentView]
+
+    @classmethod
+    def of(cls, run: RunInfo, query: QueryResult) -> SubjectView:
+        """The subject of ``query.hits``, which are alignments of one subject."""
+        first = query.hits[0]
+        name, description = split_header(first.subject_header)
+        alignments = [AlignmentView(value_lines(run, hit), "\n".join(blocks(run, query, hit))) for hit in query.hits]
+        return cls(first.rank, one_line(name) or "unnamed", one_line(description), first.subject_length, alignments)

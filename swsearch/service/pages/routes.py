@@ -1,0 +1,506 @@
+"""The addresses of the pages: :func:`pages_router` makes the router that the application includes.
+
+``/``                                        search form
+``/searches`` (POST)                         submits it
+``/results/REF``                             progress, then the result
+``/results/REF/queries/N``                   hits of one query; ``N`` counts from 1
+``/results/REF/queries/N/hits/RANK``         alignments of one subject
+``/results/REF/queries/N/{scores,coverage,organisms}``
+``/results/REF/queries/N/sequences.fasta``   hit sequences
+``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
+``/results/REF/{progress,events,cancel,share,share/ID/withdraw,commands,request.json,queries.fasta}``
+``/history``, ``/databases``, ``/static/NAME``, ``/favicon.ico``
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from fastapi.routing import APIRoute
+from sse_starlette import EventSourceResponse
+from starlette.datastructures import FormData, UploadFile
+
+from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
+from swsearch.hits.subjects import MAX_FLANK
+from swsearch.report.hit_sequences import reads_database
+from swsearch.report.registry import formats, get_format
+from swsearch.service.answers import log_error
+from swsearch.service.bodies import readers_of, sent_form
+from swsearch.service.pages import downloads
+from swsearch.service.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
+from swsearch.service.pages.commands import curl_lines, python_lines, query_line, request_body
+from swsearch.service.pages.examples import EXAMPLES
+from swsearch.service.pages.figures import coverage_figure, score_figure
+from swsearch.service.pages.form import FIRST, SearchForm, form_fields
+from swsearch.service.pages.results import (
+    ROWS,
+    HitsView,
+    QueryLine,
+    RefusedView,
+    RunFacts,
+    SubjectView,
+    listed_of,
+    overview_figure,
+    read_view,
+)
+from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
+from swsearch.service.pages.templating import page, rendered, static_response
+from swsearch.service.proxies import address, server_url
+from swsearch.service.reports import MEDIA_TYPES, ending, opens_database
+from swsearch.store.records import StoredRun
+from swsearch.store.result_views import HitView
+
+MAX_PASTED: Final = 64 << 20
+"""Largest number of bytes of pasted sequences."""
+_LISTED: Final = 50
+"""Number of queries, searches or organisms on a page."""
+_FASTA: Final = "text/x-fasta; charset=utf-8"
+Number = Annotated[int, Path(ge=1, le=10**12)]
+"""A query or a hit in an address, counted from 1."""
+
+
+class PageRoute(APIRoute):
+    """A route whose expected errors are pages."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler with the errors translated."""
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except (NotFound, RunNotFound, RequestValidationError):
+                return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
+            except SwSearchError as error:
+                # Messages of the store name files of the server, which are nobody else's business.
+                internal = isinstance(error, StoreError)
+                if internal:
+                    log_error(request, error)
+                text = "The store of results cannot be read now; try again." if internal else str(error)
+                return problem_page(503 if internal else 400, "This cannot be shown", text)
+
+        return answered
+
+
+def problem_page(status: int, title: str, text: str) -> HTMLResponse:
+    """A page about a problem."""
+    return page("problem.html", status, title=title, text=text)
+
+
+def is_part(request: Request) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The handlers' shared functions."""
+
+    backend: PageBackend
+    owner_of: Callable[[Request], str]
+
+    def run(self, request: Request, reference: str) -> StoredRun:
+        """The run of a reference; :class:`NotFound` if nothing is searched yet."""
+        found = self.backend.run(self.owner_of(request), reference)
+        if found is None:
+            raise NotFound(f"{reference} has no results yet")
+        return found
+
+    def hits_view(self, request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
+        """One page of hits; :class:`NotFound` if the run has no such query."""
+        run = self.run(request, reference)
+        view = read_view(given)
+        try:
+            view = with_taxa(view, self.backend, run, number - 1)
+            found = self.backend.store.view(run.id, number - 1, view)
+        except StoreError as error:
+            raise NotFound(str(error)) from error
+        return HitsView(run, found, view, _query_address(reference, number), given)
+
+    def search_page(self, form: SearchForm, status: int = 200) -> HTMLResponse:
+        """The page with the search form."""
+        databases = self.backend.databases()
+        fields = form_fields()
+        labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
+        labels |= {one.name: one.label for one in fields}
+        return page(
+            "search.html", status, form=form, databases=databases, examples=EXAMPLES, labels=labels,
+            takes_subjects=self.backend.takes_subjects,
+            first=[one for one in fields if one.name in FIRST],
+            groups=_grouped([one for one in fields if one.name not in FIRST]),
+        )  # fmt: skip
+
+    def query_page(self, request: Request, reference: str, number: int) -> HTMLResponse:
+        """The page of one query; htmx gets the table alone."""
+        given = dict(request.query_params)
+        errors: dict[str, str] = {}
+        try:
+            view = self.hits_view(request, reference, number, given)
+        except RefusedView as error:
+            errors = error.errors
+            view = self.hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
+            view = replace(view, given=given)
+        status = 422 if errors else 200
+        if is_part(request):
+            return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
+        first = view.page
+        if view.view != HitView(limit=view.view.limit):
+            first = self.backend.store.view(view.run.id, number - 1, HitView(limit=ROWS))
+        search = self.backend.status(self.owner_of(request), reference)
+        before, after = self.backend.store.neighbours(view.run.id, number - 1)
+        return page(
+            "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
+            facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
+            formats=downloads.offered_formats(view.run.info), before=before, after=after,
+        )  # fmt: skip
+
+
+def _query_address(reference: str, number: int) -> str:
+    return address(f"/results/{reference}/queries/{number}")
+
+
+def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
+    return [(group, [one for one in fields if one.group == group]) for group in dict.fromkeys(f.group for f in fields)]
+
+
+def _page_of(request: Request) -> int:
+    text = request.query_params.get("page", "1")
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+
+
+def pages_router(backend: PageBackend, owner_of: Callable[[Request], str]) -> APIRouter:
+    """The router of all pages.
+
+    Parameters
+    ----------
+    backend : PageBackend
+    owner_of : callable
+        The owner of a request; it raises an ``HTTPException`` if the request has no permission.
+    """
+    router = APIRouter(route_class=PageRoute, include_in_schema=False)
+    pages = Pages(backend, owner_of)
+    _add_search(router, pages)
+    _add_result(router, pages)
+    _add_query(router, pages)
+    _add_lists(router, pages)
+    return router
+
+
+def _add_search(router: APIRouter, pages: Pages) -> None:
+    @router.get("/")
+    def search_form(request: Request) -> HTMLResponse:
+        form = SearchForm()
+        again, wanted = request.query_params.get("again"), request.query_params.get("example")
+        databases = pages.backend.databases()
+        if again is not None:
+            sent = pages.backend.request(pages.owner_of(request), again)
+            if sent is not None:
+                form = SearchForm.of(sent.sequences.decode("utf-8", "replace"), [sent.database], sent.options)
+                form.subjects = pages.backend.subjects(sent.database)
+        elif len(databases) == 1:
+            form.databases = (databases[0].name,)
+        for example in EXAMPLES:
+            if example.name == wanted:
+                fitting = [one.name for one in databases if one.alphabet == example.alphabet]
+                form = SearchForm(example.fasta, tuple(fitting[:1]))
+        return pages.search_page(form)
+
+    @router.post("/searches")
+    async def submit(request: Request) -> Response:
+        async with sent_form(request, max_part_size=MAX_PASTED) as sent:
+            form, sequences = await _read_form(sent)
+        return await readers_of(request).read(request, _submitted, pages, pages.owner_of(request), form, sequences)
+
+
+async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
+    """The form as it was sent, and the sequences: those of the file if there is one."""
+    texts = {name: value for name, value in sent.multi_items() if isinstance(value, str)}
+    names = tuple(value for name, value in sent.multi_items() if name == "databases" and isinstance(value, str))
+    known = {one.name for one in form_fields()}
+    form = SearchForm(texts.get("sequences", ""), names, {name: text for name, text in texts.items() if name in known})
+    form.subjects = texts.get("subjects", "")
+    sequences = form.sequences.encode()
+    for _, value in sent.multi_items():
+        if isinstance(value, UploadFile) and value.filename:
+            sequences = await value.read()
+    return form, sequences
+
+
+def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> Response:
+    """The answer to a form: to the progress of the search, or the form with its errors."""
+    options = form.options()
+    offered = [one.name for one in pages.backend.databases()]
+    if not sequences.strip():
+        form.errors["sequences"] = "Paste at least one sequence, or choose a file."
+    if not form.databases and not form.subjects.strip():
+        form.errors["databases"] = "Choose at least one database."
+    elif unknown := [name for name in form.databases if name not in offered]:
+        form.errors["databases"] = f"There is no database {unknown[0][:60]!r} any more; choose another one."
+    references = []
+    if not form.errors:
+        requests = [SearchRequest(sequences, name, options) for name in form.databases]
+        if form.subjects.strip():
+            requests.append(SearchRequest(sequences, "", options, form.subjects))
+        try:
+            for request in requests:
+                references.append(pages.backend.submit(owner, request))  # noqa: PERF401
+        except RequestRefused as error:
+            form.add_error(error.field, error.on_command_line())
+        except InputError as error:
+            form.add_error(None, error.on_command_line())
+    if form.errors and not references:
+        return pages.search_page(form, 422)
+    there = f"/results/{references[0]}" if len(references) == 1 else "/history"
+    return RedirectResponse(there, 303)
+
+
+def _add_result(router: APIRouter, pages: Pages) -> None:
+    backend, owner_of = pages.backend, pages.owner_of
+
+    @router.get("/results/{reference}")
+    def result(request: Request, reference: str) -> HTMLResponse:
+        owner = owner_of(request)
+        search = backend.status(owner, reference)
+        run = backend.run(owner, reference)
+        if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
+            only = backend.store.summaries(run.id, 0, 1)
+            if only:
+                return pages.query_page(request, reference, only[0].number + 1)
+        number = _page_of(request)
+        lines, failures = [], []
+        if run is not None:
+            summaries = backend.store.summaries(run.id, (number - 1) * _LISTED, _LISTED)
+            lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
+            failures = backend.store.failures(run.id)[:_LISTED]
+        return page(
+            "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
+            facts=None if run is None else RunFacts(run.info), page_number=number,
+            n_pages=1 if run is None else max(1, -(-run.n_queries // _LISTED)),
+            formats=[] if run is None else downloads.offered_formats(run.info),
+        )  # fmt: skip
+
+    @router.get("/results/{reference}/progress")
+    def progress(request: Request, reference: str) -> Response:
+        search = backend.status(owner_of(request), reference)
+        if not is_part(request):
+            return RedirectResponse(f"/results/{reference}", 303)
+        return page("progress.html", search=search, reference=reference)
+
+    @router.get("/results/{reference}/events")
+    async def events(request: Request, reference: str) -> EventSourceResponse:
+        owner = owner_of(request)
+        await run_in_threadpool(backend.status, owner, reference)
+
+        async def changes() -> AsyncIterator[dict[str, str]]:
+            async for search in backend.watch(owner, reference):
+                yield {
+                    "event": "progress",
+                    "data": rendered("progress.html", {"search": search, "reference": reference}),
+                }
+            yield {"event": "end", "data": "ended"}
+
+        return EventSourceResponse(changes(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+    @router.post("/results/{reference}/cancel")
+    def cancel(request: Request, reference: str) -> RedirectResponse:
+        backend.cancel(owner_of(request), reference)
+        return RedirectResponse(f"/results/{reference}", 303)
+
+    def shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
+        shared_at = None if new is None else f"{server_url(request)}/results/{new}"
+        links = backend.links(owner_of(request), reference)
+        return page("share.html", address=shared_at, links=links, reference=reference, is_part=is_part(request))
+
+    @router.get("/results/{reference}/share")
+    def links(request: Request, reference: str) -> HTMLResponse:
+        return shared(request, reference, None)
+
+    @router.post("/results/{reference}/share")
+    def share(request: Request, reference: str) -> HTMLResponse:
+        return shared(request, reference, backend.share(owner_of(request), reference))
+
+    @router.post("/results/{reference}/share/{link}/withdraw")
+    def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
+        backend.withdraw(owner_of(request), reference, link)
+        return shared(request, reference, None)
+
+    @router.get("/results/{reference}/commands")
+    def commands(request: Request, reference: str) -> HTMLResponse:
+        owner = owner_of(request)
+        sent = backend.request(owner, reference)
+        run = backend.run(owner, reference)
+        server = server_url(request)
+        values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
+        if sent is not None:
+            values["command"] = query_line(sent.database, sent.options)
+            values["curl"] = curl_lines(server, reference, needs_token=request.app.state.settings.tokens_required)
+            values["python"] = python_lines(server, sent.database, sent.options)
+        return page("commands.html", is_part=is_part(request), sent=sent, **values)
+
+    @router.get("/results/{reference}/request.json")
+    def request_json(request: Request, reference: str) -> Response:
+        sent = _sent(pages, request, reference)
+        text = request_body(sent.sequences.decode("utf-8", "replace"), sent.database, sent.options)
+        return Response(text, media_type="application/json")
+
+    @router.get("/results/{reference}/queries.fasta")
+    def queries_fasta(request: Request, reference: str) -> Response:
+        headers = {"Content-Disposition": 'attachment; filename="queries.fasta"'}
+        return Response(_sent(pages, request, reference).sequences, media_type=_FASTA, headers=headers)
+
+    @router.get("/results/{reference}/report/{format_name}")
+    def report(request: Request, reference: str, format_name: str) -> Response:
+        run = pages.run(request, reference)
+        if format_name not in formats():
+            raise NotFound(f"there is no format {format_name}")
+        asked = request.query_params.get("query")
+        with backend.downloading() as store:
+            if asked is None:
+                queries = store.queries(run.id)
+                name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
+            else:
+                view = pages.hits_view(request, reference, _number(asked), {})
+                keep = with_taxa(read_view(dict(request.query_params)), backend, run, view.query.number).keep
+                hits = tuple(store.hits(run.id, view.query.number, keep))
+                queries = iter([replace(view.query, hits=hits)])
+                name = downloads.file_name(view.query.header, ending(format_name))
+            with ExitStack() as stack:
+                database = None
+                if opens_database(get_format(format_name), run.info):
+                    database = stack.enter_context(backend.open_database(run.info.database))
+                file = downloads.written_report(run.info, queries, format_name, database)
+        return _download(file, name, MEDIA_TYPES[format_name])
+
+
+def _sent(pages: Pages, request: Request, reference: str) -> SearchRequest:
+    found = pages.backend.request(pages.owner_of(request), reference)
+    if found is None:
+        raise NotFound(f"{reference} is a run of the command line")
+    return found
+
+
+def _number(text: str) -> int:
+    if text.isascii() and text.isdigit() and 0 < len(text) < 12:
+        return int(text)
+    raise NotFound(f"there is no query {text[:20]}")
+
+
+def _download(file: Any, name: str, media: str) -> StreamingResponse:
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox",
+    }
+    return StreamingResponse(downloads.chunks(file), media_type=media, headers=headers)
+
+
+def _add_query(router: APIRouter, pages: Pages) -> None:
+    backend = pages.backend
+    base = "/results/{reference}/queries/{number}"
+
+    @router.get(base)
+    def query(request: Request, reference: str, number: Number) -> HTMLResponse:
+        return pages.query_page(request, reference, number)
+
+    @router.get(f"{base}/hits/{{rank}}")
+    def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
+        run = pages.run(request, reference)
+        found = backend.store.subject(run.id, number - 1, rank)
+        if not found.hits:
+            raise NotFound(f"there is no hit {rank}")
+        view = SubjectView.of(run.info, found)
+        return page(
+            "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
+            base=_query_address(reference, number), query_name=found.header,
+        )  # fmt: skip
+
+    @router.get(f"{base}/scores")
+    def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
+        run = pages.run(request, reference)
+        n_passed = backend.store.subject(run.id, number - 1, 0).n_passed
+        figure = score_figure(*backend.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
+        return _figure_page(request, reference, number, figure, "This run has no bit scores.")
+
+    @router.get(f"{base}/coverage")
+    def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
+        run = pages.run(request, reference)
+        starts, ends = backend.store.query_places(run.id, number - 1)
+        length = backend.store.subject(run.id, number - 1, 0).length
+        figure = coverage_figure(starts, ends, length) if len(starts) else None
+        return _figure_page(request, reference, number, figure, "There are no alignments.")
+
+    @router.get(f"{base}/organisms")
+    def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
+        run = pages.run(request, reference)
+        subjects = backend.store.subjects(run.id, number - 1)
+        values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
+        with taxonomy_of_run(backend, run) as taxonomy:
+            if taxonomy is not None:
+                return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
+        found, unknown = organisms(header for _, header in subjects)
+        values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
+        return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)
+
+    @router.get(f"{base}/sequences.fasta")
+    def sequences(request: Request, reference: str, number: Number) -> StreamingResponse:
+        run = pages.run(request, reference)
+        given = dict(request.query_params)
+        view = pages.hits_view(request, reference, number, {})
+        flank = given.get("flank", "50")
+        if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
+            raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
+        part = downloads.subject_part(given.get("part", "aligned"), int(flank))
+        with ExitStack() as stack:
+            store = stack.enter_context(backend.downloading())
+            database = None
+            if reads_database(part, run.info):
+                database = stack.enter_context(backend.open_database(run.info.database))
+            keep = with_taxa(read_view(given), backend, run, number - 1).keep
+            rank = given.get("rank")
+            hits = (
+                store.hits(run.id, number - 1, keep)
+                if rank is None
+                else iter(store.subject(run.id, number - 1, _number(rank)).hits)
+            )
+            file = downloads.written_sequences(run.info, view.query, hits, part, database)
+        name = downloads.file_name(view.query.header, f".{given.get('part', 'aligned')}.fasta")
+        return _download(file, name, _FASTA)
+
+
+def _figure_page(request: Request, reference: str, number: int, figure: Any, missing: str) -> HTMLResponse:
+    base = _query_address(reference, number)
+    return page("figure.html", figure=figure, missing=missing, base=base, is_part=is_part(request))
+
+
+def _add_lists(router: APIRouter, pages: Pages) -> None:
+    backend, owner_of = pages.backend, pages.owner_of
+
+    @router.get("/history")
+    def history(request: Request) -> HTMLResponse:
+        owner, number = owner_of(request), _page_of(request)
+        searches = backend.history(owner, (number - 1) * _LISTED, _LISTED + 1)
+        runs = backend.stored_runs(owner)[:_LISTED] if number == 1 else []
+        return page(
+            "history.html", searches=searches[:_LISTED], runs=runs, page_number=number, has_more=len(searches) > _LISTED
+        )
+
+    @router.get("/databases")
+    def databases(request: Request) -> HTMLResponse:
+        owner_of(request)
+        return page("databases.html", databases=backend.databases())
+
+    @router.get("/static/{name}")
+    def static(name: str) -> Response:
+        return static_response(name)
+
+    @router.get("/favicon.ico")
+    def icon() -> Response:
+        """The icon for answers that are no pages of HTML, which cannot name it."""
+        return static_response("icon.svg")

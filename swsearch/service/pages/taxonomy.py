@@ -1,0 +1,180 @@
+"""The organisms of the subjects of a query: a tree where the database has a taxonomy, otherwise a list from headers.
+
+Headers name an organism by ``OX=`` and ``OS=`` of UniProt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from markupsafe import Markup
+
+from swsearch.organisms import known_taxonomy, reads_database
+from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.taxa_html import caption, icicle, shown_name
+from swsearch.sequences.headers import header_organism, header_taxid
+from swsearch.service.pages.backend import PageBackend
+from swsearch.store.records import StoredRun
+from swsearch.store.result_views import HitView
+from swsearch.taxonomy.counts import clade_counts, without_repetitions
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
+
+_NOUN: Final = ("subject", "subjects")
+
+
+@dataclass
+class Organism:
+    """An organism with its subjects.
+
+    Attributes
+    ----------
+    name : str
+    taxid : int or None
+    n_subjects : int
+    best_rank : int
+        The rank of its best subject.
+    """
+
+    name: str
+    taxid: int | None
+    n_subjects: int
+    best_rank: int
+
+
+def organisms(headers: Iterable[str]) -> tuple[list[Organism], int]:
+    """The organisms of subjects, those with most subjects first, and the number of subjects without an organism.
+
+    Subjects with a taxonomy id are counted by it, others by the organism's name.
+
+    >>> found, unknown = organisms(["a OS=Homo sapiens OX=9606", "b OS=Human OX=9606", "c OS=Mus musculus", "d"])
+    >>> [(one.name, one.taxid, one.n_subjects) for one in found], unknown
+    ([('Homo sapiens', 9606, 2), ('Mus musculus', None, 1)], 1)
+    """
+    found: dict[int | str, Organism] = {}
+    unknown = 0
+    for rank, header in enumerate(headers, 1):
+        taxid, name = header_taxid(header), header_organism(header)
+        key = name if taxid is None else taxid
+        if key is None:
+            unknown += 1
+        elif key in found:
+            found[key].n_subjects += 1
+        else:
+            found[key] = Organism(name or f"taxonomy id {taxid}", taxid, 1, rank)
+    return sorted(found.values(), key=lambda one: (-one.n_subjects, one.best_rank)), unknown
+
+
+@dataclass(frozen=True)
+class TaxonRow:
+    """A taxon with the subjects at and below it.
+
+    Attributes
+    ----------
+    name, rank : str
+        ``rank`` is empty for a taxon without one.
+    level : int
+        Number of taxa above it in the list.
+    taxid, n_subjects : int
+    best_rank : int
+        The rank of its best subject.
+    """
+
+    name: str
+    rank: str
+    level: int
+    taxid: int
+    n_subjects: int
+    best_rank: int
+
+
+@dataclass(frozen=True)
+class OrganismTree:
+    """The taxa of the subjects of a query.
+
+    Attributes
+    ----------
+    figure : Markup
+        The graphic with its caption.
+    rows : list of TaxonRow
+        Those of the graphic, each followed by the taxa below it.
+    n_subjects : int
+        Number of subjects with a taxon.
+    unknown : int
+        Number of other subjects.
+    """
+
+    figure: Markup
+    rows: list[TaxonRow]
+    n_subjects: int
+    unknown: int
+
+
+def organism_tree(taxonomy: TaxonomyOfSubjects, subjects: Sequence[tuple[int, str]]) -> OrganismTree:
+    """The taxa of subjects, which are given by rank as indices and headers.
+
+    A subject of several organisms is counted at their lowest common ancestor.
+    """
+    tree = taxonomy.tree
+    direct: Counter[int] = Counter()
+    best: dict[int, int] = {}
+    for rank, (index, header) in enumerate(subjects, 1):
+        taxon = tree.lca(taxonomy.of(index, header).taxa)
+        if taxon is not None:
+            direct[taxon] += 1
+            for above in tree.lineage(taxon):
+                best.setdefault(above, rank)
+    counts = without_repetitions(clade_counts(tree, direct))
+    figure = ""
+    if counts:
+        figure = "".join(icicle(tree, counts, len(subjects), _NOUN, "taxa", "taxa-table"))
+        figure = f"{figure}<figcaption>{caption(counts, _NOUN)}</figcaption>"
+    rows = [
+        TaxonRow(
+            shown_name(tree, one.taxon), "" if tree.rank(one.taxon) == "no rank" else tree.rank(one.taxon), one.depth,
+            tree.taxid(one.taxon), one.n_clade, best[one.taxon],
+        )
+        for one in counts
+    ]  # fmt: skip
+    n_subjects = sum(direct.values())
+    return OrganismTree(Markup(figure), rows, n_subjects, len(subjects) - n_subjects)
+
+
+@contextmanager
+def taxonomy_of_run(backend: PageBackend, run: StoredRun) -> Iterator[TaxonomyOfSubjects | None]:
+    """The organisms of the subjects of a run, if its database had a taxonomy then and is still offered; else None."""
+    with ExitStack() as stack:
+        database = None
+        if reads_database(TaxonomyUse.IF_KNOWN, run.info, None, None):
+            database = stack.enter_context(backend.open_database(run.info.database))
+        yield known_taxonomy(TaxonomyUse.IF_KNOWN, database, None, None)
+
+
+def with_taxa(view: HitView, backend: PageBackend, run: StoredRun, number: int) -> HitView:
+    """The view of a query, with the subjects of a taxon and of all below it in place of its id, if there is a taxonomy.
+
+    ``number`` is that of the query, from 0. Raises :class:`swsearch.errors.StoreError` if the run has no such query.
+    """
+    taxid = view.keep.taxid
+    if taxid is None:
+        return view
+    with taxonomy_of_run(backend, run) as taxonomy:
+        if taxonomy is None:
+            return view
+        chosen = subjects_of_taxon(taxonomy, backend.store.subjects(run.id, number), taxid)
+    return replace(view, keep=replace(view.keep, taxid=None, subjects=chosen))
+
+
+def subjects_of_taxon(taxonomy: TaxonomyOfSubjects, subjects: Iterable[tuple[int, str]], taxid: int) -> frozenset[int]:
+    """The indices of those subjects of which an organism has this taxonomy id, or is below the taxon that has it."""
+    tree = taxonomy.tree
+    taxon = tree.index(taxid)
+    chosen = set()
+    for index, header in subjects:
+        found = taxonomy.of(index, header)
+        if taxid in found.taxids or any(taxon in tree.lineage(one) for one in found.taxa):
+            chosen.add(index)
+    return frozenset(chosen)

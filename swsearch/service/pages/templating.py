@@ -1,0 +1,123 @@
+"""Templates, and the static files, whose addresses change with their content.
+
+The middleware of the application adds the headers that protect pages: no script or style may stand in a page, and
+nothing may come from another address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib import resources
+from typing import Any, Final
+
+from fastapi import Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from swsearch import __version__
+from swsearch.report.formatting import one_line
+from swsearch.service.guard import SENDER
+from swsearch.service.proxies import address
+from swsearch.words import counted
+
+_STATIC: Final = {
+    "style.css": "text/css; charset=utf-8",
+    "pages.js": "text/javascript; charset=utf-8",
+    "icicle.js": "text/javascript; charset=utf-8",
+    "htmx-2.0.11.min.js": "text/javascript; charset=utf-8",
+    "htmx-ext-sse-2.2.4.min.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    "LICENSES.txt": "text/plain; charset=utf-8",
+}
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_YEAR: Final = "public, max-age=31536000, immutable"
+
+
+@cache
+def static_content(name: str) -> bytes:
+    """The content of a static file. The style sheet begins with the components of the HTML reports.
+
+    Raises
+    ------
+    KeyError
+        There is no such file.
+    """
+    if name not in _STATIC:
+        raise KeyError(name)
+    of_reports = resources.files("swsearch.report.page")
+    if name == "icicle.js":
+        return of_reports.joinpath(name).read_bytes()
+    content = resources.files(__package__).joinpath("static", name).read_bytes()
+    return of_reports.joinpath("components.css").read_bytes() + content if name == "style.css" else content
+
+
+@cache
+def _version(name: str) -> str:
+    return hashlib.sha256(static_content(name)).hexdigest()[:12]
+
+
+def static_address(name: str) -> str:
+    """The address of a static file, with a part of its digest."""
+    return address(f"/static/{name}?v={_version(name)}")
+
+
+def static_response(name: str) -> Response:
+    """A static file, which browsers keep for a year; 404 if there is none of this name."""
+    if name not in _STATIC:
+        return Response("There is no such file.", 404, media_type="text/plain")
+    return Response(static_content(name), media_type=_STATIC[name], headers={"Cache-Control": _YEAR})
+
+
+def shown_duration(seconds: float) -> str:
+    """A duration in words, rounded up to the unit that matters.
+
+    >>> [shown_duration(seconds) for seconds in (0.2, 59.2, 61, 4000, 200000)]
+    ['1 second', '60 seconds', '2 minutes', '1 h 7 min', '2 d 8 h']
+    """
+    whole = max(1, int(-(-seconds // 1)))
+    if whole <= 60:
+        return counted(whole, "second")
+    minutes = -(-whole // 60)
+    if minutes < 60:
+        return counted(minutes, "minute")
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = -(-minutes // 60)
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def shown_time(time: datetime) -> str:
+    """A time in UTC to the minute."""
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+@cache
+def environment() -> Environment:
+    """The templates of the package; every value is escaped, and a missing one is an error."""
+    made = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(duration=shown_duration, time=shown_time, one_line=one_line, counted=counted)
+    made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
+    made.filters["number"] = lambda value: f"{value:,}"
+    made.globals.update(static=static_address, version=__version__, sender=SENDER.get, root=partial(address, ""))
+    return made
+
+
+def rendered(template: str, values: Mapping[str, Any]) -> str:
+    """The text of a template. Bytes of a header that are not UTF-8 are shown as U+FFFD."""
+    return _SURROGATE.sub("\ufffd", environment().get_template(template).render(values))
+
+
+def page(template: str, status: int = 200, headers: Mapping[str, str] | None = None, **values: Any) -> HTMLResponse:
+    """A page as an answer. What depends on the owner is not kept by caches."""
+    sent = {"Cache-Control": "private, no-cache", "Vary": "HX-Request", **(headers or {})}
+    return HTMLResponse(rendered(template, values), status, sent)

@@ -1,0 +1,324 @@
+"""The tickets of MMseqs2-App and of ColabFold's server, which ColabFold, Boltz, Chai and others ask for alignments.
+
+``POST /ticket/msa``, ``/ticket/pair``, ``/ticket``  submit, and give a ticket: an id and a status
+``GET /ticket/ID``, ``POST /tickets``                the status of one ticket, of several
+``GET /ticket/type/ID``                              ``msa``, ``pair`` or ``search``
+``GET /result/download/ID``                          the alignments, or tables, as ``tar.gz``
+``GET /result/ID/N``                                 the hits of one query of a search as JSON
+``GET /result/ID/query``                             the queries as FASTA
+``GET /result/queries/ID/LIMIT/PAGE``                their names
+``GET /databases``, ``/databases/all``               the databases
+``GET /template/LIST``                               refused
+
+All of them are under ``/api`` too, where MMseqs2-App has them. ``/databases`` is only there, because the page of that
+name has the other address. These clients look at the status in an answer's body and never at its code, so each error
+has one (:class:`TicketErrors`). They wait for 6 seconds: submissions and looks at unfinished tickets are held for 5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders, UploadFile
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from swsearch.errors import InputError, Refused
+from swsearch.sequences.record import identifier
+from swsearch.service import models
+from swsearch.service.api import owner_of, service_of
+from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.databases import OfferedDatabase
+from swsearch.service.hub import Hub
+from swsearch.service.protocols import ticket_jobs
+from swsearch.service.protocols.ticket_jobs import (
+    KEEP_ALIVE_SECONDS,
+    Ticket,
+    Tickets,
+    archive_bytes,
+    query_answer,
+    status_of,
+    write_archive,
+)
+from swsearch.service.service import Service
+from swsearch.service.submit import plain_text
+from swsearch.store.page_store import PageStore
+from swsearch.store.search_records import StoredSearch
+
+HOLD_SECONDS: Final = 5.0
+"""Longest time for which a request is held; ColabFold's client waits 6.02 seconds."""
+_SLOT_SECONDS: Final = 60.0
+_STATUSES: Final = {429: "RATELIMIT", 503: ticket_jobs.UNKNOWN}
+"""Statuses that make clients send again; an error with another code is final."""
+_PREFIXES: Final = ("", "/api")
+_PATHS: Final = re.compile(r"(?:/api)?/(?:ticket|tickets|result|template|databases/all)(?:/.*)?|/api/databases")
+_INTERNAL: Final = {"error": {"code": "internal", "message": "the server has made an error; its log has it"}}
+_MAX_TICKETS: Final = 100
+_MAX_LOOKUP: Final = 1000
+
+Id = Annotated[str, Path(max_length=64)]
+Number = Annotated[int, Path(ge=0, le=2**31)]
+
+
+def tickets_router() -> APIRouter:
+    """The router of this protocol."""
+    router = APIRouter()
+    for prefix in _PREFIXES:
+        inner = APIRouter(prefix=prefix)
+        _add_submission(inner)
+        _add_results(inner)
+        inner.add_api_route("/databases/all", databases, methods=["GET"])
+        router.include_router(inner)
+    router.add_api_route("/api/databases", databases, methods=["GET"])
+    return router
+
+
+# --- submission and status ---
+
+
+def _add_submission(router: APIRouter) -> None:
+    @router.post("/ticket/msa")
+    async def msa(request: Request) -> JSONResponse:
+        return await _submitted(request, lambda tickets, owner, form: tickets.submit_msa(owner, *form.common))
+
+    @router.post("/ticket/pair")
+    async def pair(request: Request) -> JSONResponse:
+        return await _submitted(request, lambda tickets, owner, form: tickets.submit_pair(owner, *form.common))
+
+    @router.post("/ticket")
+    async def search(request: Request) -> JSONResponse:
+        return await _submitted(
+            request, lambda tickets, owner, form: tickets.submit_search(owner, *form.common, form.text("taxfilter"))
+        )
+
+    @router.get("/ticket/type/{ticket_id}")
+    def ticket_type(ticket_id: Id) -> dict[str, str]:
+        return {"type": Ticket.of(ticket_id).type}
+
+    @router.get("/ticket/{ticket_id}")
+    async def ticket_status(request: Request, ticket_id: Id) -> JSONResponse:
+        began = time.monotonic()
+        return _ticket_answer(ticket_id, await _held_status(request, Ticket.of(ticket_id), began))
+
+    @router.post("/tickets")
+    async def statuses(request: Request) -> JSONResponse:
+        form = await _Form.read(request)
+        ids = form.texts("tickets[]")
+        if len(ids) > _MAX_TICKETS:
+            raise InputError(f"{len(ids):,} tickets are asked for; {_MAX_TICKETS} at most")
+        found = await run_in_threadpool(_statuses, _tickets_of(request), owner_of(request), ids)
+        return JSONResponse([{"id": ticket_id, "status": status} for ticket_id, status in found])
+
+
+class _Form:
+    """The fields of a submission; a field that is a file is its text."""
+
+    def __init__(self, fields: list[tuple[str, str]]) -> None:
+        self._fields = fields
+
+    @classmethod
+    async def read(cls, request: Request) -> _Form:
+        limits = service_of(request).settings.limits
+        async with sent_form(request, max_part_size=limits.request_bytes) as sent:
+            fields = []
+            for name, value in sent.multi_items():
+                if isinstance(value, UploadFile):
+                    content, take = await value.read(), CLAIM.get().take
+                    text = await readers_of(request).read(request, plain_text, content, limits, take)
+                    fields.append((name, text))
+                else:
+                    fields.append((name, value))
+        return cls(fields)
+
+    def texts(self, name: str) -> list[str]:
+        """All values of a field."""
+        return [value for key, value in self._fields if key == name]
+
+    def text(self, name: str) -> str:
+        """The value of a field that is there once; empty if it is not."""
+        return "".join(self.texts(name)[:1])
+
+    @property
+    def common(self) -> tuple[str, str, list[str]]:
+        """The queries, the mode and the databases."""
+        return self.text("q"), self.text("mode"), self.texts("database[]")
+
+
+async def _submitted(request: Request, submit: Callable[[Tickets, str, _Form], Ticket]) -> JSONResponse:
+    """Submit, and answer with the status: that of the end, if it comes soon."""
+    began = time.monotonic()
+    form = await _Form.read(request)
+    ticket = await readers_of(request).read(request, submit, _tickets_of(request), owner_of(request), form)
+    return _ticket_answer(ticket.id, await _held_status(request, ticket, began))
+
+
+async def _held_status(request: Request, ticket: Ticket, began: float) -> str:
+    """The status of a ticket when it is finished, or when the request has been held long enough."""
+    hub: Hub = request.app.state.hub
+    while True:
+        searches = await run_in_threadpool(_tickets_of(request).searches, owner_of(request), ticket)
+        status = status_of(searches)
+        left = began + HOLD_SECONDS - time.monotonic()
+        if status not in (ticket_jobs.PENDING, ticket_jobs.RUNS) or left <= 0:
+            return status
+        unfinished = next(search for search in searches if search is not None and not search.is_finished)
+        await hub.finished(unfinished.key, left)
+
+
+def _statuses(tickets: Tickets, owner: str, ids: list[str]) -> list[tuple[str, str]]:
+    return [(ticket_id, status_of(tickets.searches(owner, Ticket.of(ticket_id)))) for ticket_id in ids]
+
+
+def _ticket_answer(ticket_id: str, status: str) -> JSONResponse:
+    return JSONResponse({"id": ticket_id, "status": status}, headers={"Cache-Control": "no-store"})
+
+
+# --- results ---
+
+
+def _add_results(router: APIRouter) -> None:
+    @router.get("/result/download/{ticket_id}")
+    async def download(request: Request, ticket_id: Id) -> Response:
+        service, ticket = service_of(request), Ticket.of(ticket_id)
+        searches = await run_in_threadpool(_finished, request, ticket)
+        making = asyncio.create_task(_made_in_turn(service, ticket, searches))
+        await asyncio.wait({making}, timeout=KEEP_ALIVE_SECONDS)
+        if making.done():
+            making.result()  # an error is answered as one, because no byte has been sent
+        headers = {"Content-Disposition": f'attachment; filename="mmseqs_results_{ticket.id}.tar.gz"'}
+        return StreamingResponse(archive_bytes(making), headers=headers, media_type="application/octet-stream")
+
+    @router.get("/result/queries/{ticket_id}/{limit}/{number}")
+    def queries(request: Request, ticket_id: Id, limit: Number, number: Number) -> dict[str, Any]:
+        searches = _finished(request, Ticket.of(ticket_id))
+        run_id = searches[0].run_id
+        assert run_id is not None
+        limit = min(limit, _MAX_LOOKUP)
+        found = service_of(request).store.summaries(run_id, number * limit, limit + 1)
+        names = [{"id": one.number, "name": models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
+        return {"lookup": names, "hasNext": len(found) > limit}
+
+    @router.get("/result/{ticket_id}/query")
+    def fasta(request: Request, ticket_id: Id) -> PlainTextResponse:
+        searches = _finished(request, Ticket.of(ticket_id))
+        store = PageStore.beside(service_of(request).store)
+        return PlainTextResponse(store.fasta(searches[0]).encode("utf-8", "surrogateescape"))
+
+    @router.get("/result/{ticket_id}/{number}")
+    def result(request: Request, ticket_id: Id, number: Number, database: str | None = None) -> JSONResponse:
+        ticket = Ticket.of(ticket_id)
+        if ticket.type != "search":
+            raise InputError(f"a ticket of /ticket/{ticket.type} has an archive; get /result/download/{ticket.id}")
+        store = PageStore.beside(service_of(request).store)
+        return JSONResponse(query_answer(store, _finished(request, ticket), number, database))
+
+    @router.get("/template/{names}")
+    def template(names: str) -> Response:
+        raise Refused("no_results", "this server has no structures for templates")
+
+
+def _finished(request: Request, ticket: Ticket) -> list[StoredSearch]:
+    return _tickets_of(request).finished(owner_of(request), ticket)
+
+
+async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredSearch]) -> Any:
+    """The archive, made when one of the server's downloads may begin: a refusal would be taken for the archive."""
+    deadline = time.monotonic() + _SLOT_SECONDS
+    while not service.download_slots.acquire():
+        if time.monotonic() > deadline:
+            most = service.settings.limits.downloads
+            raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
+        await asyncio.sleep(0.05)
+
+    def make() -> Any:
+        try:
+            return write_archive(service, ticket, searches)
+        finally:
+            service.download_slots.release()
+
+    return await run_in_threadpool(make)
+
+
+# --- the rest ---
+
+
+def databases(request: Request) -> dict[str, list[dict[str, Any]]]:
+    """The databases, in MMseqs2-App's form."""
+    offered = service_of(request).offered()
+    return {"databases": [_database_answer(one, place) for place, one in enumerate(offered)]}
+
+
+def _database_answer(one: OfferedDatabase, place: int) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "version": str(one.searched.generation),
+        "path": one.name,
+        "default": place == 0,
+        "order": place,
+        "taxonomy": False,
+        "complex": False,
+        "motif": False,
+        "full_header": False,
+        "index": "",
+        "search": "",
+        "multimer": "",
+        "status": ticket_jobs.COMPLETE,
+    }
+
+
+def _tickets_of(request: Request) -> Tickets:
+    return Tickets(service_of(request))
+
+
+class TicketErrors:
+    """A middleware around all others: gives the errors of this protocol a status, whoever refused the request.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or not _PATHS.fullmatch(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        refused: Message | None = None
+        parts: list[bytes] = []
+        has_begun = False
+
+        async def send_with_status(message: Message) -> None:
+            nonlocal refused, has_begun
+            has_begun = True
+            is_error = message["type"] == "http.response.start" and message["status"] >= 400
+            if is_error and Headers(scope=message).get("content-type", "").startswith("application/json"):
+                refused = message
+                return
+            if refused is None:
+                await send(message)
+                return
+            parts.append(message.get("body", b""))
+            if not message.get("more_body", False):
+                status = _STATUSES.get(refused["status"], ticket_jobs.ERROR)
+                body = json.dumps({"status": status, **json.loads(b"".join(parts))}).encode()
+                MutableHeaders(scope=refused)["Content-Length"] = str(len(body))
+                await send(refused)
+                await send({"type": "http.response.body", "body": body})
+
+        try:
+            await self._app(scope, receive, send_with_status)
+        except Exception:  # any error of the server's: clients of this protocol look for a status in every body
+            if not has_begun:
+                answer = JSONResponse({"status": ticket_jobs.ERROR, **_INTERNAL}, 500)
+                await answer(scope, receive, send)
+            raise  # nothing is swallowed: the server logs it

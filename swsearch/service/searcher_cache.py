@@ -1,0 +1,210 @@
+"""What a worker keeps between batches: one engine, the current generation of each database, and recent searchers.
+
+A :class:`~swsearch.search.searcher.Searcher` is kept per fingerprint, since its filters, translation and statistics may
+take longer than a search. All of them share one engine, which recognizes the memory of a database that it has uploaded.
+
+A database is opened when it is searched first. An open one has some descriptors, of which the operating system gives a
+process a limited number, so those that were not searched for longest are closed again.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Final, Self
+from weakref import WeakKeyDictionary
+
+from swsearch.closeable import Closeable
+from swsearch.database.reader import PackedDatabase
+from swsearch.engine.protocol import BackgroundEngine
+from swsearch.engine.registry import Machine, open_engine
+from swsearch.errors import DatabaseError
+from swsearch.hits.result import RunInfo
+from swsearch.pulse import beat
+from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import Searcher
+from swsearch.sequences.record import SequenceRecord
+from swsearch.service.databases import Databases
+from swsearch.service.logs import log
+from swsearch.service.submit import fingerprint, options_of
+from swsearch.store.search_records import Batch, SearchedDatabase
+
+MAX_SEARCHERS: Final = 16
+"""Number of searchers that are kept, the most recently used ones."""
+_OTHER_DESCRIPTORS: Final = 200
+"""Descriptors for everything but databases: the store, libraries, a GPU."""
+_IN_USE: Final = 2
+"""Number of databases that stay open in any case: a worker has two batches at a time."""
+FIRST_CELLS_PER_SECOND: Final = 2e9
+"""Speed of one core that is assumed until it is measured; it is low, so the first batch is short."""
+_WARM_UP_LETTERS: Final = "MKVLAAGIVGLLLAQWERTY" * 15
+
+
+class SearcherCache(Closeable):
+    """The engine and the databases of a worker.
+
+    Parameters
+    ----------
+    databases : Databases
+    engine : str
+        As for :func:`swsearch.engine.registry.open_engine`, like ``threads`` and ``devices``.
+    threads : int, optional
+    devices : sequence of int, optional
+
+    Raises
+    ------
+    EngineUnavailable
+        The engine cannot be used on this machine.
+    """
+
+    def __init__(
+        self,
+        databases: Databases,
+        engine: str = "auto",
+        threads: int | None = None,
+        devices: Sequence[int] | None = None,
+    ) -> None:
+        self.databases = databases
+        self.machine = Machine(engine, threads, devices)
+        self._stack = ExitStack()
+        self.engine, self.engine_choice = open_engine(self.machine)
+        self._stack.enter_context(self.engine)
+        self._open: OrderedDict[str, PackedDatabase] = OrderedDict()
+        """The open databases, the one that was searched last at the end."""
+        self._n_subjects: dict[str, int] = {}
+        self._searchers: OrderedDict[str, Searcher] = OrderedDict()
+        self._run_infos: WeakKeyDictionary[Searcher, RunInfo] = WeakKeyDictionary()
+
+    def close(self) -> None:
+        """Close the engine and the databases."""
+        self._searchers.clear()
+        for database in self._open.values():
+            database.close()
+        self._open.clear()
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def current(self) -> list[SearchedDatabase]:
+        """The generations that there are now; open databases that are gone, or have another one, are closed."""
+        offered = self.databases.all()
+        self._n_subjects = {one.name: one.n_subjects for one in offered}
+        generations = {one.name: (one.searched.digest, one.searched.generation) for one in offered}
+        for name, database in list(self._open.items()):
+            if name not in self.databases.paths:
+                log("database gone", database=name)
+                self._close(name)
+            elif name in generations and generations[name] != (database.digest, database.catalogue.generation):
+                self._close(name)
+        return [one.searched for one in offered]
+
+    def n_subjects(self, name: str) -> int:
+        """Number of subjects of a database that :meth:`current` named."""
+        return self._n_subjects[name]
+
+    def open(self, searched: SearchedDatabase) -> None:
+        """Open a database for its next search, unless it is open.
+
+        Raises
+        ------
+        DatabaseError
+            It is being changed, is gone, or cannot be read.
+        """
+        if searched.name not in self._open:
+            self._open[searched.name] = self._opened(searched)
+            log("database opened", database=searched.name, generation=searched.generation)
+        self._open.move_to_end(searched.name)
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHER_DESCRIPTORS
+        while len(self._open) > _IN_USE and sum(map(_n_descriptors, self._open.values())) > limit:
+            self._close(next(iter(self._open)))
+
+    def _opened(self, searched: SearchedDatabase) -> PackedDatabase:
+        path = self.databases.paths.get(searched.name)
+        if path is None:
+            raise DatabaseError(f"the database {searched.name} is gone")
+        while True:
+            try:
+                return PackedDatabase.open_content(path, searched.digest)
+            except DatabaseError as error:
+                lacks_descriptors = getattr(error.__cause__, "errno", None) in (errno.EMFILE, errno.ENFILE)
+                if not lacks_descriptors or len(self._open) < _IN_USE:
+                    raise
+                self._close(next(iter(self._open)))
+
+    def _close(self, name: str) -> None:
+        """Close a database and let go of its searchers."""
+        closed = self._open.pop(name)
+        for outdated in [key for key, searcher in self._searchers.items() if searcher.database is closed]:
+            del self._searchers[outdated]
+        closed.close()
+
+    def searcher(self, batch: Batch) -> Searcher:
+        """The searcher for a batch of a database that is open.
+
+        Raises
+        ------
+        SwSearchError
+            The search cannot be made: no subject passes its filters, or a filter needs statistics that there are not.
+        """
+        known = self._searchers.get(batch.fingerprint)
+        if known is None:
+            known = self._new_searcher(batch.database.name, options_of(batch.options))
+            self._searchers[batch.fingerprint] = known
+            if len(self._searchers) > MAX_SEARCHERS:
+                self._searchers.popitem(last=False)
+        self._searchers.move_to_end(batch.fingerprint)
+        return known
+
+    def run_info(self, batch: Batch, command: str) -> RunInfo:
+        """The record of the runs of a batch, for whose fingerprint there is a searcher."""
+        searcher = self._searchers[batch.fingerprint]
+        if searcher not in self._run_infos:
+            self._run_infos[searcher] = searcher.run_info(command)
+        return self._run_infos[searcher]
+
+    def _new_searcher(self, name: str, options: SearchOptions) -> Searcher:
+        return Searcher(
+            self._open[name],
+            self.engine,
+            options,
+            machine=self.machine,
+            translating=beat,
+            engine_choice=self.engine_choice,
+        )
+
+    def warm_up(self) -> None:
+        """On a GPU, upload the databases and compile the kernels of the default schemes before the first search."""
+        if not isinstance(self.engine, BackgroundEngine):
+            return
+        self.current()
+        for offered in self.databases.offered():
+            searched, options = offered.searched, SearchOptions()
+            try:
+                self.open(searched)
+            except DatabaseError:  # it is being changed; the first search opens it
+                continue
+            searcher = self._new_searcher(searched.name, options)
+            self._searchers[fingerprint(searched, options.as_parameters())] = searcher
+            alphabet = searcher.query_alphabet
+            letters = _WARM_UP_LETTERS if alphabet.name == "protein" else "ACGTTGCATGCA" * 25
+            for _ in searcher.search([SequenceRecord("", alphabet.encode(letters), alphabet)]):
+                pass
+
+    @property
+    def first_speed(self) -> float:
+        """Cells per second that are assumed until a batch was measured, from the engine's forecast if it gives one."""
+        if isinstance(self.engine, BackgroundEngine) and self._searchers:
+            n_cells = 10**13
+            predicted = next(reversed(self._searchers.values())).forecast(n_cells)
+            if predicted is not None and predicted.seconds > 0:
+                return n_cells / predicted.seconds
+        return FIRST_CELLS_PER_SECOND * self.machine.n_threads
+
+
+def _n_descriptors(database: PackedDatabase) -> int:
+    """Number of descriptors of an open database: each of its files is mapped and has one."""
+    return len(database.catalogue.files)

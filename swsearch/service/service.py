@@ -1,0 +1,456 @@
+"""What the API and the pages of the web process share: :class:`Service`, in ``app.state.service``.
+
+Its methods are those of a person who is known by the name of an owner; they raise the errors of :mod:`swsearch.errors`,
+which :mod:`swsearch.service.answers` turns into answers. All of them block, so they are called from threads: an
+endpoint that is a plain function runs in one.
+
+Searches that are submitted at the same time are stored in one transaction (:class:`Submissions`). SQLite has one writer
+at a time; without this, a hundred submissions a second would leave a worker little time to store its results.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from swsearch.closeable import Closeable
+from swsearch.database.joined import open_searched
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import DatabaseError, InputError, Refused
+from swsearch.filters.subject_filters import refused_taxids
+from swsearch.hits.result import DatabaseInfo, RunInfo
+from swsearch.search.defaults import EVERY_SUBJECT
+from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
+from swsearch.service.estimates import SearchForecast, forecasts
+from swsearch.service.settings import Settings
+from swsearch.service.shared import Slots
+from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
+from swsearch.store.links import LinkStore, StoredLink, is_link_key
+from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, UsageOfDay, Waiting
+from swsearch.store.searches import SearchStore
+from swsearch.store.service_models import QUEUED
+from swsearch.store.submitted_groups import HitLimit
+from swsearch.store.tokens import TokenStore, token_digest
+
+SEEN_WITHIN: Final = timedelta(seconds=30)
+"""Time after its last progress during which a worker counts as alive."""
+_FORECAST_SECONDS: Final = 0.25
+_TOKEN_SECONDS: Final = 2.0
+"""Time for which a token's owner is remembered; a revoked token works for this long."""
+_MOST_TOKENS: Final = 1000
+"""Number of tokens that are remembered."""
+
+
+class ServiceStore(SearchStore, ResultViews, TokenStore, LinkStore):
+    """The store of the web process."""
+
+
+@dataclass(frozen=True)
+class SearchStatus:
+    """A search, and its forecast if it is unfinished."""
+
+    search: StoredSearch
+    forecast: SearchForecast | None
+
+    def under(self, key: str) -> SearchStatus:
+        """The same with another key of the search: that of a link by which it is seen."""
+        return replace(self, search=replace(self.search, key=key))
+
+
+class Service(Closeable):
+    """The service behind the web process.
+
+    Parameters
+    ----------
+    settings : Settings
+    download_slots : Slots
+
+    Attributes
+    ----------
+    settings : Settings
+    databases : Databases
+    store : ServiceStore
+    download_slots : Slots
+        One for each report that is written.
+    on_submit : callable
+        Called after searches were stored, to wake the worker; by any thread.
+    on_valid : callable
+        Called with the SHA-256 of a token that was found valid, when this process did not know it; by any thread.
+    """
+
+    def __init__(self, settings: Settings, download_slots: Slots) -> None:
+        self.settings = settings
+        self.databases = Databases(settings.databases, settings.folder, settings.subject_sets)
+        sets = settings.subject_sets
+        self._subject_sets = None if sets is None else SubjectSets(sets, settings.limits)
+        self.store = ServiceStore(settings.store, create=True)
+        self.downloads = ServiceStore(settings.store)
+        """The store as downloads read it: they hold its connections for as long as their readers take."""
+        self.download_slots = download_slots
+        self.on_submit: Callable[[], None] = lambda: None
+        self.on_valid: Callable[[str], None] = lambda digest: None
+        self._hit_limit = HitLimit(settings.limits.stored_hits, self._most_hits)
+        self._submissions = Submissions(self._submit_all)
+        self._lock = threading.Lock()
+        self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
+        """When the forecasts were made, of what, with which speed, and the forecasts."""
+        self._owners: dict[str, tuple[float, str]] = {}
+        self._valid_elsewhere: OrderedDict[str, None] = OrderedDict()
+        """SHA-256 of tokens that other web processes found valid, the newest last."""
+
+    def close(self) -> None:
+        """Store what was submitted, and close the connections to the store."""
+        self._submissions.close()
+        self.store.close()
+        self.downloads.close()
+
+    @property
+    def keep(self) -> timedelta | None:
+        """Time from the end of a search to its deletion."""
+        return timedelta(days=self.settings.expiry_days) if self.settings.expiry_days > 0 else None
+
+    def owner_of(self, token: str) -> str | None:
+        """The owner of a token; None if it is not valid."""
+        now = time.monotonic()
+        known = self._owners.get(token)
+        if known is not None and now - known[0] < _TOKEN_SECONDS:
+            return known[1]
+        owner = self.store.owner_of(token)
+        with self._lock:
+            if len(self._owners) > _MOST_TOKENS:
+                self._owners.clear()
+            if owner is None:
+                self._owners.pop(token, None)
+                self._valid_elsewhere.pop(token_digest(token), None)
+            else:
+                self._owners[token] = (now, owner)
+        if owner is not None and known is None:
+            self.on_valid(token_digest(token))
+        return owner
+
+    def was_valid(self, token: str) -> bool:
+        """Whether a token was valid when one of the web processes last looked it up."""
+        return token in self._owners or token_digest(token) in self._valid_elsewhere
+
+    def remember_valid(self, digest: str) -> None:
+        """Remember that another web process found the token with this SHA-256 valid."""
+        with self._lock:
+            self._valid_elsewhere[digest] = None
+            self._valid_elsewhere.move_to_end(digest)
+            if len(self._valid_elsewhere) > _MOST_TOKENS:
+                self._valid_elsewhere.popitem(last=False)
+
+    # --- searches ---
+
+    def submit(self, submission: Submission, owner: str) -> tuple[StoredSearch, bool]:
+        """Accept a search; returns it, and whether it is new.
+
+        Raises
+        ------
+        InputError
+            The queries or options cannot be used; :class:`Refused` names a limit.
+        """
+        return self.begin_to_submit(submission, owner).result()
+
+    def begin_to_submit(self, submission: Submission, owner: str) -> Future[tuple[StoredSearch, bool]]:
+        """Check a search and let it be stored, as :meth:`submit` does; the future raises Refused and StoreError."""
+        check_texts(submission)
+        database = self.databases.current(self._database_name(submission, owner))
+        new = new_search(submission, owner, database, self.settings.limits)
+        self._check_organisms(new)
+        return self._submissions.store(new)
+
+    def _check_organisms(self, new: NewSearch) -> None:
+        """Refuse taxonomy ids that no subject of the database has, as far as its stored taxonomy tells."""
+        filters = options_of(new.options).subject_filters
+        if filters.taxid is None:
+            return
+        with PackedDatabase.open_content(self.databases.paths[new.database.name], new.database.digest) as database:
+            if (problem := refused_taxids(database, filters)) is not None:
+                raise Refused("no_such_organism", self.databases.without_paths(problem))
+
+    def _database_name(self, submission: Submission, owner: str) -> str:
+        """The database of a submission, which is made of its subjects if it has some."""
+        if submission.subjects is None:
+            return submission.database
+        if submission.database:
+            raise InputError("a search has a database or subjects of its own, not both; leave one of them out")
+        if self._subject_sets is None:
+            raise Refused("no_subjects", "this server takes no subjects with a search; choose one of its databases")
+        return self._subject_sets.add(submission.subjects, owner, partial(self.store.databases_of, owner))
+
+    def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
+        limits = self.settings.limits
+        found = self.store.submit_all(
+            searches,
+            queued_cells=limits.queued_cells,
+            daily_cells=limits.daily_cells,
+            keep=self.keep,
+            hits=self._hit_limit,
+        )
+        if any(not isinstance(each, Refused) and not each[0].is_finished for each in found):
+            self.on_submit()
+        return found
+
+    def _most_hits(self, database: str, options: Parameters) -> int:
+        """Largest number of alignments of a query; those of a database that is gone count as its options say."""
+        try:
+            n_subjects = self.databases.current(database).n_subjects
+        except (Refused, DatabaseError):
+            n_subjects = EVERY_SUBJECT
+        return most_hits(options, n_subjects)
+
+    def status(self, key: str, owner: str) -> SearchStatus:
+        """A search of the owner, or the one that the link with this key shows; see :meth:`search`."""
+        return self.status_of(self._found(key, owner)).under(key)
+
+    def search(self, key: str, owner: str) -> StoredSearch:
+        """A search of the owner, or the one that the link with this key shows to everybody.
+
+        What is returned has the given key, so whoever has a link never learns the key of the search.
+
+        Raises
+        ------
+        SearchNotFound
+            There is no such search.
+        """
+        return replace(self._found(key, owner), key=key)
+
+    def watched_key(self, key: str, owner: str) -> str:
+        """The key under which a search is watched for changes: its own, also if a link's is given."""
+        return self._found(key, owner).key
+
+    def _found(self, key: str, owner: str) -> StoredSearch:
+        return self.store.linked_search(key) if is_link_key(key) else self.store.search(key, owner)
+
+    def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:
+        """The searches with these keys that exist, whoever owns them."""
+        return {key: self.status_of(search) for key, search in self.store.searches_with(keys).items()}
+
+    def history(self, owner: str, limit: int = 50, before: str | None = None) -> list[SearchStatus]:
+        """The owner's newest searches, or those older than the search ``before``."""
+        last = None if before is None else self.store.search(before, owner).id
+        return [self.status_of(search) for search in self.store.searches_of(owner, limit, last)]
+
+    def cancel(self, key: str, owner: str) -> SearchStatus:
+        """Cancel a search of the owner, unless it is finished."""
+        return self.status_of(self.store.cancel(key, owner))
+
+    def status_of(self, search: StoredSearch) -> SearchStatus:
+        """A search with its forecast."""
+        if search.is_finished:
+            return SearchStatus(search, None)
+        if search.state == QUEUED and search.reason is None and not self.databases.has(search.database.name):
+            reason = f"the database {search.database.name} is not there at the moment; the search waits for it"
+            search = replace(search, reason=reason)
+        forecast = self.forecasts().get(search.key)
+        if forecast is None:  # the search was submitted after those forecasts were made
+            with self._lock:
+                _, waiting, speed, _ = self._forecasts
+            mine = Waiting(search.key, search.owner, search.cells - search.cells_done)
+            forecast = forecasts([*waiting, mine], speed)[search.key]
+        return SearchStatus(search, forecast)
+
+    def forecasts(self) -> dict[str, SearchForecast]:
+        """The forecasts of all unfinished searches, at most a quarter of a second old."""
+        with self._lock:
+            if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
+                speed = sum(worker.cells_per_second for worker in self.store.workers(SEEN_WITHIN))
+                waiting = self.store.waiting()
+                self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
+            return self._forecasts[3]
+
+    # --- links ---
+
+    def add_link(self, key: str, owner: str) -> tuple[StoredLink, str]:
+        """Make a link to a search of the owner; returns it, and its key, which is not stored."""
+        return self.store.add_link(key, owner)
+
+    def links(self, key: str, owner: str) -> list[StoredLink]:
+        """The links to a search of the owner, oldest first."""
+        return self.store.links(key, owner)
+
+    def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
+        """Withdraw one of the links to a search of the owner, or all of them."""
+        self.store.delete_links(key, owner, link_id)
+
+    # --- results ---
+
+    def run_of(self, key: str, owner: str) -> tuple[StoredSearch, int]:
+        """A search of the owner, and the run with its results so far.
+
+        Raises
+        ------
+        Refused
+            No worker has begun it, or it ended before one did.
+        """
+        search = self.search(key, owner)
+        if search.run_id is None:
+            problem = search.reason or ("it was cancelled" if search.is_finished else "it is still queued")
+            raise Refused("no_results", f"this search has no results: {problem}")
+        return search, search.run_id
+
+    def finished_run(self, key: str, owner: str) -> tuple[StoredSearch, int]:
+        """A finished search of the owner, and its run, for reports.
+
+        Raises
+        ------
+        Refused
+            It is not finished, or has no results.
+        """
+        search, run_id = self.run_of(key, owner)
+        if not search.is_finished:
+            raise Refused("not_finished", "this search is not finished; a report is complete or not there at all")
+        return search, run_id
+
+    def run_info(self, run_id: int) -> RunInfo:
+        """The record of a run. Its path of the database is for no answer; reports print the name alone."""
+        return self.store.run(run_id).info
+
+    @contextmanager
+    def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
+        """The offered database with the content that a run searched; None if there is none any more."""
+        for one in self.databases.all():
+            path = self.databases.paths.get(one.name)
+            if path is not None and one.has_content(info.digest):
+                try:
+                    database = open_searched(info, path)
+                except DatabaseError:
+                    continue
+                with database:
+                    yield database
+                return
+        yield None
+
+    def hit_page(self, key: str, owner: str, number: int, view: HitView) -> HitPage:
+        """One page of the hits of a query."""
+        if view.sort not in SORTS:
+            raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
+        _, run_id = self.run_of(key, owner)
+        return self.store.view(run_id, number, view)
+
+    def first_hits(self, search: StoredSearch, limit: int) -> HitPage | None:
+        """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
+        if search.run_id is None or not search.is_finished:
+            return None
+        return self.store.first_hits(search.run_id, limit)
+
+    def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
+        """The queries of a search that are done, without their hits."""
+        _, run_id = self.run_of(key, owner)
+        return self.store.summaries(run_id, offset, limit)
+
+    def failures(self, search: StoredSearch) -> list[tuple[int, str]]:
+        """Numbers of the queries of a search that could not be searched, each with the reason."""
+        if search.run_id is None or not search.n_failed:
+            return []
+        return [
+            (failed.number, self.databases.without_paths(failed.reason))
+            for failed in self.store.failures(search.run_id)
+        ]
+
+    # --- the rest ---
+
+    def offered(self) -> list[OfferedDatabase]:
+        """The databases with the generations that they have now."""
+        return self.databases.offered()
+
+    def delete_expired(self) -> int:
+        """Delete the searches whose time has come, and the sets of subjects that no search needs any more.
+
+        Returns
+        -------
+        int
+            Number of searches.
+        """
+        n_deleted = self.store.delete_expired()
+        if self._subject_sets is not None:
+            self._subject_sets.delete_unused(self.store.searched_databases())
+        return n_deleted
+
+    def usage(self, owner: str) -> list[UsageOfDay]:
+        """What the owner submitted on the last days."""
+        return self.store.usage(owner)
+
+    def is_ready(self) -> bool:
+        """Whether a worker has made progress lately."""
+        return bool(self.store.workers(SEEN_WITHIN))
+
+
+# --- submissions ---
+
+
+Stored = tuple[StoredSearch, bool]
+"""A stored search, and whether it is new."""
+
+
+class Submissions(Closeable):
+    """A thread that stores searches; those that come while others are being stored are stored together.
+
+    Parameters
+    ----------
+    store_all : callable
+        Stores searches in one transaction; returns each of them, or why it was refused.
+
+    Attributes
+    ----------
+    waiting : list
+        The searches that the next transaction will store.
+    """
+
+    def __init__(self, store_all: Callable[[Sequence[NewSearch]], Sequence[Stored | Refused]]) -> None:
+        self._store_all = store_all
+        self._changed = threading.Condition()
+        self.waiting: list[tuple[NewSearch, Future[Stored]]] = []
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def store(self, search: NewSearch) -> Future[Stored]:
+        """Let a search be stored; the future raises Refused or StoreError. May be called from any thread.
+
+        A search whose future is cancelled while it waits is not stored.
+        """
+        future: Future[Stored] = Future()
+        with self._changed:
+            self.waiting.append((search, future))
+            self._changed.notify()
+        return future
+
+    def close(self) -> None:
+        """End the thread, after it has stored what was submitted."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self.waiting or self._is_closed)
+                taken, self.waiting = self.waiting, []
+            if not taken:
+                return
+            accepted = [(search, future) for search, future in taken if future.set_running_or_notify_cancel()]
+            if not accepted:
+                continue
+            try:
+                answers = self._store_all([search for search, _ in accepted])
+            except BaseException as error:
+                for _, future in accepted:
+                    future.set_exception(error)
+                continue
+            for (_, future), answer in zip(accepted, answers, strict=True):
+                if isinstance(answer, Refused):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)

@@ -1,0 +1,290 @@
+"""A request as it was sent becomes a search, or is refused with the reason.
+
+The checks are those of `swsearch query`, made before anything is stored: alphabets, letters, options, limits. Options
+that name files are refused, because they would name files of the server. A fingerprint says which searches are
+compatible, and which are equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from swsearch import __version__
+from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refused
+from swsearch.hits.result import CHOICE_FILES
+from swsearch.hits.shards import all_of
+from swsearch.query.profile_files import detect_query_format
+from swsearch.scoring.matrix import matrix_name
+from swsearch.search.needs import QueryNeeds
+from swsearch.search.options import SearchOptions
+from swsearch.search.queries import read_queries
+from swsearch.search.query_frames import QueryFrames, frame_lengths
+from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
+from swsearch.sequences.record import SequenceRecord
+from swsearch.service.databases import OfferedDatabase
+from swsearch.service.sent_text import bytes_of, check_wanted, check_words
+from swsearch.service.settings import ServerLimits
+from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase
+from swsearch.words import counted, shortened
+
+OPTIONS: Final = tuple(field.name for field in fields(SearchOptions) if field.name not in CHOICE_FILES)
+"""The options that a request may have: those of `swsearch query` that determine the hits and name no file."""
+_MAX_PATTERN: Final = 200
+"""Longest regular expression, in characters."""
+_QUERIES: Final = "the queries"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A search as it was sent.
+
+    Attributes
+    ----------
+    queries : str
+        FASTA or FASTQ text.
+    database : str
+        Name of a database; empty with ``subjects``.
+    options : mapping
+        Options by the names of :data:`OPTIONS`; those that are left out have the defaults of `swsearch query`.
+    alphabet : str or None
+        ``protein`` or ``dna``: what the queries are, if that must not be detected.
+    idempotency_key : str or None
+    subjects : str or None
+        FASTA or FASTQ text of the subjects that are searched in place of a database.
+    """
+
+    queries: str
+    database: str
+    options: Mapping[str, Any]
+    alphabet: str | None = None
+    idempotency_key: str | None = None
+    subjects: str | None = None
+
+
+def check_texts(submission: Submission) -> None:
+    """Refuse a submission with a text that could not be stored or sent back, whichever field or option has it.
+
+    The sequences are not checked here: their readers name the record and the line of a problem.
+
+    Raises
+    ------
+    InputError
+        A text has a control character, or half of a surrogate pair.
+    """
+    for field in fields(submission):
+        value = getattr(submission, field.name)
+        if isinstance(value, str) and field.name not in ("queries", "subjects"):
+            check_words(value, field.name)
+    for name, value in submission.options.items():
+        check_words(name, "the name of an option")
+        if isinstance(value, str):
+            check_words(value, f"--{name.replace('_', '-')}")
+
+
+def new_search(submission: Submission, owner: str, database: OfferedDatabase, limits: ServerLimits) -> NewSearch:
+    """The search of a submission.
+
+    Raises
+    ------
+    InputError
+        The queries or the options cannot be used.
+    Refused
+        A limit is exceeded.
+    """
+    options = search_options(submission.options, limits)
+    alphabet = ALPHABETS[database.alphabet]
+    needs = QueryNeeds(database.name, alphabet, options.translate)
+    needs.check_database()
+    aligned = options.aligned_alphabet(alphabet)
+    scheme = options.scheme(aligned)
+    strands = options.strands(aligned)
+    QueryFrames(options, strands, scheme)
+    records = read_text(submission.queries, needs, submission.alphabet, limits)
+    subject_residues = database.n_residues * (2 if options.subject_frames != (0,) else 1)  # six frames of a third each
+    queries = []
+    for record in records:
+        needs.check_query(record)
+        cells = sum(frame_lengths(len(record), options, strands)) * subject_residues * options.iterations
+        queries.append(NewQuery(record.header, record.letters, cells))
+    asked = all_of((query.header, query.letters) for query in queries).digest
+    assert asked is not None
+    parameters = options.as_parameters()
+    compatible = fingerprint(database.searched, parameters)
+    return NewSearch(
+        owner=owner,
+        database=database.searched,
+        options=parameters,
+        fingerprint=compatible,
+        content=content(compatible, asked),
+        asked_digest=asked,
+        queries=queries,
+        idempotency_key=submission.idempotency_key,
+    )
+
+
+def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOptions:
+    """The options of a request, checked.
+
+    Raises
+    ------
+    InputError
+        An option is unknown, names a file, or is out of its range.
+    """
+    for name, value in given.items():
+        if name in CHOICE_FILES:
+            raise InputError(f"option {name} names a file, and a server reads no files of its clients; leave it out")
+        if name not in OPTIONS:
+            raise InputError(f"there is no option {shortened(str(name))!r}; choose from {', '.join(OPTIONS)}")
+        is_text = "str" in str(_KINDS[name])
+        if value is not None and is_text != isinstance(value, str) and not (name == "evalue" and value == "inf"):
+            raise InputError(f"option {name} is {'a text' if is_text else 'a number'}, not {shortened(repr(value))}")
+    values = {name: value for name, value in given.items() if value is not None}
+    if values.get("evalue") == "inf":
+        values["evalue"] = float("inf")
+    if "matrix" in values:
+        values["matrix"] = matrix_name(values["matrix"])
+    if len(values.get("id_pattern", "")) > _MAX_PATTERN:
+        raise InputError(f"option id_pattern has {len(values['id_pattern'])} characters; {_MAX_PATTERN} at most")
+    options = SearchOptions(**values)
+    if options.top > limits.top:
+        raise Refused(
+            "top_too_large", f"option top is {options.top:,}; this server lists up to {limits.top:,} subjects"
+        )
+    return options
+
+
+_KINDS: Final = {field.name: field.type for field in fields(SearchOptions)}
+
+
+def options_of(parameters: Mapping[str, Any]) -> SearchOptions:
+    """The options that a stored search was submitted with."""
+    values = dict(parameters)
+    values["evalue"] = float(values["evalue"])
+    return SearchOptions(**values)
+
+
+def most_hits(parameters: Mapping[str, Any], n_subjects: int) -> int:
+    """Largest number of alignments of one query of a stored search; with all ties, every subject may be listed.
+
+    >>> most_hits({"top": 25, "ties": "cut", "max_hsps": 2}, 60)
+    50
+    >>> most_hits({"top": 1, "ties": "all", "max_hsps": 1}, 60)
+    60
+    """
+    listed = n_subjects if parameters["ties"] == "all" else min(parameters["top"], n_subjects)
+    return int(listed * parameters["max_hsps"])
+
+
+def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: ServerLimits) -> list[SequenceRecord]:
+    """The queries of a FASTA or FASTQ text.
+
+    Raises
+    ------
+    InputError
+        The text cannot be read as queries of this search; the message names record, line and column.
+    Refused
+        There are more queries than a search may have, or one is too long; what comes after is not read.
+    """
+    if alphabet is not None and alphabet not in ALPHABETS:
+        raise InputError(f"alphabet {shortened(alphabet)!r}: choose {' or '.join(ALPHABETS)}")
+    if alphabet is not None and alphabet != needs.alphabet.name:
+        raise needs.refusal(_QUERIES, ALPHABETS[alphabet])
+    raw = bytes_of(text, _QUERIES)
+    if archive_format(raw[:MAGIC_BYTES]) is not None:
+        raise InputError("the queries are an archive; send their text")
+    n_read = 0
+
+    def on_record(record: SequenceRecord) -> None:
+        nonlocal n_read
+        check_wanted()
+        n_read += 1
+        if n_read > limits.search_queries:
+            most = f"a search on this server has up to {limits.search_queries:,}; send several searches"
+            raise Refused("too_many_queries", f"these are more than {limits.search_queries:,} queries; {most}")
+        if len(record) > limits.query_residues:
+            raise Refused(
+                "query_too_long",
+                f"query {shortened(record.identifier)} has {counted(len(record), 'residue')}; this server searches "
+                f"queries of up to {limits.query_residues:,}",
+            )
+
+    # The reader takes files: it reads a second time to find the line of a problem.
+    with tempfile.NamedTemporaryFile(prefix="swsearch-") as file:
+        file.write(raw)
+        file.flush()
+        if detect_query_format(file.name) != "fasta":
+            raise InputError("the queries are profiles, which a server does not search; send sequences")
+        try:
+            return read_queries(
+                file.name, needs.alphabet, force_alphabet=alphabet is not None, needs=needs, on_record=on_record
+            )
+        except FastaFormatError as error:
+            place = {"record": error.record, "line": error.line, "column": error.column}
+            raise FastaFormatError(error.problem, _QUERIES, identifier=error.identifier, **place) from error
+        except AlphabetMismatch as error:
+            raise InputError(error.marked.replace(file.name, _QUERIES)) from error
+
+
+def plain_text(uploaded: bytes, limits: ServerLimits, take: Callable[[int], None]) -> str:
+    """The text of an uploaded file, which may be compressed (gzip, bzip2, xz or zstd).
+
+    Parameters
+    ----------
+    uploaded : bytes
+    limits : ServerLimits
+    take : callable
+        Called with the number of bytes of each part that is decompressed; what it raises ends that.
+
+    Raises
+    ------
+    InputError
+        The archive is damaged.
+    Refused
+        The text is longer than a request may be.
+    """
+    form = archive_format(uploaded[:MAGIC_BYTES])
+    content_bytes = uploaded
+    if form is not None:
+        reader = decompressed(io.BytesIO(uploaded), form)
+        parts = []
+        n_bytes = 0
+        try:
+            while n_bytes <= limits.request_bytes and (part := reader.read(1 << 20)):
+                parts.append(part)
+                n_bytes += len(part)
+                check_wanted()
+                take(len(part))
+        except InputError:
+            raise
+        except Exception as error:  # each decompressor has its own exceptions
+            raise InputError(
+                "the uploaded archive cannot be read to its end; it may be damaged or cut short"
+            ) from error
+        content_bytes = b"".join(parts)
+    if len(content_bytes) > limits.request_bytes:
+        raise Refused("too_large", f"the uploaded file has more than {limits.request_bytes:,} bytes of text")
+    return content_bytes.decode("utf-8", "surrogateescape")
+
+
+# --- fingerprints ---
+
+
+def fingerprint(database: SearchedDatabase, options: Parameters) -> str:
+    """SHA-256 of a database, the options and the program; one engine call may score what shares it.
+
+    The generation counts, because filters and reports use the stored taxonomy, which is no part of the content.
+    """
+    known = [database.digest, database.generation, sorted(options.items()), __version__]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+
+def content(fingerprint: str, asked_digest: str) -> str:
+    """SHA-256 of a fingerprint and the digest of the queries: equal searches have equal results."""
+    return hashlib.sha256(f"{fingerprint} {asked_digest}".encode()).hexdigest()
