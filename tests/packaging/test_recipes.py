@@ -26,6 +26,7 @@ from tests.packaging.tools import PROJECT, ROOT, build_sdist, needed_interpreter
 
 DATA = ROOT / "data"
 VERSION = PROJECT["project"]["version"]
+HOME = "https://docs.example.org/swsearch"
 GALAXY = ROOT / "packaging" / "galaxy"
 MODULES = ROOT / "packaging" / "nf-core" / "swsearch"
 ON_PATH = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -101,7 +102,7 @@ def recipe(tmp_path_factory):
     """The sdist, and the folder of the recipe that is written from it."""
     folder = tmp_path_factory.mktemp("recipe")
     sdist = build_sdist(folder)
-    run(sys.executable, ROOT / "scripts" / "write_recipe.py", sdist, folder / "recipe")
+    run(sys.executable, ROOT / "scripts" / "write_recipe.py", sdist, f"{HOME}/", folder / "recipe")
     return sdist, folder / "recipe"
 
 
@@ -123,7 +124,8 @@ def test_the_recipe_for_bioconda_names_the_sdist_and_its_dependencies(recipe):
     sdist, folder = recipe
     meta = rendered(folder / "meta.yaml")
     assert meta["package"] == {"name": "swsearch", "version": VERSION}
-    assert meta["source"]["url"].endswith(f"/s/swsearch/{sdist.name}")
+    assert meta["source"]["url"] == f"{HOME}/releases/{sdist.name}"
+    assert meta["about"]["home"] == HOME
     assert meta["source"]["sha256"] == hashlib.sha256(sdist.read_bytes()).hexdigest()
     assert "skip" not in meta["build"]
     assert required(meta["requirements"]["run"]) - {"python", "backports.zstd"} == required(
@@ -136,13 +138,32 @@ def test_the_recipe_for_bioconda_names_the_sdist_and_its_dependencies(recipe):
     assert meta["about"]["license_file"] == PROJECT["project"]["license-files"]
 
 
-def test_a_recipe_needs_an_sdist(tmp_path):
-    (tmp_path / "other-1.0.tar.gz").write_bytes(b"")
-    command = [sys.executable, ROOT / "scripts" / "write_recipe.py", tmp_path / "other-1.0.tar.gz", tmp_path / "recipe"]
+@pytest.mark.parametrize(
+    ("name", "home", "message"),
+    [
+        ("other-1.0.tar.gz", HOME, "is not named as an sdist of swsearch is"),
+        ("swsearch-1.0.0.tar.gz", "docs.example.org", "is not the address of a home page"),
+    ],
+)
+def test_a_recipe_needs_an_sdist_and_a_home_page(tmp_path, name, home, message):
+    (tmp_path / name).write_bytes(b"")
+    command = [sys.executable, ROOT / "scripts" / "write_recipe.py", tmp_path / name, home, tmp_path / "recipe"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "is not named as an sdist of swsearch is" in done.stderr
+    assert message in done.stderr
     assert not (tmp_path / "recipe").exists()
+
+
+def test_no_file_names_a_package_index():
+    """The addresses of packages are those of the project's own pages."""
+    hosts = re.compile(r"\b(?:pypi|test\.pypi|anaconda|npmjs)\.(?:org|com)\b")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no checkout of the repository")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file() and path != Path(__file__):
+            assert not hosts.search(path.read_bytes().decode("utf-8", "replace")), name
 
 
 @pytest.mark.packages
