@@ -1,18 +1,17 @@
-"""An engine with the kernels of CUDASW++ 2.0: it is exact like the default engine and serves for comparison with it.
+"""The kernels of CUDASW++ 2.0, for comparison with those of the default engine: their scores are exact, too.
 
 Inputs are query profiles and partitions of the packed database; the output is the score of every subject.
 
-=============  ==================================================================================
-kernel         work
-=============  ==================================================================================
-simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/cudasw2/simt.cu``)
-striped        one warp per subject over a striped query, H and E in memory (``cuda/cudasw2/striped.cuh``)
-partitioned    the same in query partitions that stay in registers (``cuda/cudasw2/partitioned.cu``)
-=============  ==================================================================================
+=============  ================================================================================== kernel         work
+=============  ================================================================================== simt           one
+thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/cudasw2/simt.cu``) striped        one warp per
+subject over a striped query, H and E in memory (``cuda/cudasw2/striped.cuh``) partitioned    the same in query
+partitions that stay in registers (``cuda/cudasw2/partitioned.cu``) =============
+==================================================================================
 
-One launch scores a query against all subjects of a piece of the database. ``simt`` and ``striped`` store H and E in
-16 bits; the host lists subjects that score more than 65,535 and scores them again with 32 bits. ``partitioned`` uses
-32 bits from the start.
+One launch scores a query against all subjects of a piece of the database. ``simt`` and ``striped`` store H and E in 16
+bits; the host lists subjects that score more than 65,535 and scores them again with 32 bits. ``partitioned`` uses 32
+bits from the start.
 """
 
 from __future__ import annotations
@@ -70,17 +69,9 @@ def sequential_texels(profile: QueryProfile) -> Texels:
 
 
 def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
-    """The striped profile: row ``lane * vectors + i`` of a partition is entry i of that lane.
+    """The striped profile, int8 of shape (partitions, 32 columns, texels per lane, 32 lanes, 16).
 
-    Parameters
-    ----------
-    profile : QueryProfile
-    vectors : int
-        Rows per lane; a partition has 32 times as many.
-
-    Returns
-    -------
-    int8 array, shape (partitions, 32 columns, texels per lane, 32 lanes, 16)
+    A partition has 32 times ``vectors`` rows; its row ``lane * vectors + i`` is entry i of that lane.
     """
     partitions = -(-profile.length // (WARP * vectors))
     texels = -(-vectors // TEXEL_ROWS)
@@ -93,18 +84,10 @@ def striped_texels(profile: QueryProfile, vectors: int) -> Texels:
 
 @dataclass(frozen=True)
 class ClassicPlan:
-    """The launch that scores one query.
+    """The launch that scores one query: the kernel, and the profile as it reads it.
 
-    Attributes
-    ----------
-    spec : KernelSpec
-    texels : int8 array
-        The profile as the kernel reads it.
-    turns : int
-        Iterations of the kernel's loop over the query: cell blocks, vectors, or partitions.
-    state_bytes : callable
-        A function from the longest subject's length to the bytes of H, E and F that a block of threads stores in
-        global memory.
+    ``turns`` are the iterations of the kernel's loop over the query (cell blocks, vectors, or partitions),
+    ``state_bytes`` gives the bytes of H, E and F that a block stores in global memory, by the longest subject's length.
     """
 
     spec: KernelSpec
@@ -127,16 +110,7 @@ def partition_vectors(query_length: int) -> int:
 
 
 def plan_classic(kernel: str, profile: QueryProfile, *, wide: bool) -> ClassicPlan:
-    """The launch with which a kernel scores a query.
-
-    Parameters
-    ----------
-    kernel : str
-        One of :data:`CLASSIC_KERNELS`.
-    profile : QueryProfile
-    wide : bool
-        Store H and E in 32 bits; ``partitioned`` always does.
-    """
+    """The launch with which one of :data:`CLASSIC_KERNELS` scores a query; ``wide``: H and E in 32 bits."""
     cell, cell_bytes = ("WideCell", 8) if wide else ("NarrowCell", 4)
     if kernel == "simt":
         texels = sequential_texels(profile)
@@ -165,20 +139,10 @@ def plan_partitioned(profile: QueryProfile, vectors: int) -> ClassicPlan:
 
 
 class Cudasw2Engine(Closeable):
-    """Scores on one GPU with one of :data:`CLASSIC_KERNELS`; see :class:`swsearch.engine.protocol.ScoreEngine`.
+    """Scores on one GPU, by default the first, with one of :data:`CLASSIC_KERNELS`.
 
-    Parameters
-    ----------
-    kernel : str
-    device : Device, optional
-        The first GPU by default.
-    memory_limit : int, optional
-        Bytes of device memory that databases may take; what does not fit is streamed.
-
-    Raises
-    ------
-    EngineUnavailable
-        No device can be used; the message names the remedy.
+    See :class:`swsearch.engine.protocol.ScoreEngine`. What exceeds ``memory_limit`` bytes of device memory is streamed.
+    Raises :class:`EngineUnavailable`, with the remedy, if no device can be used.
     """
 
     name = "cuda"

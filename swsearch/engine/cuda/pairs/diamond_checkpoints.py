@@ -41,29 +41,8 @@ class KnownRow:
 class StripCheckpoints(Closeable):
     """Device memory for the rows and states that some strips of one pair save. A context manager.
 
-    Parameters
-    ----------
-    n_strips : int
-        Strips of the pair.
-    strips : sequence of int
-        The strips that save something, ascending.
-    columns : int
-        Columns of the sweep.
-    states : bool
-        Whether the strips save states as well as their lowest rows.
-
-    Attributes
-    ----------
-    strips : list of int
-        The strips that save something.
-    row_indices, rows, states : Buffer, the last one or None
-        Arguments of the kernel: for each strip of the pair the int32 index of its row, or -1; rows; states.
-    row_columns, state_words, n_bytes : int
-        Entries per row, 32-bit words of a strip's states, and total bytes of device memory.
-
-    Raises
-    ------
-    OutOfDeviceMemory
+    ``strips`` are those that save something, ascending. ``row_indices`` has the int32 index of the row of each strip,
+    or -1. ``n_bytes`` is the device memory in total. Raises :class:`OutOfDeviceMemory`.
     """
 
     def __init__(
@@ -127,16 +106,9 @@ class LeftEdges:
     """Values at the left edges of blocks of a strip: int32 arrays with one row per block.
 
     The rows of a strip form groups; the edge of each group lies one column to the left of the edge of the group above
-    (``LeftEdges`` of ``simd/pair/walk.hpp``).
-
-    Attributes
-    ----------
-    h, next_e : shape (blocks, strip rows)
-        H in the last column before the block, and E of the block's first column.
-    corner : shape (blocks, groups)
-        H above a group's first row, in the group's last column before the block.
-    next_f : shape (blocks, groups)
-        F of the row below a group's last row, in that column.
+    (``LeftEdges`` of ``simd/pair/walk.hpp``). ``h`` and ``next_e``, of shape (blocks, strip rows), are H in the last
+    column before the block and E of its first column. ``corner`` and ``next_f``, of shape (blocks, groups), are H above
+    a group's first row and F of the row below its last, in the group's last column before the block.
     """
 
     h: NDArray[np.int32]

@@ -22,8 +22,7 @@ from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
-"""Maximum number of cells of a launch: it takes one or two seconds on a large GPU, after which an interrupt takes
-effect."""
+"""Maximum number of cells of a launch: one or two seconds on a large GPU, after which an interrupt takes effect."""
 
 _PAIR: Final = np.dtype(
     [(name, "<u8") for name in ("query", "subject", "horizon", "last_row", "last_column")]

@@ -64,25 +64,11 @@ def rows_between(n_strips: int, shape: SweepShape, columns: int, checkpoint_byte
 
 
 class DiamondPath:
-    """Finds the path of one pair.
+    """Finds the path of one pair, whose launch it reuses after its ends were read.
 
-    Parameters
-    ----------
-    launch : DiamondLaunch
-        The pair's launch. Its memory is reused after its ends were read.
-    problem, shape
-        The arguments of ``launch``.
-    checkpoint_bytes : int
-        Device memory for checkpoints at a time, unless a single strip needs more.
-    memory_bytes : int
-        Host memory for the rows of one sweep, unless a single row needs more.
-
-    Attributes
-    ----------
-    seconds : float
-        Kernel time of the sweeps.
-    peak_bytes : int
-        Largest device memory of checkpoints at a time, without that of the launch.
+    Checkpoints take up to ``checkpoint_bytes`` of device memory at a time, and the rows of one sweep up to
+    ``memory_bytes`` of host memory, unless a single strip or row needs more. ``seconds`` is the kernel time of the
+    sweeps, ``peak_bytes`` the largest device memory of checkpoints.
     """
 
     def __init__(
@@ -102,10 +88,7 @@ class DiamondPath:
     def allocate_rows(self, first: int, last: int, columns: int, n_rows: int) -> StripCheckpoints:
         """Device memory for up to ``n_rows`` rows that divide strips first to last - 1; for fewer if memory is short.
 
-        Raises
-        ------
-        OutOfDeviceMemory
-            Not even one row fits.
+        Raises :class:`OutOfDeviceMemory` if not even one row fits.
         """
         while True:
             try:
@@ -116,17 +99,9 @@ class DiamondPath:
                 n_rows //= 2
 
     def find(self, query: Letters, subject: Letters, end: PairEnd, known: Sequence[KnownRow]) -> PairPath:
-        """The path of the pair that ends at ``end``.
+        """The path of the pair that ends at ``end``; ``known`` are rows that the first sweep saved, from the top down.
 
-        Parameters
-        ----------
-        known : sequence of KnownRow
-            Rows that the first sweep saved, from the top to the bottom.
-
-        Raises
-        ------
-        OutOfDeviceMemory
-            The checkpoints of a single strip do not fit.
+        Raises :class:`OutOfDeviceMemory` if the checkpoints of a single strip do not fit.
         """
         problem = self._problem
         walk = _native.PairWalk(

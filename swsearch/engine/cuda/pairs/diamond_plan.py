@@ -56,15 +56,7 @@ latency."""
 
 @dataclass(frozen=True)
 class SweepShape:
-    """The layout of a strip's cells in a warp.
-
-    Attributes
-    ----------
-    narrow : bool
-        Two 16-bit scores per word, relative to a base; else one 32-bit score.
-    words : int
-        Words per lane.
-    """
+    """The layout of a strip's cells in a warp: words per lane, of two 16-bit scores (``narrow``) or one of 32 bits."""
 
     narrow: bool
     words: int
@@ -167,18 +159,10 @@ def choose_shape(
 class PairLetters:
     """Letters of pairs as the kernel reads them.
 
-    Attributes
-    ----------
-    compared : bool
-        Whether 16-bit letters are compared; else the query consists of line numbers and the subject of codes.
-    query, subject : arrays
-        uint16 for compared letters; uint8 for line numbers and codes.
-    query_starts, subject_starts : list of int
-        Index of each pair's first query letter; byte offset of its first subject letter.
-    lines : int8 array, shape (n_lines, 32)
-        Scores of a query letter against padding (column 0) and each code (column code + 1); line 0 is padding.
-    n_columns : int
-        Columns of a line that are in use.
+    If letters are ``compared``, ``query`` and ``subject`` are uint16 letters, otherwise uint8: numbers of lines, and
+    codes. Starts are the index of each pair's first query letter and the byte offset of its first subject letter.
+    ``lines``, int8 of shape (n_lines, 32), has the scores of a query letter against padding (column 0) and each code
+    (column code + 1); line 0 is padding.
     """
 
     compared: bool

@@ -38,18 +38,8 @@ T = TypeVar("T")
 class DiamondSweep:
     """Scores and aligns pairs on one device, which the caller owns and closes.
 
-    Parameters
-    ----------
-    device : Device
-    make_room : callable, optional
-        Frees device memory that its owners can allocate again; called if not even one pair fits.
-
-    Attributes
-    ----------
-    seconds : float
-        Kernel time so far, by events on the device.
-    peak_bytes : int
-        Largest device memory of a call so far.
+    ``make_room`` frees device memory that its owners can allocate again; it is called if not even one pair fits.
+    ``seconds`` is the kernel time so far, ``peak_bytes`` the largest device memory of a call.
     """
 
     def __init__(self, device: Device, make_room: Callable[[], None] | None = None) -> None:
@@ -65,25 +55,12 @@ class DiamondSweep:
         progress: Callable[[int], None] | None = None,
         shape: SweepShape | None = None,
     ) -> list[PairEnd]:
-        """Best score and end of each pair.
+        """Best score and end of each pair of uint16 letter arrays, as ``problem`` numbers the letters.
 
-        If the device runs out of memory, the next launch takes half as many pairs.
-
-        Parameters
-        ----------
-        pairs : sequence of (uint16 array, uint16 array)
-            Query and subject letters, as ``problem`` numbers them.
-        progress : callable, optional
-            Called between launches with the number of cells computed since the last call.
-        shape : SweepShape, optional
-            By default it is chosen by the lengths.
-
-        Raises
-        ------
-        InputError
-            Sequences so long that a score may exceed 30 bits, or costs that only the CPU's kernels support.
-        OutOfDeviceMemory
-            A single pair does not fit; the message names its lengths.
+        If the device runs out of memory, the next launch takes half as many pairs. ``progress`` is called between
+        launches with the number of cells computed since the last call. Raises :class:`InputError` for scores beyond 30
+        bits or costs that only the CPU's kernels support, and :class:`OutOfDeviceMemory`, with the lengths, if a single
+        pair does not fit.
         """
         for query, subject in pairs:
             check_pair(len(query), len(subject), problem)
@@ -115,22 +92,11 @@ class DiamondSweep:
         progress: Callable[[int], None] | None = None,
         shape: SweepShape | None = None,
     ) -> tuple[PairEnd, PairPath]:
-        """Best score and end of one pair, and the path to it.
+        """Best score and end of one pair without an empty side, and the path to it.
 
-        Neither side is empty. If the device runs out of memory, fewer checkpoints are saved and more cells computed
-        again.
-
-        Parameters
-        ----------
-        memory_bytes : int
-            Host memory for rows if the checkpoints do not fit the device; at least one row is then saved.
-        query, subject, problem, progress, shape
-            As for :meth:`ends`; ``progress`` counts the cells of the first sweep only.
-
-        Raises
-        ------
-        InputError, OutOfDeviceMemory
-            As for :meth:`ends`.
+        If the device runs out of memory, fewer checkpoints are saved and more cells computed again; ``memory_bytes`` of
+        host memory are then used for rows, at least for one. ``progress`` counts the cells of the first sweep only.
+        Errors are those of :meth:`ends`.
         """
         check_pair(len(query), len(subject), problem)
         pair, columns = (query, subject), len(subject)
@@ -219,13 +185,7 @@ class DiamondSweep:
 
 
 def check_pair(rows: int, columns: int, problem: AlignmentProblem) -> None:
-    """Refuse a pair that the kernels cannot compute.
-
-    Raises
-    ------
-    InputError
-        The message names the limit and the remedy.
-    """
+    """Raise :class:`InputError`, with the limit and the remedy, for a pair that the kernels cannot compute."""
     if problem.gap_first > MAX_GAP_FIRST:
         raise InputError("gap costs range up to 16383")
     if problem.local:

@@ -22,17 +22,9 @@ MEMORY_BYTES: Final = 256 << 20
 
 
 class DiamondPairs(Closeable):
-    """The pair backend for long pairs on one GPU. A context manager; not shared between threads.
+    """The pair backend for long pairs on one GPU, by default the first. A context manager; not shared between threads.
 
-    Parameters
-    ----------
-    device : Device, optional
-        The first GPU by default. :meth:`close` closes it.
-
-    Raises
-    ------
-    EngineUnavailable
-        No device can be used; the message names the remedy.
+    :meth:`close` closes the device. Raises :class:`EngineUnavailable`, with the remedy, if no device can be used.
     """
 
     name = "cuda diamond"
@@ -58,14 +50,7 @@ class DiamondPairs(Closeable):
         """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
-        empty side has no cells and is aligned on the host.
-
-        Raises
-        ------
-        InputError
-            Sequences so long that a score may exceed 30 bits, or costs that the kernels do not support.
-        OutOfDeviceMemory
-            A single pair does not fit; the message names its lengths.
+        empty side has no cells and is aligned on the host. Errors are those of :meth:`DiamondSweep.ends`.
         """
         report = limited(progress, int(queries.lengths @ subjects.lengths))
         if not path:

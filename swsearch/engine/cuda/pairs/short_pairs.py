@@ -59,19 +59,10 @@ def decision_words(queries: NDArray[np.int64], subjects: NDArray[np.int64], rows
 
 
 class ShortPairs(Closeable):
-    """The pair backend for batches of short pairs on one GPU. A context manager; not shared between threads.
+    """The pair backend for batches of short pairs on one GPU, by default the first. A context manager; for one thread.
 
-    Parameters
-    ----------
-    device : Device, optional
-        The first GPU by default.
-    decision_limit : int, optional
-        Bytes that decisions may take at a time; by default a quarter of the free memory.
-
-    Raises
-    ------
-    EngineUnavailable
-        No device can be used.
+    Decisions take up to ``decision_limit`` bytes at a time, by default a quarter of the free memory. Raises
+    :class:`EngineUnavailable` if no device can be used.
     """
 
     name = "cuda short pairs"
@@ -100,10 +91,7 @@ class ShortPairs(Closeable):
     ) -> PairPaths:
         """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises
-        ------
-        EngineError
-            A sequence is empty or has more than 8,192 letters, or the device fails.
+        Raises :class:`EngineError` if a sequence is empty or has more than 8,192 letters, or if the device fails.
         """
         lengths = np.concatenate((queries.lengths, subjects.lengths))
         if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:

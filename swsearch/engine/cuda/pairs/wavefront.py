@@ -26,12 +26,8 @@ WAVEFRONT_KERNEL: Final = KernelSpec("pairs", "wavefront", "wavefront", (("THREA
 
 
 class WavefrontPairs:
-    """The pair backend for scores of global problems with linear gaps and compared letters.
-
-    Parameters
-    ----------
-    device : Device
-        An open device, which the caller closes.
+    """The pair backend for scores of global problems with linear gaps and compared letters; the caller closes the
+    device.
     """
 
     name = "cuda wavefront"
@@ -50,12 +46,8 @@ class WavefrontPairs:
     ) -> PairPaths:
         """Scores of query i and subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises
-        ------
-        InputError
-            A path is requested, or the problem is not global with linear gaps and compared letters.
-        EngineError
-            A side is empty, scores may exceed 30 bits, or the device fails.
+        Raises :class:`InputError` for paths and other problems, and :class:`EngineError` if a side is empty, scores may
+        exceed 30 bits, or the device fails.
         """
         if path:
             raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
@@ -79,23 +71,10 @@ class WavefrontPairs:
 def wavefront_score(
     device: Device, query: Letters, subject: Letters, *, match: int, mismatch: int, indel: int
 ) -> tuple[int, float]:
-    """Global score of two sequences, and the kernel time in seconds.
+    """Global score of two uint16 letter arrays, and the kernel time in seconds.
 
-    Parameters
-    ----------
-    device : Device
-        An open device, which the caller closes.
-    query, subject : uint16 array
-        Letters as numbers; neither sequence is empty.
-    match, mismatch : int
-        Scores of equal and of different letters.
-    indel : int
-        Cost of a letter in a gap, at least 0.
-
-    Raises
-    ------
-    EngineError
-        A sequence is empty, or scores may exceed 30 bits.
+    ``indel`` is the cost of a letter in a gap, at least 0. Raises :class:`EngineError` if a sequence is empty or scores
+    may exceed 30 bits.
     """
     rows, columns = len(query), len(subject)
     if not rows or not columns:

@@ -68,14 +68,7 @@ def compile_options(spec: KernelSpec, architecture: int, folder: Path, *, virtua
 
 
 class Compiler(Protocol):
-    """Turns an entry into machine code.
-
-    Attributes
-    ----------
-    name, version : str
-    flags : str
-        Options from outside this program that may change the code.
-    """
+    """Turns an entry into machine code; ``flags`` are options from outside this program that may change the code."""
 
     name: str
     version: str
@@ -84,15 +77,12 @@ class Compiler(Protocol):
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[bytes, str]:
         """The cubin and the assembler's report.
 
-        Raises
-        ------
-        KernelCompileError
-            The compiler rejects the kernel; ``log`` is the compiler's output.
+        Raises :class:`KernelCompileError`, whose ``log`` is the compiler's output, if the compiler rejects the kernel.
         """
         ...
 
     def abandon(self) -> None:
-        """End all compilations that are running, and refuse later ones; return when nothing of them is left."""
+        """End all running compilations with their files, and refuse later ones."""
         ...
 
 
@@ -262,17 +252,9 @@ def _opened(compiler: Compiler) -> Compiler:
 class Compilers:
     """The compilers of this machine, the preferred one first; may be shared by threads.
 
-    A compiler is opened when it is its turn, which takes the time of a process or of the loading of a library.
-
-    Parameters
-    ----------
-    openers : sequence of callables
-        Each opens a compiler, or raises EngineError, or ImportError, RuntimeError or OSError if it is not installed.
-
-    Attributes
-    ----------
-    passed_over : list of str
-        What failed, and why: one line per compiler that was installed but could not be used.
+    A compiler is opened when it is its turn, which takes the time of a process or of the loading of a library. An
+    opener raises EngineError, or ImportError, RuntimeError or OSError if the compiler is not installed. ``passed_over``
+    has one line for each compiler that is installed but could not be used.
     """
 
     def __init__(self, openers: Sequence[Callable[[], Compiler]]) -> None:
@@ -307,10 +289,7 @@ class Compilers:
     def compile(self, spec: KernelSpec, architecture: int) -> tuple[Compiler, bytes]:
         """The cubin by the first compiler that does not fail, which is used from then on; and this compiler.
 
-        Raises
-        ------
-        KernelCompileError
-            All compilers fail; the error is that of the first.
+        If all fail, the :class:`KernelCompileError` of the first is raised.
         """
         first: KernelCompileError | None = None
         compiler = self.current
@@ -326,7 +305,7 @@ class Compilers:
         raise first
 
     def abandon(self) -> None:
-        """End all compilations that are running, and refuse later ones; nothing of them is stored or left."""
+        """End all running compilations, and refuse later ones; nothing of them is stored or left."""
         self._abandoned = True
         if self.current is not None:
             self.current.abandon()

@@ -50,22 +50,10 @@ class Stream(IntEnum):
 class DeviceFacts:
     """Properties of a device.
 
-    Attributes
-    ----------
-    name, driver : str
-    architecture : int
-        90 for compute capability 9.0.
-    multiprocessors : int
-    shared_bytes : int
-        Largest dynamic shared memory of a block.
-    memory_bytes : int
-        Total memory, used or free.
-    clock_hz : float
-        Highest clock of the multiprocessors.
-    pci_bus_id : str
-        PCI address, as ``nvidia-smi`` prints it.
-    byte_lanes : bool
-        Whether device and compiler have instructions for four bytes, so that bounds may have 8-bit lanes.
+    ``architecture`` is 90 for compute capability 9.0, ``shared_bytes`` the largest dynamic shared memory of a block,
+    ``memory_bytes`` the total memory, used or free, ``clock_hz`` the highest clock of the multiprocessors, and
+    ``pci_bus_id`` the address as ``nvidia-smi`` prints it. With ``byte_lanes``, device and compiler have instructions
+    for four bytes, so bounds may have 8-bit lanes.
     """
 
     name: str
@@ -153,12 +141,8 @@ class Device(Protocol):
     def event(self, stream: Stream, *, sleeping: bool = False) -> Event:
         """An event that occurs when all earlier work of the stream has ended.
 
-        Parameters
-        ----------
-        stream : Stream
-        sleeping : bool
-            Whether a thread that waits for the event sleeps, which takes no processor time but tens of microseconds
-            more than a wait in a loop.
+        A thread that waits for a ``sleeping`` event takes no processor time, but tens of microseconds more than in a
+        loop.
         """
         ...
 

@@ -48,14 +48,8 @@ def kernel_key(
 ) -> str:
     """SHA-256 of everything that determines the code, in hexadecimal; without a compiler, of all but the compiler.
 
-    Specifications that differ only in their threads per block share their code and their key.
-
-    Parameters
-    ----------
-    sources : str
-        :func:`source_digest`.
-    virtual : bool
-        Whether the code is PTX.
+    ``sources`` is :func:`source_digest`; with ``virtual``, the code is PTX. Specifications that differ only in their
+    threads per block share their code and their key.
     """
     parts = [sources, spec.entry, str(architecture)]
     if compiler is not None:
@@ -104,10 +98,7 @@ class KernelCache:
     def load(self, spec: KernelSpec, architecture: int) -> bytes:
         """The cubin, from disk or from the compiler. Several threads may call this concurrently.
 
-        Raises
-        ------
-        KernelCompileError
-            No compiler compiles the kernel.
+        Raises :class:`KernelCompileError` if no compiler compiles the kernel.
         """
         path = self.path(spec, architecture)
         with contextlib.suppress(OSError):

@@ -32,8 +32,8 @@ SWEEP_WARPS: Final = 4
 SWEEP_BLOCKS: Final = 4
 """Warps per block of the diamond kernel, one for each scheduler, and minimum number of blocks per multiprocessor."""
 CHECKPOINT_DIAMONDS: Final = 8
-"""Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and the
-states take twice the memory; with 16, the blocks have 40 % more cells and the states take half the memory."""
+"""Diamonds between two states that a sweep saves for a path. With 4, the blocks of a path have 25 % fewer cells and
+states take twice the memory; with 16, 40 % more cells and half the memory."""
 
 IntraTaskEntry = Literal["intra_task", "score_windows", "end_positions"]
 """The kernels for listed subjects."""
@@ -99,17 +99,9 @@ class BoundaryMode(Enum):
 class Tile:
     """The shape of a tile: the cells of a strip that a group of lanes computes for one column.
 
-    Attributes
-    ----------
-    pairing : Pairing
-    group : int
-        Lanes per subject: 4, 8, 16 or 32.
-    words : int
-        Words of H, and of E, per lane.
-    columns : int
-        Profile columns in shared memory, one per residue code and one for padding; 1 to 32.
-
-    Sizes are computed once, since launches read them hundreds of times in the millisecond before a kernel begins.
+    A ``group`` has 4, 8, 16 or 32 lanes, each with ``words`` words of H and of E; ``columns`` are the profile columns
+    in shared memory, one per residue code and one for padding, 1 to 32. Sizes are computed once, since launches read
+    them hundreds of times in the millisecond before a kernel begins.
     """
 
     pairing: Pairing
@@ -187,18 +179,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """An entry with its constants; together with architecture and compiler they determine its code.
+    """A function of ``cuda/<folder>/<entry>.cu`` with its constants. Architecture and compiler complete its code.
 
-    Attributes
-    ----------
-    folder, entry : str
-        The kernel's file is ``cuda/<folder>/<entry>.cu``.
-    function : str
-        The function's name.
-    constants : tuple of (str, str)
-        Macros without their prefix ``SWS_``, and their values.
-    threads : int
-        Threads per block; specifications that differ only in this are equal, as their code is.
+    ``constants`` are macros without their prefix ``SWS_``, and their values. Specifications that differ only in their
+    threads per block are equal, as their code is.
     """
 
     folder: str
@@ -256,18 +240,11 @@ def inter_task_kernel(
     band: int = 0,
     listed: bool = False,
 ) -> KernelSpec:
-    """The inter-task kernel.
+    """The inter-task kernel; without gap costs, the generic one.
 
-    Parameters
-    ----------
-    gap : GapPenalty or None
-        The gap costs; None for the generic kernel.
-    blocks : int
-        Blocks that a multiprocessor must be able to run.
-    band : int
-        Rows of a band of the bound, a divisor of the tile's words (``bound.cuh``); 0 for the recurrence itself.
-    listed : bool
-        Whether the kernel scores the subjects of a list.
+    ``blocks`` is the number of blocks that a multiprocessor must be able to run, and ``band`` the rows of a band of the
+    bound, a divisor of the tile's words (``bound.cuh``), or 0 for the recurrence itself. With ``listed``, the kernel
+    scores the subjects of a list.
     """
     return KernelSpec(
         "search",
@@ -305,15 +282,9 @@ def intra_task_kernel(
 ) -> KernelSpec:
     """A kernel for listed subjects in blocks of ``warps`` warps, on which its code does not depend.
 
-    Parameters
-    ----------
-    gap : GapPenalty or None
-        The gap costs; None for the generic kernel.
-    strips : int
-        Strips of the query; a single strip has no boundary, except in the generic kernel.
-    entry : str
-        ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
-        are known and their ends are requested.
+    Without gap costs it is the generic one; a single strip has no boundary, except in the generic kernel. The ``entry``
+    is ``intra_task``; ``score_windows`` if the subjects are windows of longer ones; ``end_positions`` if their scores
+    are known and their ends are requested.
     """
     edges = BoundaryMode.NONE if strips == 1 and gap is not None else BoundaryMode.OWN
     return KernelSpec(
@@ -338,20 +309,11 @@ def intra_task_kernel(
 def sweep_kernel(
     *, narrow: bool, words: int, local: bool, affine: bool, compared: bool, entry: str = "sweep_pairs"
 ) -> KernelSpec:
-    """A diamond kernel, with one warp per strip.
+    """A diamond kernel, with one warp per strip and 2, 4 or 8 words per lane.
 
     ``sweep_pairs`` sweeps pairs, ``locate_best`` finds the end of a local sweep, and ``trace_pairs`` sweeps again for a
-    path.
-
-    Parameters
-    ----------
-    narrow : bool
-        16-bit scores relative to a base, two rows per word; else 32-bit scores.
-    words : int
-        Words per lane: 2, 4 or 8.
-    local, affine, compared : bool
-        Whether the problem is local; whether opening a gap has a cost; whether letters are compared rather than looked
-        up.
+    path. Scores have 16 bits relative to a base, two rows per word (``narrow``), or 32. ``affine``: opening a gap has a
+    cost; ``compared``: letters are compared rather than looked up.
     """
     cells = "NarrowCells" if narrow else f"WideCells<{'true' if local else 'false'}>"
     threads = SWEEP_WARPS * WARP

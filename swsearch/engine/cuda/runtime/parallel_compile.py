@@ -22,17 +22,9 @@ INSTALL_COMPILER = "install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
 
 
 class ParallelCompiler:
-    """Compiled and pending kernels of one architecture. Used by one thread.
+    """Compiled and pending kernels of one architecture (90 for compute capability 9.0). Used by one thread.
 
-    Parameters
-    ----------
-    cache : KernelCache
-    architecture : int
-        90 for compute capability 9.0.
-    n_threads : int, optional
-        Kernels compiled at a time; by default the number of usable cores.
-    shipped : ShippedKernels, optional
-        The kernels of the package.
+    By default, as many kernels are compiled at a time as there are usable cores.
     """
 
     def __init__(
@@ -58,7 +50,7 @@ class ParallelCompiler:
         return self._shipped is not None and self._shipped.has(spec, virtual=not self._cache.compiles)
 
     def refuse(self, spec: KernelSpec, reason: str) -> None:
-        """Use those kernels of the package no longer that came with this one."""
+        """Stop using the kernels of the package that came with this one."""
         assert self._shipped is not None
         self._shipped.refuse(spec, reason, virtual=not self._cache.compiles)
 
@@ -95,12 +87,8 @@ class ParallelCompiler:
     def take(self, spec: KernelSpec) -> bytes:
         """The cubin; waits for a pending compilation, or compiles the kernel now.
 
-        Raises
-        ------
-        KernelCompileError
-            No compiler compiles the kernel.
-        EngineError
-            There is no compiler, and the package does not contain the kernel.
+        Raises :class:`KernelCompileError` if no compiler compiles the kernel, and :class:`EngineError` if there is none
+        and the package does not contain the kernel.
         """
         while self.is_shipped(spec):
             assert self._shipped is not None
@@ -115,7 +103,7 @@ class ParallelCompiler:
         return self._cache.load(spec, self._architecture) if begun is None else begun.result()
 
     def close(self) -> None:
-        """Cancel compilations that have not begun, and end those that run, so that nobody waits for them."""
+        """Cancel pending compilations and end running ones, so that nobody waits for them."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._cache.abandon()

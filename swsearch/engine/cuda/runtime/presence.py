@@ -39,16 +39,8 @@ class DriverFacts:
 class GpuProbe:
     """Facts about GPUs that are known before one is opened.
 
-    Attributes
-    ----------
-    plugged_in : bool
-        Whether the system lists an NVIDIA GPU, with or without its driver.
-    pycuda : bool
-        Whether PyCUDA is installed.
-    visible : str or None
-        Value of ``CUDA_VISIBLE_DEVICES``; None if it is not set.
-    ask_driver : callable
-        Queries the driver. This starts the driver, so it is called only when the answer is needed.
+    ``plugged_in``: the system lists an NVIDIA GPU, with or without its driver. ``visible`` is the value of
+    ``CUDA_VISIBLE_DEVICES``. ``ask_driver`` starts the driver, so it is called only when the answer is needed.
     """
 
     plugged_in: bool

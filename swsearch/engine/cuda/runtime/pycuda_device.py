@@ -56,15 +56,8 @@ class MultiprocessorLimits:
 def fitting_blocks(limits: MultiprocessorLimits, threads: int, registers: int, shared_bytes: int) -> int:
     """Number of blocks that run on a multiprocessor at a time, at least 1.
 
-    Parameters
-    ----------
-    limits : MultiprocessorLimits
-    threads : int
-        Threads per block, a multiple of 32.
-    registers : int
-        Registers per thread; a warp allocates them in units of 256.
-    shared_bytes : int
-        Dynamic shared memory per block; the driver reserves 1,024 bytes in addition.
+    A warp allocates registers in units of 256, and the driver reserves 1,024 bytes of shared memory per block in
+    addition to the dynamic ones.
     """
     warp_registers = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
     by_registers = limits.registers // warp_registers // (threads // WARP) if warp_registers else MAX_BLOCKS
@@ -149,20 +142,10 @@ def _opened_here() -> list[PyCudaDevice]:
 class PyCudaDevice:
     """A GPU accessed through PyCUDA. Texture objects, which PyCUDA lacks, use cuda-bindings on the same context.
 
-    A thread's contexts form a stack, and operations refer to the device that the thread opened last. Devices may be
-    closed in any order.
-
-    Parameters
-    ----------
-    ordinal : int
-        Number of the device among those that the driver lists.
-    needs_compiler : bool
-        Whether a compiler is needed although the package has generic kernels.
-
-    Raises
-    ------
-    EngineUnavailable
-        No driver, no such device, no compiler, or too old a device; the message names the remedy.
+    ``ordinal`` is the number of the device among those that the driver lists. With ``needs_compiler``, generic kernels
+    do not suffice. A thread's contexts form a stack, and operations refer to the device that the thread opened last.
+    Devices may be closed in any order. Raises :class:`EngineUnavailable`, with the remedy, without a driver, such a
+    device or a compiler, and for a device that is too old.
     """
 
     def __init__(self, ordinal: int = 0, *, needs_compiler: bool = True) -> None:

@@ -11,16 +11,10 @@ ROUNDED_BYTES: Final = 1 << 22
 
 
 class Scratch:
-    """Buffers by name, each at least as large as the largest request for it.
+    """Buffers by name, each of at least ``smallest`` bytes and as large as the largest request for it.
 
-    A buffer that is too small is replaced, and freed only when the device is idle, because the launches in flight may
-    use it.
-
-    Parameters
-    ----------
-    device : Device
-    smallest : int
-        Size of the smallest buffer in bytes.
+    A buffer that is too small is replaced, and freed only when the device is idle, because launches in flight may use
+    it.
     """
 
     def __init__(self, device: Device, smallest: int = 1) -> None:
@@ -30,12 +24,7 @@ class Scratch:
         self._replaced: list[Buffer] = []
 
     def buffer(self, name: str, n_bytes: int) -> Buffer:
-        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost.
-
-        Raises
-        ------
-        OutOfDeviceMemory
-        """
+        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost."""
         buffer = self._buffers.get(name)
         if buffer is None or buffer.n_bytes < n_bytes:
             if buffer is not None:

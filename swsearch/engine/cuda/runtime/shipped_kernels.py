@@ -107,14 +107,9 @@ class _Archive:
 
 
 class ShippedKernels:
-    """The package's kernels for one device; may be shared by threads.
+    """The package's kernels for one architecture (90 for compute capability 9.0); may be shared by threads.
 
-    Parameters
-    ----------
-    architecture : int
-        That of the device; 90 for compute capability 9.0.
-    folder : Path, optional
-        The folder of the archives; by default that of the package, which may lack it.
+    ``folder`` has the archives; by default it is that of the package, which may lack them.
     """
 
     def __init__(self, architecture: int, folder: Path | None = None) -> None:
@@ -149,7 +144,7 @@ class ShippedKernels:
         return None
 
     def refuse(self, spec: KernelSpec, reason: str, *, virtual: bool) -> None:
-        """Do not use the archive from which :meth:`read` took a kernel any longer."""
+        """Stop using the archive from which :meth:`read` took a kernel."""
         archive = self._of(spec, virtual=virtual)
         if archive is not None:
             archive.refuse(reason)

@@ -11,15 +11,9 @@ from swsearch.engine.cuda.runtime.device import Event
 class BatchTime:
     """When one batch was prepared, computed and handed on.
 
-    Attributes
-    ----------
-    indices : tuple of int
-        The requests of the batch.
-    host : tuple of float
-        Seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its results are
-        awaited from the third, and handled from the fourth to the fifth.
-    device : tuple of float
-        Seconds between the first kernel of the timeline and the first kernel and the end of this batch.
+    ``host`` are seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its
+    results are awaited from the third, and handled from the fourth to the fifth. ``device`` are the seconds from the
+    first kernel of the timeline to the first kernel and to the end of this batch.
     """
 
     indices: tuple[int, ...]
@@ -31,16 +25,9 @@ class BatchTime:
 class Timing:
     """The work of an engine's kernels since the engine was created or the timing was reset.
 
-    Attributes
-    ----------
-    cells : int
-        Query residues times subject residues, with each pair counted once.
-    seconds : float
-        Kernel time, measured by events on the device.
-    batches : list of BatchTime or None
-        The timeline, if a list is given.
-    first, last : Event or None
-        The first kernel of the timeline, and the end of the last work.
+    ``cells`` are query residues times subject residues, each pair counted once; ``seconds`` are kernel time by events
+    on the device. ``batches`` is the timeline, if a list is given; ``first`` and ``last`` are its first kernel and the
+    end of the last work.
     """
 
     cells: int = 0
