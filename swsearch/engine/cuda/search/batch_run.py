@@ -50,19 +50,9 @@ SIDES: Final = (Stream.SIDE, Stream.OTHER_SIDE)
 
 @dataclass(frozen=True, eq=False)
 class Resources:
-    """What the batches of an engine share.
+    """What the batches of an engine share; ``scratch`` is used in the order of the stream.
 
-    Attributes
-    ----------
-    device : Device
-    choice : KernelChoice
-    scratch : Scratch
-        Memory that is used in the order of the stream.
-    spare : Slot
-        The memory of work that a batch does while it is finished.
-    lists : IntraTaskLauncher
-    windows : VerifiedWindows
-    timing : Timing
+    ``spare`` is the memory of work that a batch does while it is finished.
     """
 
     device: Device
@@ -78,18 +68,8 @@ class Resources:
 class _QueryRun:
     """One query of a batch in flight.
 
-    Attributes
-    ----------
-    plan : QueryPlan
-    scores : Buffer
-        The score of each subject, int32.
-    windows : VerifiedWindowsRun or None
-    again : list of Selection
-        The subjects that were listed to be scored again: those that pass a bound, then those beyond the type.
-    wanted : Selection or None
-        The subjects that reach the floor.
-    values : int32 array or None
-        The scores of all subjects, if there is no floor.
+    ``again`` are the subjects that were listed to be scored again: those that pass a bound, then those beyond the type.
+    ``wanted`` are those that reach the floor; without a floor, ``values`` has the int32 scores of all.
     """
 
     plan: QueryPlan
@@ -117,16 +97,8 @@ def _floors(query: QueryPlan, rows: NDArray[np.intp]) -> NDArray[np.int64]:
 class BatchRun:
     """One batch in flight.
 
-    Parameters
-    ----------
-    plan : BatchPlan
-        The plan of the batch for these subjects.
-    subjects : DeviceSubjects
-    resources : Resources
-    slot : Slot
-        The memory of this batch; no other batch uses it until this one is finished.
-    launched : callable
-        Called after launches that keep the device busy while others are enqueued.
+    No other batch uses its ``slot`` until this one is finished. ``launched`` is called after launches that keep the
+    device busy while others are enqueued.
     """
 
     def __init__(
@@ -158,16 +130,9 @@ class BatchRun:
     # --- Launches ---
 
     def start(self, *, sleeping: bool = False) -> None:
-        """Enqueue all work of the batch.
+        """Enqueue all work of the batch; ``sleeping`` says how :meth:`finish` waits (:meth:`Device.event`).
 
-        Parameters
-        ----------
-        sleeping : bool
-            Whether :meth:`finish` sleeps while it waits (:meth:`swsearch.engine.cuda.runtime.device.Device.event`).
-
-        Raises
-        ------
-        OutOfDeviceMemory
+        Raises :class:`OutOfDeviceMemory`, as :meth:`finish` does.
         """
         began = time.perf_counter()
         self.slot.clear()
@@ -346,12 +311,7 @@ class BatchRun:
         return int(n_passing[0]) <= bound.most_passing
 
     def finish(self) -> list[ScoreBlock]:
-        """Wait for the batch, and return the block of each query.
-
-        Raises
-        ------
-        OutOfDeviceMemory
-        """
+        """Wait for the batch, and return the block of each query."""
         awaited = time.perf_counter()
         self._ended.wait()
         ended = time.perf_counter()

@@ -47,17 +47,9 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
 
 
 class EndFinder:
-    """Finds ends on one device.
+    """Finds ends on one device, in memory that no batch uses.
 
-    Parameters
-    ----------
-    device : Device
-    slot : Slot
-        Memory that no batch uses.
-    launcher : IntraTaskLauncher
-    choice : KernelChoice
-    group_bytes, smallest_group : int
-        See :class:`swsearch.engine.cuda.search.options.Thresholds`.
+    Groups have ``group_bytes`` of residues, or ``smallest_group`` if memory is short (:class:`Thresholds`).
     """
 
     def __init__(

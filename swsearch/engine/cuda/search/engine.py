@@ -68,32 +68,20 @@ class _SingleCall(ScoreCall):
 
 
 class CudaEngine(Closeable):
-    """Scores on one GPU; see :class:`swsearch.engine.protocol.ScoreEngine`.
+    """Scores on one GPU, by default the first; see :class:`swsearch.engine.protocol.ScoreEngine`.
 
     Parameters
     ----------
     device : Device, optional
-        The first GPU by default.
     memory_limit : int, optional
-        Bytes of device memory that databases may take; a database beyond it is streamed. By default
-        :data:`DATABASE_SHARE` of the free memory.
-    texture : bool
-        Read profiles as textures rather than from global memory.
-    pairs : bool
-        Let two queries of similar length share words.
-    deferred : bool
-        Use the deferred maximum where the caller gives floors.
+        Bytes of device memory for databases, by default :data:`DATABASE_SHARE` of the free memory. Larger databases are
+        streamed.
+    texture, pairs, deferred, band_rows
+        See :class:`swsearch.engine.cuda.search.options.PlanOptions`.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
-    band_rows : int, optional
-        Rows of a band of the bound; see :class:`swsearch.engine.cuda.search.options.PlanOptions`.
     kernels : KernelPolicy
         Whether the engine waits for the compiler or uses generic kernels.
-
-    Attributes
-    ----------
-    windows : VerifiedWindows
-        Scores long subjects in windows and counts the windows that were scored again.
 
     Raises
     ------

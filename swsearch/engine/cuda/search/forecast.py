@@ -33,23 +33,9 @@ def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
 class Forecast:
     """The plan of a search on GPUs; ``str`` formats it as one line.
 
-    Attributes
-    ----------
-    devices : sequence of DeviceFacts
-    free_bytes : int
-        Free memory of the device that has the least.
-    database_bytes : int
-        Size of the database, or of a device's share, in device memory.
-    n_pieces : int
-        Number of pieces in which it is streamed; 1 if it stays on the device.
-    shared_subjects : bool
-        Whether several devices divide the subjects, rather than the queries.
-    n_profiles : int
-        Number of queries, each strand counted; 0 if it is not known yet.
-    n_pairs : int
-        Number of pairs of queries that are scored together.
-    seconds : float
-        Expected time of scoring.
+    ``free_bytes`` are those of the device that has the least, ``database_bytes`` the size of the database, or of a
+    device's share, in device memory, which is streamed in ``n_pieces``. With ``shared_subjects``, devices divide the
+    subjects rather than the queries. ``n_profiles`` counts each strand; it is 0 if it is not known yet.
     """
 
     devices: Sequence[DeviceFacts]

@@ -31,29 +31,12 @@ NULL: Final = np.uint64(0)
 
 @dataclass(frozen=True, eq=False)
 class InterTaskLaunch:
-    """The inter-task launches of all strips against some subjects.
+    """The inter-task launches of all strips, with a kernel each, against some subjects.
 
-    Attributes
-    ----------
-    plan : InterTaskPlan
-    kernels : tuple of KernelSpec
-        The kernel of each strip.
-    profile : str
-        Name of the packed profile in the slot of the batch.
-    profiles : sequence of QueryProfile
-        What is packed, when the first launch needs it.
-    starts, lengths : uint64
-        Addresses of the subjects' tables.
-    n_subjects : int
-    scores : sequence of Buffer
-        The scores of each query.
-    condition : list of arguments
-        Address of a number that the device has counted, and the range in which the kernels do their work; empty if
-        they always do.
-    listed : list of arguments
-        Addresses of a list of subjects and of its length; null for the first ``n_subjects`` subjects.
-    count : Buffer or None
-        Where to count, after these launches, the subjects that pass the bound.
+    ``profile`` names the packed profile in the slot of the batch, and ``profiles`` are packed when the first launch
+    needs them. ``condition`` has the address of a number that the device has counted and the range in which the kernels
+    do their work. ``listed`` has the addresses of a list of subjects and of its length, null for the first
+    ``n_subjects``. The subjects that pass the bound are added to ``count``.
     """
 
     plan: InterTaskPlan
@@ -82,27 +65,9 @@ class SampleTable:
 
 
 class InterTaskLauncher:
-    """The inter-task launches of one batch.
+    """The inter-task launches of one batch; ``launched`` is called after the first launch for all subjects.
 
-    Parameters
-    ----------
-    plan : BatchPlan
-    subjects : DeviceSubjects
-    scores : sequence of Buffer
-        The scores of each query.
-    device : Device
-    scratch : Scratch
-        Memory that is used in the order of the stream.
-    slot : Slot
-        The memory of the batch.
-    selector : Selector
-    launched : callable
-        Called after the first launch for all subjects.
-
-    Attributes
-    ----------
-    n_passing : uint32 array, shape (1,), or None
-        Pinned memory with the number of subjects of the sample that pass the bound, once downloaded.
+    ``n_passing`` is pinned memory, uint32 of shape (1,), for the number of subjects of the sample that pass the bound.
     """
 
     def __init__(

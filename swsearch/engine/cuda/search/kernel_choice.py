@@ -48,13 +48,7 @@ class KernelPolicy(Enum):
 
     @classmethod
     def of_environment(cls) -> KernelPolicy:
-        """The policy that :data:`VARIABLE` names; by default ``AUTO``.
-
-        Raises
-        ------
-        InputError
-            There is no such policy.
-        """
+        """The policy that :data:`VARIABLE` names, by default ``AUTO``; raises :class:`InputError` for another name."""
         name = os.environ.get(VARIABLE) or cls.AUTO.value
         try:
             return cls(name)
@@ -64,15 +58,7 @@ class KernelPolicy(Enum):
 
 
 class KernelChoice:
-    """Plans the batches of one engine with kernels that are ready, as far as the policy permits.
-
-    Parameters
-    ----------
-    device : Device
-    options : PlanOptions
-        The options of plans with kernels of their own.
-    policy : KernelPolicy
-    """
+    """Plans the batches of one engine with kernels that are ready, as far as the policy permits."""
 
     def __init__(self, device: Device, options: PlanOptions, policy: KernelPolicy) -> None:
         self._device = device

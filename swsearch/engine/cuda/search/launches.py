@@ -70,16 +70,9 @@ class DeviceProfile:
 class Listed:
     """Subjects that are listed on the device.
 
-    Attributes
-    ----------
-    residues, starts, lengths : uint64
-        Addresses of the packed residues, and of each subject's first byte (u64) and length (u32).
-    indices, count : uint64
-        Addresses of the list and of its length.
-    n_listed, longest : int
-        The length of the list and the boundary columns of the longest listed subject, or upper bounds of these numbers.
-    least, most : int
-        The kernel does nothing if the list, counted on the device, has fewer or more subjects.
+    ``starts`` (u64) and ``lengths`` (u32) are addresses of each subject's first byte and length. ``n_listed`` and
+    ``longest`` are the length of the list and the boundary columns of the longest subject, or upper bounds of both. The
+    kernel does nothing if the list, counted on the device, has fewer than ``least`` or more than ``most`` subjects.
     """
 
     residues: np.uint64
@@ -110,13 +103,7 @@ class IntraTaskLaunch:
 
 
 class IntraTaskLauncher:
-    """Launches the kernels for listed subjects on one device.
-
-    Parameters
-    ----------
-    device : Device
-    scratch : Scratch
-    """
+    """Launches the kernels for listed subjects on one device."""
 
     def __init__(self, device: Device, scratch: Scratch) -> None:
         self._device = device
@@ -179,22 +166,10 @@ class IntraTaskLauncher:
     ) -> IntraTaskLaunch:
         """A launch that writes the scores of the listed subjects to ``scores``, by subject index.
 
-        Parameters
-        ----------
-        route : ListedRoute
-            The tile, in which ``on_device`` is packed, and the kernel, in blocks of any number of warps.
-        counter : uint64
-            Address of a word that is 0.
-        name : str
-            Name of the scratch buffers, which the next plan of the same name reuses.
-        checkpoints : list of arguments, optional
-            Arguments for the states at checkpoints; the subjects are then windows.
-        ends : list of arguments, optional
-            Addresses of the known scores and of their ends.
-
-        Raises
-        ------
-        OutOfDeviceMemory
+        ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
+        ``counter`` is the address of a word that is 0. The next plan of the same ``name`` reuses its scratch buffers.
+        With arguments for ``checkpoints``, the subjects are windows; ``ends`` has the addresses of known scores and of
+        their ends. Raises :class:`OutOfDeviceMemory`.
         """
         device, tile = self._device, route.tile
         strips = tile.strips(profile.length)

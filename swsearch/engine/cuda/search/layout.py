@@ -33,17 +33,8 @@ LISTED_WORDS: Final = 10
 class Strip:
     """A launch of the inter-task kernel: some rows of one query, or of two.
 
-    Attributes
-    ----------
-    shape : TunedTile
-    first_row : int
-        First row of the strip in each query. Only the last strip may have fewer rows left than its tile.
-    edges : BoundaryMode
-    has_strip_above, has_strip_below : bool
-        Whether the strip reads a boundary, and whether it writes one.
-    query : int or None
-        Place of its query in the batch, the shorter first; None if the strips are those of one query, or of two that
-        share words.
+    Only the last strip may have fewer rows left than its tile. ``query`` is the place of its query in the batch, the
+    shorter first; None if the strips are those of one query, or of two that share words.
     """
 
     shape: TunedTile
@@ -71,12 +62,12 @@ def layout(
 ) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
-    With ``band``, the tiles are those of the bound with bands of so many rows. With ``generic``, they are those of the
-    generic kernels, which have :data:`~swsearch.engine.cuda.search.generic.COLUMNS` columns; two queries then share
-    words down to the end of the longer one.
+    ``band`` is the number of rows of a band of the bound. The tiles of generic kernels have
+    :data:`~swsearch.engine.cuda.search.generic.COLUMNS` columns; with them two queries share words down to the end of
+    the longer one.
 
-    Two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the longer
-    one, whichever is cheapest; below these rows the longer one continues in row blocks.
+    Otherwise two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the
+    longer one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
     one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred, band, generic)
     if len(lengths) == 1:
@@ -131,7 +122,7 @@ def generic_listed_layout(n_rows: int) -> Layout:
 
 
 def _cost(shapes: Sequence[TunedTile], deferred: bool) -> float:
-    """The time of these tiles, of which a single one has no boundary."""
+    """The time of these tiles; a single one has no boundary."""
     if len(shapes) == 1:
         return shapes[0].alone[deferred]
     return sum(shape.edges[deferred] for shape in shapes)
@@ -155,17 +146,8 @@ def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
 class _Table:
     """The cheapest tiles for few rows, and the tile for all rows beyond them.
 
-    Attributes
-    ----------
-    shapes : tuple of TunedTile
-    single : tuple of TunedTile
-        The cheapest single tile without boundaries, indexed by rows in units, up to the rows of the tallest tile.
-    first : tuple of TunedTile
-        The first tile of the cheapest cover with boundaries, indexed by rows in units.
-    full : TunedTile
-        The tile of the lowest cost per row.
-    deferred : bool
-        Whether the costs are those of the deferred kernels.
+    ``single`` is the cheapest single tile without boundaries, and ``first`` the first tile of the cheapest cover with
+    boundaries, both indexed by rows in units. ``full`` has the lowest cost per row.
     """
 
     shapes: tuple[TunedTile, ...]

@@ -57,15 +57,7 @@ class _Work:
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """The subjects of a partition, divided among the devices.
-
-    Attributes
-    ----------
-    whole : Partition
-    parts : list of Partition
-    is_dealt : bool
-        Whether the subjects were dealt one by one (:func:`_dealt`); otherwise the parts are ranges.
-    """
+    """The subjects of a partition, divided among the devices: dealt one by one (:func:`_dealt`), or in ranges."""
 
     whole: Partition
     parts: list[Partition]
@@ -156,14 +148,8 @@ class _DeviceCall(ScoreCall):
 
 
 class _DeviceCalls:
-    """The calls of one device that wait for its thread.
-
-    Parameters
-    ----------
-    thread : ThreadPoolExecutor
-    engine : CudaEngine
-    between : callable
-        Called in the thread before each batch is started or finished.
+    """The calls of one device that wait for its thread, which calls ``between`` before each batch is started or
+    finished.
     """
 
     def __init__(self, thread: ThreadPoolExecutor, engine: CudaEngine, between: Callable[[], None]) -> None:
@@ -180,7 +166,7 @@ class _DeviceCalls:
         self._thread.submit(self._engine.serve, self._take, self._between)
 
     def withdraw(self, call: _DeviceCall) -> bool:
-        """Take a call back; returns whether the thread had not begun it."""
+        """Remove a waiting call; returns whether the thread had not begun it."""
         with self._lock:
             if call not in self._waiting:
                 return False
@@ -198,20 +184,9 @@ class _DeviceCalls:
 class DeviceScoring:
     """Scores that the devices' threads deliver as they complete; see :class:`swsearch.engine.protocol.Scoring`.
 
-    Parameters
-    ----------
-    devices, work
-        One of each per device.
-    shares : _Shares, optional
-        The shares of the subjects, if the devices divide them; otherwise each profile has a block of one device.
-    are_idle : bool
-        Whether the devices have no other work, so that they begin in turns.
-
-    Attributes
-    ----------
-    events : queue
-        What the devices' threads report: a number of computed cells, a block of a device, or None when a device ends.
-    is_cancelled : bool
+    Without ``shares`` of the subjects, each profile has a block of one device. Devices that are ``are_idle`` begin in
+    turns. ``events`` has what the devices' threads report: a number of computed cells, a block, or None when a device
+    ends.
     """
 
     def __init__(
@@ -230,7 +205,7 @@ class DeviceScoring:
 
     @property
     def has_ended(self) -> bool:
-        """Whether no device works on it any more."""
+        """Whether no device works on it any longer."""
         return all(call.has_ended.is_set() for call in self._calls)
 
     def wait_until_prepared(self) -> None:
@@ -290,10 +265,8 @@ class CudaDevices(Closeable):
         Opens a device, in the thread that uses it.
     memory_limit : int, optional
         Bytes of each device's memory that databases may take.
-    band_rows : int, optional
-        Rows of a band of the bound, or 0 for no bound; by default each engine chooses.
-    kernels : KernelPolicy
-        Whether the engines wait for the compiler or use generic kernels.
+    band_rows, kernels
+        See :class:`swsearch.engine.cuda.search.engine.CudaEngine`.
 
     Raises
     ------

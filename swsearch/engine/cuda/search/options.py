@@ -7,31 +7,26 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Sizes at which the engine changes its method.
-
-    The defaults are measured (``docs/design/cuda-engine.md``). No score depends on them.
+    """Sizes at which the engine changes its method, measured (``docs/design/cuda-engine.md``). No score depends on
+    them.
 
     Attributes
     ----------
     window_overlap, window_stride : int
-        Columns by which windows of long subjects overlap at first, and the smallest distance between their starts:
-        below it, most of the work is overlap. ``benchmarks/benchmark_window_checkpoints.py`` measures how many columns
-        are needed.
-    windowed_residues : int
-        Subjects of at most so many residues are never scored in windows.
+        Columns by which windows overlap at first (``benchmarks/benchmark_window_checkpoints.py``), and the smallest
+        distance between their starts: below it, most of the work is overlap.
+    windowed_residues, diamond_residues : int
+        Only longer subjects are scored in windows, and by diamonds.
     windowed_rows : int
-        Rows of the longest query that is scored against long subjects in windows; others take diamonds.
-    diamond_residues : int
-        Subjects of at most so many residues are never scored by diamonds.
+        Rows of the longest query that is scored in windows; others take diamonds.
     located_cells : int
-        The columns around the best alignments of subjects with fewer cells are not noted, since the whole subject is
-        aligned soon enough.
+        The columns around the best alignments of subjects with fewer cells are not noted: they are aligned as a whole.
     cut_residues : int
         The subjects of a partition with fewer residues are never cut into stretches.
     copy_picoseconds : float
         Time per residue that stretches must save before subjects are cut: that of copying and uploading them.
     bound_subjects : int
-        If fewer subjects are scored by the inter-task kernel, no bound replaces their scores.
+        Fewest subjects of the inter-task kernel for which a bound replaces scores.
     downloaded : int
         Number of selected subjects that are downloaded with their number.
     end_group_bytes, smallest_end_group_bytes : int
@@ -67,8 +62,7 @@ class PlanOptions:
         Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds
     band_rows : int or None
-        Rows of a band of the bound that replaces the deferred maximum; 0 for no bound; None for the engine's choice,
-        which depends on the query's length and on a sample of the subjects.
+        Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
     generic : bool
         Plan with generic kernels only.
     diamonds : bool

@@ -36,13 +36,7 @@ of two batches, for example because another thread holds the interpreter's lock,
 
 
 class ScoreCall(ABC):
-    """Requests against one partition; a subclass receives the results. All methods are called by the device's thread.
-
-    Attributes
-    ----------
-    requests : sequence of ScoreRequest
-    partition : Partition
-    """
+    """Requests against one partition; a subclass receives the results. The device's thread calls all methods."""
 
     def __init__(self, requests: Sequence[ScoreRequest], partition: Partition) -> None:
         self.requests = requests
@@ -50,7 +44,7 @@ class ScoreCall(ABC):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody waits for the results any more; no further batch is started then."""
+        """Whether nobody waits for the results any longer; no further batch is started then."""
         return False
 
     @abstractmethod
@@ -76,19 +70,9 @@ class ScoreCall(ABC):
 
 @dataclass(eq=False)
 class _Progress:
-    """A call in progress.
+    """A call in progress: its requests without a block, its batches in flight, and the error of one of its methods.
 
-    Attributes
-    ----------
-    call : ScoreCall
-    n_missing : int
-        Number of requests without a block.
-    cut : CutSubjects or None
-        The subjects, if their stretches are scored in their place.
-    n_in_flight : int
-        Number of its batches that are started and not finished.
-    error : BaseException or None
-        The error that a method of the call has raised.
+    If ``cut`` is given, the stretches of the subjects are scored in their place.
     """
 
     call: ScoreCall
@@ -116,19 +100,10 @@ class _Progress:
 
 @dataclass(eq=False)
 class _Group:
-    """The batches of a call for which the same subjects are scored by diamonds.
+    """The batches of a call for which the same subjects are scored by diamonds: all but the first ``n_windowed``.
 
-    Attributes
-    ----------
-    progress : _Progress
-    n_windowed : int
-        Number of subjects, the first ones, that are not scored by diamonds.
-    waiting : dict of tuple of int to BatchPlan
-        The batches without results, by the indices of their requests.
-    blocks : dict of int to list of ScoreBlock
-        The blocks of the pieces that were scored, by request.
-    tiled : dict of int to ScoreBlock
-        The blocks of the subjects that were scored by diamonds, by request.
+    ``waiting`` has the batches without results, by the indices of their requests, ``blocks`` the blocks of the pieces
+    that were scored, by request, and ``tiled`` those of the subjects that were scored by diamonds.
     """
 
     progress: _Progress
@@ -159,20 +134,7 @@ class _Flight:
 
 
 class Pipeline:
-    """The calls of one device.
-
-    Parameters
-    ----------
-    resources : Resources
-    store : SubjectStore
-    slots : list of Slot
-        At most as many batches are in flight.
-    sweep : DiamondSweep
-
-    Attributes
-    ----------
-    cutter : SubjectCutter
-    """
+    """The calls of one device; at most as many batches are in flight as there are slots."""
 
     def __init__(self, resources: Resources, store: SubjectStore, slots: Sequence[Slot], sweep: DiamondSweep) -> None:
         self._resources = resources
@@ -199,18 +161,12 @@ class Pipeline:
         self._resources.scratch.free()
 
     def serve(self, take: Callable[[], ScoreCall | None], between: Callable[[], None] = lambda: None) -> None:
-        """Score the calls of a source, until it has none when all are scored.
+        """Score the calls that ``take`` returns, until it returns None when all are scored.
 
-        If the device runs out of memory, one batch at a time is in flight from then on, then the memory for databases
-        is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors, and a
-        final lack of memory, end all calls in progress, which receive the error.
-
-        Parameters
-        ----------
-        take : callable
-            Returns the next call, or None if there is none at the moment.
-        between : callable
-            Called before each batch is started or finished; its work on the device may wait for the batches in flight.
+        ``between`` is called before each batch is started or finished; its work on the device may wait for the batches
+        in flight. If the device runs out of memory, one batch at a time is in flight from then on, then the memory for
+        databases is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors,
+        and a final lack of memory, end all calls in progress, which receive the error.
         """
         groups: deque[_Group] = deque()
         try:

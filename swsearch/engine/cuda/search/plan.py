@@ -56,15 +56,8 @@ class ListedRoute:
 class BoundPlan:
     """A bound that takes the place of the inter-task kernels of a batch if few subjects of a sample pass it.
 
-    Attributes
-    ----------
-    inter_task : InterTaskPlan
-    kernels : tuple of KernelSpec
-        The kernel of each strip.
-    rows : intp array
-        The sample: indices of subjects, ascending.
-    most_passing : int
-        The largest number of subjects of the sample, counted once for each query, with which the bound is used.
+    ``rows`` is the sample, ascending indices of subjects (intp). ``most_passing`` is the largest number of them,
+    counted once for each query, with which the bound is used.
     """
 
     inter_task: InterTaskPlan
@@ -75,15 +68,9 @@ class BoundPlan:
 
 @dataclass(frozen=True)
 class FloorRange:
-    """Consecutive subjects with the same floor.
+    """Consecutive subjects, ``first`` to ``stop - 1``, with the same floor.
 
-    Attributes
-    ----------
-    first, stop : int
-        Index of the first subject, and of the one after the last.
-    floor : int
-    limit : int or None
-        Lowest result of a deferred kernel with which a subject may reach the floor; None if any result may.
+    ``limit`` is the lowest result of a deferred kernel with which a subject may reach the floor; None if any may.
     """
 
     first: int
@@ -94,26 +81,13 @@ class FloorRange:
 
 @dataclass(frozen=True, eq=False)
 class QueryPlan:
-    """The routes of one query of a batch.
+    """The routes of one query of a batch; ``index`` is that of its request in the caller's list.
 
-    Attributes
-    ----------
-    index : int
-        Index of the request in the caller's list.
-    request : ScoreRequest
-    ranges : tuple of FloorRange
-        All subjects, by their floors; empty if all scores are needed.
-    is_deferred : bool
-        Whether a deferred kernel, or a bound, decides which subjects are scored.
-    long : ListedRoute or None
-        The route of the subjects from ``n_short`` to ``n_direct``.
-    listed : InterTaskPlan or None
-        How the inter-task kernels score the subjects that pass a bound, if they are many; None if there is no bound.
-    listed_kernels : tuple of KernelSpec
-    again : ListedRoute or None
-        The route of subjects that are scored again; None if no score can exceed the type.
-    windows : ListedRoute or None
-        The route of the subjects from ``n_direct`` to ``n_windowed``.
+    ``ranges`` has all subjects by their floors; it is empty if all scores are needed. With ``is_deferred``, a deferred
+    kernel or a bound decides which subjects are scored. ``long`` is the route of the subjects from ``n_short`` to
+    ``n_direct``, and ``windows`` that from there to ``n_windowed``. ``listed`` is the route of many subjects that pass
+    a bound; None without a bound. ``again`` is that of subjects that are scored again; None if no score can exceed the
+    type.
     """
 
     index: int
@@ -136,22 +110,9 @@ class QueryPlan:
 class BatchPlan:
     """One query, or two that share words, against the subjects of a partition.
 
-    Attributes
-    ----------
-    queries : tuple of QueryPlan
-    inter_task : InterTaskPlan
-        Its ``order`` refers to ``queries``.
-    inter_task_kernels : tuple of KernelSpec
-        The kernel of each strip.
-    bound : BoundPlan or None
-    n_short, n_direct, n_windowed, n_subjects : int
-        The ends of the ranges of the routes.
-    most_again : int
-        If the device lists more subjects to score again, it scores none of them again.
-    n_cells : int
-        Cells of the alignment matrices.
-    kernels : tuple of KernelSpec
-        The kernels of the first launches, each once, in the order of their use.
+    ``order`` of ``inter_task`` refers to ``queries``. ``n_short``, ``n_direct``, ``n_windowed`` and ``n_subjects`` are
+    the ends of the ranges of the routes. If the device lists more than ``most_again`` subjects, it scores none of them
+    again. ``kernels`` are those of the first launches, each once, in the order of their use.
     """
 
     queries: tuple[QueryPlan, ...]

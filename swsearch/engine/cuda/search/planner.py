@@ -60,9 +60,9 @@ again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
 MAX_SAMPLE_SHARE: Final = 0.06
-"""A bound is computed first for this number of subjects of at most so many residues, or for the shortest ones, which
-takes about a hundredth of the time for all. If more than this share of them passes, scores are cheaper than the bound.
-Longer subjects pass more often."""
+"""A bound is computed first for :data:`SAMPLED` subjects of at most :data:`SAMPLED_RESIDUES` residues, or for the
+shortest ones, which takes about a hundredth of the time for all. If more than this share of them passes, scores are
+cheaper than the bound. Longer subjects pass more often."""
 KNOWN_PLANS: Final = 256
 
 
@@ -73,23 +73,10 @@ def plan_search(
     options: PlanOptions,
     plan_one: Callable[..., BatchPlan] | None = None,
 ) -> SearchPlan:
-    """Plan the batches of an engine call.
+    """Plan the batches of an engine call against subjects in the order of their lengths, at least one.
 
-    Parameters
-    ----------
-    requests : sequence of ScoreRequest
-    partition : Partition
-        Subjects in the order of their lengths, at least one.
-    facts : DeviceFacts
-    options : PlanOptions
-    plan_one : callable, optional
-        Plans a batch, as :func:`plan_batch` does.
-
-    Returns
-    -------
-    SearchPlan
-        Each request is in one batch. Batches are ordered by their first request, so that results become available in
-        about the order of the requests.
+    ``plan_one`` plans a batch, as :func:`plan_batch` does. Each request is in one batch; batches are ordered by their
+    first request, so that results become available in about the order of the requests.
     """
     profiles = [request.profile for request in requests]
     if len(profiles) == 1:

@@ -34,15 +34,7 @@ def residue_columns(profiles: Sequence[QueryProfile]) -> int:
 class ProfileStrips:
     """Consecutive strips of one query, or of two queries if the tile pairs queries, to be packed in one tile.
 
-    Attributes
-    ----------
-    profiles : sequence of QueryProfile
-        One, or two for ``Pairing.TWO_QUERIES``.
-    tile : Tile
-    arithmetic : Arithmetic
-    first_row : int
-        The first strip's first row in each query; rows past a query's end are padding.
-    n_strips : int
+    They begin at ``first_row`` of each query; rows past a query's end are padding.
     """
 
     profiles: Sequence[QueryProfile]

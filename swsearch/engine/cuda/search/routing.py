@@ -134,17 +134,10 @@ def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
 
 
 def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
-    """Index of the first subject that is given a warp of its own.
+    """Index of the first subject that is given a warp of its own, among ascending lengths with the sum ``n_residues``.
 
-    A group of lanes whose subject is much larger than the group's share of all residues would end after all others.
-
-    Parameters
-    ----------
-    lengths : uint32 array, ascending
-    n_residues : int
-        Their sum.
-    n_groups : int
-        Number of groups of lanes that run at a time.
+    One of ``n_groups`` groups of lanes that run at a time would otherwise end after all others, because its subject is
+    much larger than a group's share of all residues.
     """
     limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
     return first_longer(lengths, limit)
@@ -159,14 +152,7 @@ def first_longer(lengths: Lengths, limit: int) -> int:
 def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:
     """Number of columns from which a listed subject takes longer than the launch of all other subjects.
 
-    Parameters
-    ----------
-    n_residues : int
-        Residues of all subjects.
-    rows : sequence of int
-        Lengths of the queries that are scored together.
-    multiprocessors : int
-        Number of multiprocessors of the device.
+    ``rows`` are the lengths of the queries that are scored together.
     """
     of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
     return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
@@ -176,17 +162,9 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
 class InterTaskPlan:
     """The inter-task launches of a batch: type, strips, and whether the maximum is deferred.
 
-    Attributes
-    ----------
-    cost : float
-        Picoseconds per subject residue.
-    band : int
-        Rows of a band of the bound, which is deferred; 0 if the recurrence is not replaced by a bound.
-    order : tuple of int
-        Indices of the batch's queries, the shorter first. The first query is in the low halves of words, the last
-        one in the high halves.
-    generic : bool
-        Whether the kernels are generic ones.
+    ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, which is
+    deferred, or 0. ``order`` has the indices of the batch's queries, the shorter first: the first query is in the low
+    halves of words, the last one in the high halves.
     """
 
     arithmetic: Arithmetic
@@ -230,7 +208,7 @@ def plan_inter_task(
 ) -> InterTaskPlan:
     """Score type and strips of one query or of two, whose gap costs are equal.
 
-    With ``band``, the deferred kernel is the bound with bands of so many rows. Generic kernels have one height of
+    With ``band``, the deferred kernel is the bound in bands of this number of rows. Generic kernels have one height of
     bands.
     """
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
@@ -295,16 +273,9 @@ def plan_intra_task(
 
 @dataclass(frozen=True)
 class IntraTaskTeams:
-    """Shape of a block of the kernels for listed subjects.
+    """Shape of a block of the kernels for listed subjects: warps per block, and warps per subject, which divide them.
 
-    Attributes
-    ----------
-    warps : int
-        Warps per block.
-    team : int
-        Warps per subject; a divisor of ``warps``.
-    strips : int
-        Strips in the block's shared memory: all strips of the query, which the teams share, or one per warp.
+    ``strips`` are those in the block's shared memory: all strips of the query, which the teams share, or one per warp.
     """
 
     warps: int
@@ -327,18 +298,8 @@ def intra_task_teams(
 ) -> list[IntraTaskTeams]:
     """Possible block shapes, ordered by the subjects that a block scores at a time.
 
-    Parameters
-    ----------
-    tile : Tile
-    strips : int
-        Strips of the query.
-    shared_bytes : int
-        Largest shared memory of a block.
-    alone : bool
-        Each warp computes all strips of a subject, one after another, without waiting for other warps, which is best
-        for many short subjects. The parameter has an effect only if there are several strips.
-    entry : str
-        The kernel.
+    With ``alone``, each warp computes all strips of a subject, one after another, without waiting for other warps,
+    which is best for many short subjects. ``shared_bytes`` is the largest shared memory of a block.
     """
     max_strips = block_strips(tile, shared_bytes, entry)
     if strips > 1 and alone:

@@ -37,18 +37,11 @@ class ScoreFilter:
 
 @dataclass(eq=False)
 class Selection:
-    """Selected subjects on the device, in any order.
+    """Selected subjects on the device, in any order: indices and count (u32), and int32 scores unless they are not
+    needed.
 
-    Attributes
-    ----------
-    indices, count : Buffer
-        Their indices and their number, u32.
-    values : Buffer or None
-        Their scores, int32, in the order of the indices.
-    capacity : int
-        The number of candidates.
-    host_count, host_indices, host_values : arrays
-        Pinned memory with the number and the first of the selected subjects, once downloaded.
+    ``capacity`` is the number of candidates. The host arrays are pinned memory with the number and the first of the
+    selected subjects, once downloaded.
     """
 
     indices: Buffer
@@ -68,13 +61,7 @@ class Selection:
 class Selector:
     """Selects subjects by the scores in the memory of one batch.
 
-    Parameters
-    ----------
-    device : Device
-    slot : Slot
-        The memory of the batch.
-    n_downloaded : int
-        Number of selected subjects that are downloaded with their number; further ones need another download.
+    ``n_downloaded`` subjects are downloaded with their number; further ones need another download.
     """
 
     def __init__(self, device: Device, slot: Slot, n_downloaded: int) -> None:
@@ -187,15 +174,9 @@ class Selector:
 def best_of(
     scores: Scores, lengths: Lengths, floor: int, bound: TopKBound | None
 ) -> tuple[NDArray[np.intp] | slice, int]:
-    """The rows that can be among the best N, and the number of the others.
+    """The rows that can be among the best N of the subjects that reach the floor, and the number of the others.
 
-    Parameters
-    ----------
-    scores, lengths : arrays
-        The subjects that reach the floor.
-    floor : int
-    bound : TopKBound or None
-        If None, all rows are returned.
+    Without a bound, all rows are returned.
     """
     if bound is None or len(scores) <= bound.top:
         return slice(None), 0

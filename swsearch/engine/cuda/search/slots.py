@@ -24,15 +24,9 @@ PINNED_ALIGNMENT: Final = 64
 
 
 class Slot:
-    """The memory of one batch at a time.
+    """The memory of one batch at a time, in device buffers of at least ``smallest`` bytes.
 
-    Parameters
-    ----------
-    device : Device
-    texture : bool
-        Whether profiles are read as textures rather than from global memory.
-    smallest : int
-        Size of the smallest device buffer in bytes.
+    With ``texture``, profiles are read as textures rather than from global memory.
     """
 
     def __init__(self, device: Device, *, texture: bool, smallest: int = 1) -> None:

@@ -43,20 +43,12 @@ FEWEST_GROUPS: Final = 64
 """Groups of lanes that a multiprocessor runs at a time with the smallest groups and with those of eight lanes, the
 largest that most tiles have."""
 LARGER_SPAN: Final = 2
-"""A cut serves other queries if its stretches overlap by up to so many times the columns that they need."""
+"""A cut serves other queries if its stretches overlap by at most this multiple of the columns that they need."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stretches:
-    """Subjects, or parts of subjects.
-
-    Attributes
-    ----------
-    subject : int64 array, shape (n,)
-        Index of the subject to which each stretch belongs.
-    begin, length : int64 array, shape (n,)
-        First column, counted from 0, and number of columns, at least 1.
-    """
+    """Subjects or parts of subjects: int64 arrays of shape (n,) with subject index, first column (from 0), length."""
 
     subject: NDArray[np.int64]
     begin: NDArray[np.int64]
@@ -95,16 +87,9 @@ def stretches_of(
 ) -> Stretches:
     """The subjects with the given indices; those far longer than an alignment are cut.
 
-    Each alignment of at most ``columns`` columns lies completely within a stretch.
-
-    Parameters
-    ----------
-    indices : int array, shape (n,)
-    lengths : uint32 array, shape (n,)
-    columns : int64 array, shape (n,), or None
-        Largest number of columns that an alignment with each subject spans; None if it is unbounded.
-    min_stride : int
-        Smallest distance in columns between the starts of two stretches.
+    Each alignment of at most ``columns`` columns lies completely within a stretch. ``columns``, int64 of shape (n,),
+    has the largest number that an alignment with each subject spans; None if it is unbounded. ``min_stride`` is the
+    smallest distance in columns between the starts of two stretches.
     """
     whole = lengths.astype(np.int64)
     spanned = whole if columns is None else columns
@@ -119,17 +104,10 @@ def stretches_of(
 
 @dataclass(frozen=True, eq=False)
 class CutSubjects:
-    """A partition whose long subjects are cut.
+    """A partition whose long subjects are cut: its stretches, and the partition of these in order of length.
 
-    Attributes
-    ----------
-    whole : Partition
-    stretches : Stretches
-        The subject of a stretch is its row in ``whole``.
-    partition : Partition
-        The stretches in order of length; ``subject_index`` is the index of the stretch.
-    spanned : int
-        Number of columns of the longest alignments that lie completely within a stretch.
+    The subject of a stretch is its row in ``whole``; ``subject_index`` of ``partition`` is the index of the stretch.
+    ``spanned`` is the number of columns of the longest alignments that lie completely within a stretch.
     """
 
     whole: Partition
@@ -178,11 +156,6 @@ class SubjectCutter:
     Otherwise such subjects are scored in verified windows, with a warp for each strip of a window. In stretches the
     inter-task kernels score them, with bounds. Short queries of large genomes gain most: a warp has few rows for each
     lane then, and the stretches overlap little.
-
-    Parameters
-    ----------
-    facts : DeviceFacts
-    thresholds : Thresholds
     """
 
     def __init__(self, facts: DeviceFacts, thresholds: Thresholds) -> None:
@@ -201,17 +174,8 @@ class SubjectCutter:
         """The partition with its long subjects cut; None if these are few, or faster in verified windows.
 
         The copy takes as long as dozens of short queries, so the subjects are cut when the calls for them, together,
-        have had enough queries to make up for it.
-
-        Parameters
-        ----------
-        requests : sequence of ScoreRequest
-        partition : Partition
-            Subjects in the order of their lengths, at least one.
-        limit_bytes : int
-            Device memory that the stretches may take.
-        scores : bool
-            Whether the requests are going to be scored, rather than explained.
+        have had enough queries to make up for it. Stretches may take ``limit_bytes`` of device memory. Without
+        ``scores``, the requests are only explained.
         """
         if not self._is_genome(partition):
             return None

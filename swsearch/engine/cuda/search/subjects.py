@@ -109,19 +109,10 @@ class SubjectTable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DeviceSubjects:
-    """A chunk on the device.
+    """A chunk on the device, and the same subjects on the host.
 
-    Attributes
-    ----------
-    residues, starts, lengths : Buffer
-        As the kernels read them.
-    partition : Partition
-        The same subjects on the host.
-    streamed : bool
-        Whether this is a chunk, whose ``subject_index`` is the position in the complete partition.
-    tables : dict
-        Device buffers that describe these subjects, with what the host knows of them; they exist as long as the
-        subjects.
+    ``subject_index`` of a streamed chunk is the position in the complete partition. ``tables`` are device buffers that
+    describe these subjects, with what the host knows of them; they exist as long as the subjects.
     """
 
     residues: Buffer
@@ -247,14 +238,7 @@ def _begins(whole: Partition, partition: Partition) -> bool:
 
 
 class SubjectStore:
-    """Partitions on one device.
-
-    Parameters
-    ----------
-    device : Device
-    limit_bytes : int
-        Device memory that databases may take, whether cached or streamed.
-    """
+    """Partitions on one device, cached or streamed in up to ``limit_bytes`` of device memory."""
 
     def __init__(self, device: Device, limit_bytes: int) -> None:
         self._device = device
@@ -279,16 +263,8 @@ class SubjectStore:
     def pieces(self, partition: Partition, query_residues: int = 0) -> Generator[DeviceSubjects, None, None]:
         """The partition's subjects on the device, each once; a piece is valid until the next one is requested.
 
-        Parameters
-        ----------
-        partition : Partition
-        query_residues : int
-            Residues of all queries that are scored against each piece.
-
-        Raises
-        ------
-        OutOfDeviceMemory
-            The device is full; a smaller ``limit_bytes`` may help.
+        ``query_residues`` are those of all queries that are scored against each piece. Raises
+        :class:`OutOfDeviceMemory`; a smaller ``limit_bytes`` may help.
         """
         if chunk_bytes(partition) <= self.limit_bytes:
             yield self._keep(partition)

@@ -35,18 +35,10 @@ WINDOW_WORD_TIME: Final = 7.0
 
 @dataclass(frozen=True)
 class TunedTile:
-    """A tile with its launch shape and times.
+    """A tile with its threads per block, blocks per multiprocessor, and times.
 
-    Attributes
-    ----------
-    tile : Tile
-    threads : int
-        Threads per block.
-    blocks : int
-        Blocks per multiprocessor.
-    alone, edges : (float, float)
-        Picoseconds per subject residue without and with boundaries: of the exact kernel and of the deferred one. The
-        bound has the same time twice.
+    ``alone`` and ``edges`` are picoseconds per subject residue without and with boundaries, of the exact kernel and of
+    the deferred one. The bound has the same time twice.
     """
 
     tile: Tile
@@ -73,12 +65,9 @@ def tuned_for(architecture: int) -> dict[str, Any]:
 
 @cache
 def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> tuple[TunedTile, ...]:
-    """All tiles of the inter-task kernel, ordered by rows; with ``band``, of the bound with bands of so many rows.
+    """All tiles of the inter-task kernel, ordered by rows; with ``band``, of the bound in bands of this number of rows.
 
-    Raises
-    ------
-    EngineError
-        There is no bound with such bands.
+    Raises :class:`EngineError` if there is no such bound.
     """
     tuned = tuned_for(architecture)
     if band:

@@ -64,16 +64,9 @@ KNOWN_CUTS: Final = 128
 class WindowTable:
     """The windows of a launch in device memory.
 
-    Attributes
-    ----------
-    buffer : Buffer
-    offsets : list of int
-        Offsets in bytes of the columns ``starts``, ``lengths``, ``before``, ``entries`` and ``steps``
-        (``checkpoints.cuh``), of the list of windows to score, and of its length.
-    any_checkpoint : bool
-        Whether two windows are compared.
-    n_listed, longest : int
-        Number of windows to score, and columns of the longest.
+    ``offsets`` are those in bytes of the columns ``starts``, ``lengths``, ``before``, ``entries`` and ``steps``
+    (``checkpoints.cuh``), of the list of windows to score, and of its length. ``longest`` is the number of columns of
+    the longest window.
     """
 
     buffer: Buffer
@@ -86,24 +79,9 @@ class WindowTable:
 class VerifiedWindows:
     """Scores long subjects in windows on one device.
 
-    Parameters
-    ----------
-    device : Device
-    launcher : IntraTaskLauncher
-    choice : KernelChoice
-    sweep : DiamondSweep
-    timing : Timing
-        The time of kernels that run after the first launch is added to it.
-    overlap, min_stride : int
-        Initial overlap of the windows in columns, and smallest distance between their starts; multiples of 16.
-
-    Attributes
-    ----------
-    full_overlap : int
-        Columns from a window's start to its last checkpoint.
-    n_again, n_whole : int
-        Number of windows that were scored again because a checkpoint was not proven, and number of subjects that were
-        scored without windows, so far.
+    Windows overlap by ``overlap`` columns at first and start at least ``min_stride`` apart, both multiples of 16.
+    ``n_again`` and ``n_whole`` count the windows that were scored again because a checkpoint was not proven, and the
+    subjects that were scored without windows. The time of kernels after the first launch is added to ``timing``.
     """
 
     def __init__(
@@ -140,18 +118,7 @@ class VerifiedWindows:
     ) -> VerifiedWindowsRun:
         """Prepare the windows of the subjects from index ``first`` on: at least one subject, none of them empty.
 
-        Parameters
-        ----------
-        route : ListedRoute
-            The route of the first launch.
-        name : str
-            Name of the run, unique in its slot.
-        slot : Slot
-            The memory of the run's batch.
-
-        Raises
-        ------
-        OutOfDeviceMemory
+        ``name`` is unique in the slot of the run's batch. Raises :class:`OutOfDeviceMemory`.
         """
         key = (id(subjects.partition), first, profile.length, route)
         if key not in self._cuts:

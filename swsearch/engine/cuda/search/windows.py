@@ -18,7 +18,8 @@ from swsearch.engine.cuda.runtime.kernels import CHECKPOINT_STRIDE, CHECKPOINTS
 from swsearch.typing import Lengths, Scores
 
 EXTENSION: Final = (CHECKPOINTS - 1) * CHECKPOINT_STRIDE
-"""Maximum extension of a window in columns. If windows cannot be extended, they overlap by so many columns more."""
+"""Maximum extension of a window in columns. If windows cannot be extended, they overlap by this number of columns more.
+"""
 
 ONE_PER_BYTE: Final = 0x01010101
 """A word with one byte per checkpoint, each 1."""
@@ -29,12 +30,8 @@ assert CHECKPOINTS == 4, "the kernel writes one word for the checkpoints of a wi
 class Size:
     """Windows of ``overlap + stride`` columns begin every ``stride`` columns; all are multiples of 16.
 
-    Attributes
-    ----------
-    overlap, stride : int
-    slant : int
-        Lower bound of the columns by which the query's last row lags behind its first. A subject's last window takes
-        this number of additional steps.
+    The last window of a subject takes ``slant`` additional steps, a lower bound of the columns by which the query's
+    last row lags behind its first.
     """
 
     overlap: int
@@ -44,19 +41,12 @@ class Size:
 
 @dataclass(eq=False)
 class Windows:
-    """Windows of some subjects, ordered by subject and then by column.
+    """Windows of some subjects, ordered by subject and then by column: int64 arrays.
 
-    Attributes
-    ----------
-    subject : int64 array, shape (n,)
-        Index of each window's subject.
-    checkpoint : int64 array, shape (n,)
-        The subject's column at which the previous window ends and from which this one is needed; 0 for the first
-        window.
-    begin, end : int64 array, shape (n,)
-        The window's first column, and the column after its last: the next checkpoint, or the subject's length.
-    first : int64 array, shape (n_subjects,)
-        Index of each subject's first window.
+    Of shape (n,): ``subject``; ``checkpoint``, the subject's column at which the previous window ends and from which
+    this one is needed, 0 for the first; ``begin`` and ``end``, the window's first column and the one after its last,
+    which is the next checkpoint or the subject's length. ``first``, of shape (n_subjects,), is the index of each
+    subject's first window.
     """
 
     subject: NDArray[np.int64]
@@ -74,15 +64,10 @@ class Windows:
         return np.where(self.begin > 0, self.checkpoint - self.begin, 0).astype(np.uint32)
 
     def n_columns(self, slant: int) -> Lengths:
-        """Columns of each window before the next window's checkpoint.
+        """Columns of each window before the next window's checkpoint; the query's last row may lag behind by ``slant``.
 
         A subject's last window has enough columns that all rows reach the subject's end and that the extension of the
         previous window ends within it.
-
-        Parameters
-        ----------
-        slant : int
-            Columns by which the query's last row may lag behind its first.
         """
         columns = self.end - self.begin
         to_end = np.maximum(columns + slant, self.warmup_columns + EXTENSION)
@@ -102,12 +87,8 @@ class Windows:
     def unproven(self, agreed: NDArray[np.uint32], strips: int) -> NDArray[np.bool_]:
         """The windows that no checkpoint proves, after a launch that compared and extended windows itself.
 
-        Parameters
-        ----------
-        agreed : uint32 array, shape (n,)
-            One byte per checkpoint with the next window: the number of strips with equal values.
-        strips : int
-            Strips of the query.
+        ``agreed``, uint32 of shape (n,), has one byte per checkpoint with the next window: the number of strips with
+        equal values.
         """
         different = agreed ^ np.uint32(strips * ONE_PER_BYTE)
         # A word has a byte of 0 if and only if subtracting 1 from its bytes sets the top bit of a byte that lacks it.
@@ -140,17 +121,8 @@ class Windows:
 class BestWindows:
     """The best scores of proven windows: where the best alignments of their subjects lie.
 
-    Attributes
-    ----------
-    windows : Windows
-    score : int32 array, shape (n,)
-        The best score of each window.
-    of_subjects : int32 array, shape (n_subjects,)
-        The largest of them, for each subject.
-    slant : int
-        Columns by which the query's last row lags behind its first.
-    elsewhere : bool array, shape (n_subjects,)
-        Subjects whose score was computed without windows and exceeds that of all windows.
+    ``score``, int32 of shape (n,), is the best score of each window, ``of_subjects`` the largest for each subject.
+    ``elsewhere`` marks subjects whose score was computed without windows and exceeds that of all windows.
     """
 
     windows: Windows
