@@ -34,8 +34,9 @@ import numpy as np
 
 from swsearch.cluster.batches import MEMORY_SHARE, PLACES
 from swsearch.cluster.dispatcher import LEAST_BACKGROUND_SECONDS, LEAST_SECONDS, LOOK_SECONDS, MAX_HITS, TASK_SECONDS
-from swsearch.search.defaults import TOP
+from swsearch.options import option_of
 
+TOP = option_of("top").default
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 LENGTH_DEVIATION = 0.64
 """Of the logarithms of lengths, as in ``benchmark_cluster.py``."""

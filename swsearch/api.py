@@ -44,6 +44,7 @@ from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
 from swsearch.hits.subjects import SubjectPart
+from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE
 from swsearch.organisms import reads_database, with_organisms
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
@@ -54,7 +55,6 @@ from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.results import SearchResults
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
-from swsearch.search import defaults
 from swsearch.search.api import named_sequence, open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, given_queries
@@ -65,11 +65,9 @@ from swsearch.words import a_kind, option
 if TYPE_CHECKING:
     from swsearch.store.repository import HitStore
 
-PAIR_OPTIONS: Final = SearchOptions(top=defaults.EVERY_SUBJECT, evalue=defaults.PAIR_EVALUE)
+PAIR_OPTIONS: Final = SearchOptions(top=EVERY_SUBJECT, evalue=PAIR_EVALUE)
 """The options of :func:`all_pairs`."""
-FAMILY_OPTIONS: Final = SearchOptions(
-    top=defaults.FAMILY_TOP, evalue=defaults.FAMILY_EVALUE, iterations=defaults.FAMILY_ITERATIONS
-)
+FAMILY_OPTIONS: Final = SearchOptions(top=FAMILY_TOP, evalue=FAMILY_EVALUE, iterations=FAMILY_ITERATIONS)
 """The options of :func:`align_families`."""
 
 

@@ -166,8 +166,8 @@ def test_an_alphabet_is_given_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "problem"),
     [
-        ("top", "0", "at least 1 subject must be asked for"),
-        ("max_hsps", "0", "at least 1 alignment of a subject must be asked for"),
+        ("top", "0", "choose a number of subjects, 1 to 2,147,483,647"),
+        ("max_hsps", "0", "choose a number of alignments of a subject, 1 to 2,147,483,647"),
         ("strand", "minus", "queries are proteins, which have one strand; leave it out"),
         ("mask", "lower,simple", "choose none, or one or more of tantan, dust, seg, lower separated by commas"),
         ("min_identity", "101", "choose a percentage, 0 to 100"),

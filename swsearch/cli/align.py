@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli import options
+from swsearch.options import MACHINE, OUTPUT
 
 if TYPE_CHECKING:
     from swsearch.pairs.align import PairAlignment
@@ -61,7 +62,7 @@ def align(
             "cuda",
             "cpu",
             "reference",
-            group=options.MACHINE,
+            group=MACHINE,
             help="What computes; reference has whole matrices, auto takes a GPU for billions of cells.",
         ),
     ] = "auto",
@@ -70,7 +71,7 @@ def align(
         options.one_of(
             "diamond",
             "wavefront",
-            group=options.MACHINE,
+            group=MACHINE,
             help="wavefront: scores of global problems with linear gaps, on a GPU.",
         ),
     ] = "diamond",
@@ -86,8 +87,8 @@ def align(
         str,
         options.one_of(
             *("table", "tsv", "json", "jsonl", "pairwise"),
-            names=options.names("format"),
-            group=options.OUTPUT,
+            names=options.FORMAT,
+            group=OUTPUT,
             help="Format of the results.",
         ),
     ] = "table",

@@ -7,12 +7,9 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.comparison_arguments import PairRunArguments, PairSearchArguments
-from swsearch.cli.search_arguments import takes_arguments
 from swsearch.words import counted
 
 
-@takes_arguments
 def allpairs(
     database: Annotated[
         str,
@@ -23,8 +20,7 @@ def allpairs(
         ),
     ],
     *,
-    search: PairSearchArguments,
-    run: PairRunArguments,
+    context: typer.Context,
 ) -> None:
     """Compare all sequences of a database with each other, and report each pair once.
 
@@ -39,14 +35,15 @@ def allpairs(
 
     Example: swsearch allpairs proteins.db --store 'pairs-{shard}.sqlite' --shard 3/8 --format none
     """
+    arguments = options.Arguments.of(context)
     from swsearch.cli.comparison import compared, prepared
     from swsearch.cli.databases import opened
     from swsearch.cli.output import say
     from swsearch.search.queries import SubjectQueries
 
-    asked = prepared(search, run)
+    asked = prepared(arguments)
     with (
-        opened(database, threads=search.threads, quiet=search.quiet) as subjects,
+        opened(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         # A query is compared with half of the subjects.
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
@@ -54,4 +51,4 @@ def allpairs(
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")
-        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}", quiet=search.quiet)
+        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}", quiet=arguments.quiet)

@@ -6,12 +6,10 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli import options, store_options
-from swsearch.cli.search_arguments import BatchArguments, SearchArguments, takes_arguments
+from swsearch.cli import options, stores
 from swsearch.words import counted
 
 
-@takes_arguments
 def batch(
     files: Annotated[
         list[str] | None,
@@ -23,8 +21,6 @@ def batch(
     ] = None,
     *,
     context: typer.Context,
-    run: BatchArguments,
-    search: SearchArguments,
 ) -> None:
     """Search a database with every sequence of many files, and store the hits of each query as it ends.
 
@@ -42,15 +38,16 @@ def batch(
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 
-    is_printed = run.format_name != "none" or run.out is not None
+    arguments = options.Arguments.of(context)
+    is_printed = arguments.format != "none" or arguments.out is not None
     if not is_printed:
-        store_options.refuse_none(search.store)
-    outcome = execute(files or [], search, run, context, skip_refused=True)
+        stores.refuse_none(arguments.store)
+    outcome = execute(files or [], arguments, context, skip_refused=True)
     there = "was" if outcome.n_before == 1 else "were"
     before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
     done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
     summary = done if outcome.run_id is None else f"run {outcome.run_id} in {outcome.store}: {done}"
-    if (is_printed and run.out is None) or "-" in map(str, (run.unaligned, run.aligned_queries)):
+    if (is_printed and arguments.out is None) or "-" in map(str, (arguments.unaligned, arguments.aligned_queries)):
         say(summary)  # stdout is used by the report or by queries
     else:
         print(summary)

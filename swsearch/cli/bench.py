@@ -29,7 +29,7 @@ def bench(
     instruction_sets: Annotated[
         str, typer.Option(help="Instruction sets, separated by commas: best, all, or by name.")
     ] = "best",
-    threads: Annotated[str, typer.Option(*options.names("threads"), help="Thread counts, separated by commas.")] = "1",
+    threads: Annotated[str, typer.Option(*options.THREADS, help="Thread counts, separated by commas.")] = "1",
     peer: Annotated[
         list[str] | None, typer.Option(help="Measure this program beside: pyopal or swipe; may be given twice.")
     ] = None,

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.comparison_arguments import ComparisonRunArguments, PairSearchArguments
-from swsearch.cli.search_arguments import takes_arguments
 from swsearch.errors import InputError
+from swsearch.options import OUTPUT
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _FORMATS: Final = ("tsv", "jsonl")
 
 
-@takes_arguments
 def cluster(
     database: Annotated[
         str,
@@ -45,10 +43,10 @@ def cluster(
     output_format: Annotated[
         str,
         typer.Option(
-            *options.names("format"),
+            *options.FORMAT,
             metavar="[tsv|jsonl]",
             help="tsv: representative and member on a line; jsonl: a cluster on a line.",
-            rich_help_panel=options.OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = "tsv",
     representatives: Annotated[
@@ -57,11 +55,10 @@ def cluster(
             metavar="FILE",
             click_type=options.OUTPUT_FILE,
             help="FASTA file for the representatives.",
-            rich_help_panel=options.OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    search: PairSearchArguments,
-    run: ComparisonRunArguments,
+    context: typer.Context,
 ) -> None:
     """Divide the sequences of a database into clusters by the pairs that `swsearch allpairs` finds.
 
@@ -75,6 +72,7 @@ def cluster(
 
     Example: swsearch cluster proteins.db --mode components --evalue 1e-20 --store pairs.sqlite --resume latest
     """
+    arguments = options.Arguments.of(context)
     if output_format not in _FORMATS:
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.comparison import compared, prepared
@@ -86,10 +84,10 @@ def cluster(
 
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
-    asked = prepared(search, run)
-    say_if_named_otherwise(output_format, "tsv", run.out, quiet=search.quiet, formats=_FORMATS)
+    asked = prepared(arguments)
+    say_if_named_otherwise(output_format, "tsv", arguments.out, quiet=arguments.quiet, formats=_FORMATS)
     with (
-        opened(database, threads=search.threads, quiet=search.quiet) as subjects,
+        opened(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
         graph = PairGraph(*SubjectQueries.of(comparison.searcher).order)
@@ -99,7 +97,7 @@ def cluster(
 
         outcome = comparison.execute(collect, resume_finished=True)
         clusters = graph.clusters(mode)
-        with result_stream(run.out) as stream:
+        with result_stream(arguments.out) as stream:
             (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
         if representatives is not None:
             with result_stream(representatives, option="--representatives") as stream:
@@ -111,10 +109,10 @@ def cluster(
     say(
         f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
         f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} {have} one",
-        quiet=search.quiet,
+        quiet=arguments.quiet,
     )
     if outcome.run_id is not None:
-        say(f"the pairs are run {outcome.run_id} in {outcome.store}", quiet=search.quiet)
+        say(f"the pairs are run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
 
 
 def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:

@@ -16,9 +16,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from swsearch.cli import log
 from swsearch.cli.configuration import Given, converted, defaults_of
-from swsearch.cli.options import tell_files
+from swsearch.cli.options import Arguments, table_options, tell_files
 from swsearch.cli.wording import CommandOptions, in_own_words
 from swsearch.errors import UsageError
+from swsearch.options import PANELS, SEARCH_OPTIONS
 
 _VALUES: Final = {
     "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X", "<str>": "TEXT", "<path>": "FILE",
@@ -40,7 +41,13 @@ class Command(TyperCommand):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.params.append(log.option())
+        self._of_table = table_options(self.name or "")
+        self.params += [*self._of_table, log.option()]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the function of the command; ``ctx.obj`` has the options of the table."""
+        ctx.obj = Arguments(self.name or "", {str(one.name): ctx.params.pop(str(one.name)) for one in self._of_table})
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, in the words of swsearch or of other programs.
@@ -75,9 +82,7 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options in groups: each under its panel, in the order of the groups."""
-        from swsearch.cli.options import GROUPS
-
-        groups: dict[str, list[Any]] = {name: [] for name in ("Arguments", *GROUPS, "Options")}
+        groups: dict[str, list[Any]] = {name: [] for name in ("Arguments", *PANELS, "Options")}
         for one in self.get_params(ctx):
             is_option = one.param_type_name == "option"
             groups[getattr(one, "rich_help_panel", None) or "Options" if is_option else "Arguments"].append(one)
@@ -97,10 +102,8 @@ def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) ->
 
     With ``on_server``, those of options that concern this machine are left out.
     """
-    from swsearch.search.option_meanings import MEANINGS
-
     by_name = option_names(command, ctx)
-    usable = [one for one in by_name if not on_server or one in MEANINGS or one == log.NAME]
+    usable = [one for one in by_name if not on_server or one in SEARCH_OPTIONS or one == log.NAME]
     found = defaults_of(name, usable, _names_of_all)
     return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
 

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from swsearch.cli import options, store_options
+from swsearch.cli import options, stores
 from swsearch.cli.command_line import command_line, resuming_line
-from swsearch.cli.search_arguments import RunChoice, SearchChoice
 from swsearch.command_log import append, log_path
 from swsearch.errors import InputError, OutputClosed, StoreError
+from swsearch.options import DEFAULT_STORE, offered, option_of
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from swsearch.hits.shards import AskedQueries, Shard
     from swsearch.hits.subjects import SubjectReader
     from swsearch.report.protocol import ReportFormat
@@ -32,12 +30,10 @@ if TYPE_CHECKING:
     from swsearch.search.queries import Queries
     from swsearch.store.repository import HitStore
 
-_Options = TypeVar("_Options", bound="DataclassInstance")
 
-
-def must_store(search: SearchChoice, run: RunChoice) -> bool:
+def must_store(arguments: options.Arguments) -> bool:
     """Whether the search ends with an error if its hits cannot be stored."""
-    return search.store != store_options.DEFAULT_STORE or run.resume is not None
+    return arguments.store != DEFAULT_STORE or arguments.resume is not None
 
 
 @dataclass
@@ -46,7 +42,7 @@ class CommandRun:
 
     Attributes
     ----------
-    search, run
+    arguments : Arguments
         The options of the command line.
     shard : Shard
         The share of the queries that is searched.
@@ -60,8 +56,7 @@ class CommandRun:
         The store, once it is open.
     """
 
-    search: SearchChoice
-    run: RunChoice
+    arguments: options.Arguments
     shard: Shard
     paths: Sequence[str]
     must_store: bool
@@ -84,12 +79,12 @@ class CommandRun:
         from swsearch.report.registry import check_fits
 
         check_fits(report, searcher.run_info(""))
-        usual = type(self.run).format_name  # without --format
+        usual = option_of("format", self.arguments.command).default_in(self.arguments.command)
         default = "table" if usual == "none" else usual
-        say_if_named_otherwise(report.name, default, self.run.out, quiet=self.search.quiet)
-        organisms = report_taxonomy(report, searcher.database, self.search.taxonomy, self.search.taxid_map)
-        write = write_report(report, self.run.out, self.stack, searcher.database)
-        quiet, cuts_lists = self.search.quiet, self.search.cuts_lists
+        say_if_named_otherwise(report.name, default, self.arguments.out, quiet=self.arguments.quiet)
+        organisms = report_taxonomy(report, searcher.database, self.arguments.taxonomy, self.arguments.taxid_map)
+        write = write_report(report, self.arguments.out, self.stack, searcher.database)
+        quiet, cuts_lists = self.arguments.quiet, self.arguments.cuts_lists
         return with_organisms(write, report, organisms, quiet=quiet, cuts_lists=cuts_lists)
 
     def execute(
@@ -125,13 +120,13 @@ class CommandRun:
         from swsearch.cli.progress import ProgressReport
         from swsearch.run import run_search
 
-        search, run = self.search, self.run
-        _say_plan(searcher, found, quiet=search.quiet)
-        events = None if run.events is None else _event_stream(run.events, self.stack)
+        arguments = self.arguments
+        _say_plan(searcher, found, quiet=arguments.quiet)
+        events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
         # A bound may take the place of the scores of some cells.
-        every_cell = search.no_bound or every_score or searcher.engine_name == "reference"
+        every_cell = arguments.no_bound or every_score or searcher.engine_name == "reference"
         unit = "GCUPS" if every_cell else "effective GCUPS"
-        progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, search.quiet))
+        progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))
         total = found.asked.n_of_share
         on_store_failure = None if self.must_store else self._do_without_store
 
@@ -148,8 +143,8 @@ class CommandRun:
             queries,
             searcher,
             command=command_line(),
-            store=_store_opener(search.store, run.stage_store, self.stack, self.stores, on_store_failure),
-            resume=run.resume,
+            store=_store_opener(arguments.store, arguments.stage_store, self.stack, self.stores, on_store_failure),
+            resume=arguments.resume,
             resume_finished=resume_finished,
             shard=self.shard,
             asked=found.asked,
@@ -158,14 +153,14 @@ class CommandRun:
             search_repeated=every_score or search_repeated,
             events=events,
             progress=progress.advance,
-            notify=partial(say, quiet=search.quiet),
+            notify=partial(say, quiet=arguments.quiet),
             on_query_done=lambda so_far: progress.note(done_of(so_far)),
             on_run_open=note_open,
             on_store_failure=on_store_failure,
         )
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
-            say(f"{scores} were proved too low to report, the others were computed", quiet=search.quiet)
+            say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)
         return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
@@ -188,13 +183,13 @@ class CommandRun:
 
 @contextmanager
 def command_run(
-    search: SearchChoice, run: RunChoice, shard: Shard, paths: Sequence[str] = (), *, must_store: bool
+    arguments: options.Arguments, shard: Shard, paths: Sequence[str] = (), *, must_store: bool
 ) -> Iterator[CommandRun]:
     """A search of a command; after an error, what is stored of it is printed. The parameters are its attributes."""
     opened: list[CommandRun] = []
     try:
         with ExitStack() as stack:
-            opened.append(CommandRun(search, run, shard, paths, must_store, stack))
+            opened.append(CommandRun(arguments, shard, paths, must_store, stack))
             yield opened[0]
     except (typer.Exit, StoreError):  # nothing was searched, or nobody knows what the store keeps
         raise
@@ -220,25 +215,25 @@ def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
         say(f"no E-values: {run.statistics}", quiet=quiet)
 
 
-def named_by_share(given: _Options, shard: Shard) -> _Options:
+def named_by_share(arguments: options.Arguments, shard: Shard) -> options.Arguments:
     """The options with the share in place of ``{shard}`` in the names of all outputs."""
     named: dict[str, Any] = {}
-    for one in fields(given):
-        value = getattr(given, one.name)
-        if isinstance(value, Path):
-            named[one.name] = Path(shard.named(str(value)))
-        elif one.name == "store":
-            named[one.name] = shard.named(value)
-    return replace(given, **named)
+    for row in offered(arguments.command):
+        value = getattr(arguments, row.name)
+        if row.file == "output" and value is not None:
+            named[row.name] = Path(shard.named(str(value)))
+        elif row.file == "store":
+            named[row.name] = shard.named(value)
+    return arguments.changed(**named)
 
 
-def named_store(search: SearchChoice, *, must_store: bool) -> str:
+def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     """The store of a search: the one that is named, or the user's store, with a folder for it.
 
     Where there can be no such folder, nothing is stored, unless ``must_store``.
     """
-    if search.store != store_options.DEFAULT_STORE:
-        return search.store
+    if arguments.store != DEFAULT_STORE:
+        return arguments.store
     from swsearch.store.user_store import make_user_folder
 
     try:
@@ -248,7 +243,7 @@ def named_store(search: SearchChoice, *, must_store: bool) -> str:
             raise
         _say_not_stored(error)
         return "none"
-    store_options.say_if_former_default_is_here(quiet=search.quiet)
+    stores.say_if_former_default_is_here(quiet=arguments.quiet)
     return store
 
 
@@ -261,7 +256,7 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error.marked}")
 
 
-def report_format(search: SearchChoice, run: RunChoice) -> ReportFormat | None:
+def report_format(arguments: options.Arguments) -> ReportFormat | None:
     """The format of the report, or None if no report is requested.
 
     Raises
@@ -273,25 +268,27 @@ def report_format(search: SearchChoice, run: RunChoice) -> ReportFormat | None:
     from swsearch.cli.taxonomy import refuse_unused
     from swsearch.report.registry import get_format
 
-    name = run.format_name
+    name = arguments.format
     if name == "none":
-        if run.fields is not None:
+        if arguments.fields is not None:
             raise InputError("--fields chooses the columns of a report; name its --format")
-        if run.out is None:
-            if run.rows:
+        if arguments.out is None:
+            if arguments.rows:
                 raise InputError("--msa-… chooses the rows of a report; name its --format")
-            if run.part is not None:
+            if arguments.part is not None:
                 raise InputError("--aligned and --flank choose the sequences of a report; say --format fasta")
-            if run.width is not None:
-                raise InputError(f"--width {run.width} is that of a report; say --format table")
-            if run.lca_top is not None:
-                raise InputError(f"--lca-top {run.lca_top:g} is that of a report; say --format lca")
-            refuse_unused(None, search.taxid, search.taxonomy, search.taxid_map)
+            if arguments.width is not None:
+                raise InputError(f"--width {arguments.width} is that of a report; say --format table")
+            if arguments.lca_top is not None:
+                raise InputError(f"--lca-top {arguments.lca_top:g} is that of a report; say --format lca")
+            refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
             return None
         name = "table"
-    width = table_width(name, run.out, run.width)
-    report = get_format(name, options.field_list(run.fields), run.rows, run.part, width, run.lca_top)
-    refuse_unused(report, search.taxid, search.taxonomy, search.taxid_map)
+    width = table_width(name, arguments.out, arguments.width)
+    report = get_format(
+        name, options.field_list(arguments.fields), arguments.rows, arguments.part, width, arguments.lca_top
+    )
+    refuse_unused(report, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
     return report
 
 

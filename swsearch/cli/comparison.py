@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from swsearch.cli.comparison_arguments import PairSearchArguments
-from swsearch.cli.search_arguments import ClusterRunChoice
+from swsearch.cli.options import Arguments
+from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Prepared:
 
     Attributes
     ----------
-    search, run
+    arguments : Arguments
         The options.
     shard : Shard
         The share of the queries that is searched.
@@ -41,23 +41,14 @@ class Prepared:
         The format of the report, if there is one.
     """
 
-    search: PairSearchArguments
-    run: ClusterRunChoice
+    arguments: Arguments
     shard: Shard
     must_store: bool
     report: ReportFormat | None
 
 
-def prepared(
-    search: PairSearchArguments,
-    run: ClusterRunChoice,
-) -> Prepared:
+def prepared(arguments: Arguments) -> Prepared:
     """Check the options of a command before its databases are opened.
-
-    Parameters
-    ----------
-    search, run
-        The options.
 
     Raises
     ------
@@ -68,17 +59,17 @@ def prepared(
     from swsearch.hits.shards import asked_shard
     from swsearch.output_files import refuse_compressed
 
-    shard = asked_shard(run.shard, os.environ)
-    search, run = named_by_share(search, shard), named_by_share(cast(Any, run), shard)
-    if search.store == "none" and run.resume is not None:
+    shard = asked_shard(arguments.shard, os.environ)
+    arguments = named_by_share(arguments, shard)
+    if arguments.store == "none" and arguments.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
-    run.refuse_options_of_clusters()
-    refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
-    needs_store = must_store(search, run)
-    search = replace(search, store=named_store(search, must_store=needs_store))
-    report = report_format(search, run)
-    _ = search.asked  # packing or fetching a database may take long, so wrong options are refused before
-    return Prepared(search, run, shard, needs_store, report)
+    arguments.refuse_options_of_clusters()
+    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
+    needs_store = must_store(arguments)
+    arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
+    report = report_format(arguments)
+    _ = arguments.asked  # packing or fetching a database may take long, so wrong options are refused before
+    return Prepared(arguments, shard, needs_store, report)
 
 
 @dataclass
@@ -128,16 +119,16 @@ def compared(
     InputError
         There are no E-values, and nothing else that chooses the hits.
     """
-    search, run = asked.search, asked.run
+    arguments = asked.arguments
     with ExitStack() as stack:
-        processes = stack.enter_context(run.gpu_processes(search, subjects.n_residues, query_residues, lambda _: True))
-        run.warm_up(search, subjects, query_residues, processes)
+        processes = stack.enter_context(gpu_processes(arguments, subjects.n_residues, query_residues, lambda _: True))
+        warm_up(arguments, subjects, query_residues, processes)
 
         from swsearch.cli.command_run import command_run
         from swsearch.run import survey
 
-        running = stack.enter_context(command_run(search, run, asked.shard, must_store=asked.must_store))
-        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
+        running = stack.enter_context(command_run(arguments, asked.shard, must_store=asked.must_store))
+        searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
         _refuse_everything(searcher)
         queries = queries_of(searcher)
         found = survey(queries, searcher, asked.shard, force_alphabet=True, skip_refused=False)

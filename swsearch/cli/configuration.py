@@ -26,7 +26,7 @@ from typing import Any, Final
 from swsearch.cli.wording import in_plain_words
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
-from swsearch.search.option_meanings import MEANINGS
+from swsearch.options import SEARCH_OPTIONS
 from swsearch.words import quoted
 
 PREFIX: Final = "SWSEARCH_"
@@ -41,7 +41,7 @@ _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
 _OF_MACHINE: Final = ("engine", "devices", "kernel", "no_bound", "partition_residues")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
 _LOG: Final = "log"
-SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in MEANINGS if name != "taxonomy"))
+SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in SEARCH_OPTIONS if name != "taxonomy"))
 """The options that have an environment variable and may stand outside of tables, by their names with ``_``.
 
 ``SWSEARCH_TAXONOMY`` is no default of ``--taxonomy``: it counts only where a taxonomy is needed and the database has

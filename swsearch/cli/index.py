@@ -18,7 +18,7 @@ def index(
     out: Annotated[
         Path,
         typer.Option(
-            *options.names("out"),
+            *options.OUT,
             click_type=options.NEW_DATABASE,
             help="Database to build, a folder that does not exist.",
         ),

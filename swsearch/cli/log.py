@@ -20,9 +20,10 @@ from typer.core import TyperOption
 
 from swsearch import __version__
 from swsearch.cli.command_line import command_line
-from swsearch.cli.options import OUTPUT, OUTPUT_FILE
+from swsearch.cli.options import OUTPUT_FILE
 from swsearch.command_log import append, close_log, log_path, open_log
 from swsearch.errors import InputError
+from swsearch.options import OUTPUT
 from swsearch.words import counted, quoted
 
 NAME: Final = "log"

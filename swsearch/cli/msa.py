@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -14,9 +13,8 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.argument_order import is_database
-from swsearch.cli.search_arguments import RowArguments, takes_arguments
 from swsearch.errors import InputError, UsageError
-from swsearch.search import defaults
+from swsearch.options import INPUT, OUTPUT
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -33,50 +31,6 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._+-]+")
 _LONGEST_NAME: Final = 100
 
 
-@dataclass(frozen=True)
-class MsaRowArguments(RowArguments):
-    """The conditions on rows with the defaults of ColabFold's server."""
-
-    msa_max_identity: options.MsaMaxIdentity = 95
-    msa_diff: options.MsaDiff = 3000
-    msa_filter_above: options.MsaFilterAbove = 1000
-
-
-@dataclass(frozen=True)
-class MsaSearchArguments:
-    """The options of the searches of an alignment and of the machine. Each field is an option of the same name."""
-
-    iterations: options.Iterations = defaults.FAMILY_ITERATIONS
-    inclusion_evalue: options.InclusionEvalue = defaults.INCLUSION_EVALUE
-    evalue: options.Evalue = defaults.FAMILY_EVALUE
-    top: options.Top = defaults.FAMILY_TOP
-    matrix: options.Matrix = None
-    gap_open: options.GapOpen = None
-    gap_extend: options.GapExtend = None
-    mask: options.Mask = defaults.MASK
-    mask_mode: options.MaskMode = defaults.MASK_MODE
-    composition: options.Composition = defaults.COMPOSITION
-    exclude: options.Exclude = None
-    taxid: options.Taxid = None
-    taxid_map: options.TaxidMap = None
-    taxonomy: options.Taxonomy = None
-    engine: options.Engine = "auto"
-    threads: options.Threads = None
-    devices: options.Devices = None
-    quiet: options.Quiet = False
-
-    @property
-    def asked(self) -> SearchOptions:
-        """The options of the search of the first database, checked."""
-        from swsearch.cli.taxonomy import refuse_unused
-        from swsearch.search.options import SearchOptions
-
-        refuse_unused(None, self.taxid, self.taxonomy, self.taxid_map)
-        names = {field.name for field in fields(SearchOptions)} & {field.name for field in fields(self)}
-        return SearchOptions(**{name: getattr(self, name) for name in names})
-
-
-@takes_arguments
 def msa(
     files: Annotated[
         list[str],
@@ -92,7 +46,7 @@ def msa(
         typer.Option(
             "--together",
             help="Search all databases as one in every round, rather than the further ones with the last profile.",
-            rich_help_panel=options.INPUT,
+            rich_help_panel=INPUT,
         ),
     ] = False,
     pair: Annotated[
@@ -100,27 +54,20 @@ def msa(
         typer.Option(
             help="The queries are the chains of a complex: its rows are pairs of hits from one organism (OX=), which "
             "has hits for all chains (complete) or at least two (greedy); then the hits of each chain.",
-            rich_help_panel=options.OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = PAIRINGS[0],
-    format_name: Annotated[
-        str,
-        options.one_of(
-            "a3m", "sto", "afasta", names=options.names("format"), group=options.OUTPUT, help="Format of alignments."
-        ),
-    ] = "a3m",
     out: Annotated[
         str | None,
         typer.Option(
-            *options.names("out"),
+            *options.OUT,
             click_type=options.OUTPUT_FILE,
             help="File for the alignments, or a folder for a file of each query: it exists, or its name ends with /. "
             "[stdout]",
-            rich_help_panel=options.OUTPUT,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
-    search: MsaSearchArguments,
-    row_arguments: MsaRowArguments,
+    context: typer.Context,
 ) -> None:
     """Make a deep multiple alignment of each query, for structure prediction and families.
 
@@ -136,10 +83,13 @@ def msa(
 
     Example: swsearch msa chains.fasta uniref.db --pair complete --out complex.a3m
     """
+    arguments = options.Arguments.of(context)
+    format_name = arguments.format
     paths, databases = _split(files)
     if together and len(databases) == 1:
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
-    rows = row_arguments.rows
+    rows = arguments.rows
+    assert rows is not None
     report = _report(format_name, pair)
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     if folder is not None and pair != PAIRINGS[0]:
@@ -153,18 +103,18 @@ def msa(
     from swsearch.run.deep_alignments import deep_alignments
 
     if folder is None:
-        say_if_named_otherwise(format_name, "a3m", out, quiet=search.quiet, formats=ALIGNMENTS)
+        say_if_named_otherwise(format_name, "a3m", out, quiet=arguments.quiet, formats=ALIGNMENTS)
     with ExitStack() as stack:
-        searchers, queries = _opened(paths, databases, search, stack, together=together)
+        searchers, queries = _opened(paths, databases, arguments, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)
         for path in files_of_queries:
             registry().write("--out", path)
         for line in (searchers[0].engine_choice, *searchers[0].notes):
-            say(line, quiet=search.quiet)
+            say(line, quiet=arguments.quiet)
         cells = sum(searcher.cells(query) for searcher in searchers for query in queries)
-        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, search.quiet))
+        progress = stack.enter_context(ProgressReport("searching", cells, "GCUPS", 1e9, arguments.quiet))
         names = [searcher.run_info("").database.name for searcher in searchers]
-        finish = _Finish(searchers[0], names, rows, partial(say, quiet=search.quiet))
+        finish = _Finish(searchers[0], names, rows, partial(say, quiet=arguments.quiet))
         found = deep_alignments(queries, searchers, progress.advance)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -214,6 +164,14 @@ class _Finish:
         return f"{name_of(kept.header)}: {counted(len(codes), 'row')} ({sources}; {rounds}), {diversity}"
 
 
+def _asked(arguments: options.Arguments) -> SearchOptions:
+    """The options of the search of the first database, checked."""
+    from swsearch.cli.taxonomy import refuse_unused
+
+    refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
+    return arguments.asked
+
+
 def _split(files: list[str]) -> tuple[list[str], list[str]]:
     """The query files, and the databases: the arguments from the first one that is a database on, or else the last."""
     known = [place for place, path in enumerate(files) if is_database(path)]
@@ -236,11 +194,10 @@ def _report(format_name: str, pair: str) -> AnchoredReport:
 
 
 def _opened(
-    paths: list[str], databases: list[str], search: MsaSearchArguments, stack: ExitStack, *, together: bool
+    paths: list[str], databases: list[str], arguments: options.Arguments, stack: ExitStack, *, together: bool
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, or of all ``together``, and the queries, checked."""
     from swsearch.cli.databases import opened_together
-    from swsearch.engine.registry import Machine
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
@@ -251,10 +208,11 @@ def _opened(
     files = QueryFiles.of(paths, "fasta")
     groups = [databases] if together else [[path] for path in databases]
     subjects = [
-        stack.enter_context(opened_together(paths, threads=search.threads, quiet=search.quiet)) for paths in groups
+        stack.enter_context(opened_together(paths, threads=arguments.threads, quiet=arguments.quiet))
+        for paths in groups
     ]
-    machine = Machine(search.engine, search.threads, options.device_list(search.devices))
-    searchers = open_searchers(subjects, search.asked, stack, machine)
+    machine = arguments.machine
+    searchers = open_searchers(subjects, _asked(arguments), stack, machine)
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
     records = files.records(searchers[0].scheme, searchers[0].needs)

@@ -1,47 +1,37 @@
-"""Options that several commands share, each defined once; :mod:`swsearch.cli.store_options` has those of stores."""
+"""The options of :mod:`swsearch.options` on the command line, and the types of options that name files.
+
+:func:`table_options` makes the options of a command from the table. :data:`Threads` and its like are the same rows for
+the signatures of the commands that have other options too. :class:`Arguments` has the values that a command line gives.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperOption
+from typer.main import get_click_type
 from typer.models import TyperPath
 
 from swsearch.cli import completion
+from swsearch.cli.stores import STORE_VARIABLE, created_store, kept_store, store_or_none
 from swsearch.errors import InputError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.search.option_meanings import CHOICE, FILTERS, MEANINGS, ROUNDS, SCORING
+from swsearch.file_systems import check_staging
+from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
+    from swsearch.engine.registry import Machine
+    from swsearch.hits.subjects import SubjectPart
+    from swsearch.report.narrowing import Narrowing
+    from swsearch.report.row_filter import RowFilter
     from swsearch.search.needs import QueryNeeds
-
-INPUT = "Queries and databases"
-RUN = "Run"
-OUTPUT = "Output"
-MACHINE = "Machine"
-ROWS = "Rows of a3m, sto and afasta"
-SEQUENCES = "Sequences"
-ORGANISMS = "Organisms"
-GROUPS: Final = (INPUT, SCORING, CHOICE, FILTERS, ROUNDS, OUTPUT, SEQUENCES, ORGANISMS, ROWS, MACHINE, RUN)
-"""The groups of options in the help, in this order; those without a group come last."""
-
-
-SHORT: Final = {"out": "-o", "format": "-f", "evalue": "-e", "top": "-k", "threads": "-p", "quiet": "-q"}
-"""The short name of each option that has one, the same in all commands; most are DIAMOND's."""
-
-
-def names(option: str) -> tuple[str, ...]:
-    """The names of an option as they are written, the short one after the long one.
-
-    >>> names("top"), names("max_hsps")
-    (('--top', '-k'), ('--max-hsps',))
-    """
-    long = f"--{option.replace('_', '-')}"
-    return (long, SHORT[option]) if option in SHORT else (long,)
+    from swsearch.search.options import SearchOptions
 
 
 class NamedFile(TyperPath):
@@ -87,8 +77,14 @@ OUTPUT_FILE: Final = NamedFile(FileRegistry.write, is_written=True)
 NEW_DATABASE: Final = NamedFile(FileRegistry.write_database, is_written=True)
 CREATED_STORE: Final = NamedFile(FileRegistry.write_store, is_written=True, name="str")
 KEPT_STORE: Final = NamedFile(_keep, name="str")
-_NAME_FILES: Final = ("matrix", "include", "exclude", "taxid_map", "taxonomy")
-"""The options of a search whose values name files."""
+_FILES: Final = {
+    "input": INPUT_PATH, "input or URL": INPUT_NAME, "output": OUTPUT_FILE,
+    "store": CREATED_STORE, "kept store": KEPT_STORE,
+}  # fmt: skip
+_CHECKS: Final[dict[str, Callable[[str], str]]] = {
+    "store": store_or_none, "kept store": kept_store, "stage_store": check_staging,
+}  # fmt: skip
+"""What else the value of an option must be, by its name or by what it names."""
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
@@ -124,21 +120,75 @@ def _of_share(name: str, shard: str | None) -> str:
     return asked_shard(shard, os.environ).named(name)
 
 
-def _option(name: str) -> Any:
-    """The option of a search with this name, with its meaning from :mod:`swsearch.search.option_meanings`."""
-    meaning = MEANINGS[name]
-    return typer.Option(
-        *names(name),
-        help=meaning.help,
-        rich_help_panel=meaning.group,
-        min=meaning.minimum,
-        metavar=f"[{'|'.join(meaning.choices)}]" if meaning.choices else meaning.metavar,
-        click_type=INPUT_NAME if name in _NAME_FILES else None,
-        autocompletion=completion.matrices if name == "matrix" else completion.one_of(meaning.choices),
+def table_options(command: str) -> list[TyperOption]:
+    """The options that the table has for a command."""
+    return [_table_option(row, command) for row in offered(command)]
+
+
+def _table_option(row: Option, command: str) -> TyperOption:
+    check = _CHECKS.get(row.file or row.name)
+    return TyperOption(
+        param_decls=[row.name, *row.flags],
+        type=_type(row),
+        is_flag=row.type is bool,
+        multiple=row.type is list,
+        default=row.default_in(command),
+        show_default=True,
+        callback=None if check is None else lambda _ctx, _param, value: check(value),
+        metavar=_metavar(row),
+        help=row.help,
+        autocompletion=_completion(row),
+        envvar=STORE_VARIABLE if row.name == "store" else None,
+        show_envvar=True,
+        rich_help_panel=row.panel,
     )
 
 
-def one_of(*choices: str, names: Sequence[str] = (), group: str | None = None, help: str) -> Any:
+def _type(row: Option) -> Any:
+    if row.file:
+        return _FILES[row.file]
+    if row.type is bool:
+        return None
+    kind = str if row.type is list else row.type
+    if row.minimum is None and row.maximum is None:
+        return kind
+    return get_click_type(annotation=kind, parameter_info=typer.Option(min=row.minimum, max=row.maximum))
+
+
+def _metavar(row: Option) -> str | None:
+    return row.metavar or (f"[{'|'.join(row.choices)}]" if row.choices else None)
+
+
+def _completion(row: Option) -> Callable[[Any, list[str], str], list[Any]] | None:
+    if row.choices:
+        return lambda _ctx, _args, incomplete: completion.one_of(row.choices)(incomplete)
+    if row.completion == "runs":
+        return lambda ctx, _args, incomplete: list(completion.runs(ctx, incomplete))
+    if row.completion:
+        words: completion.Words = getattr(completion, row.completion)
+        return lambda _ctx, _args, incomplete: list(words(incomplete))
+    return None
+
+
+def declared(name: str, **changes: Any) -> Any:
+    """The row of an option for the signature of a command, perhaps with another help or type of file."""
+    row = option_of(name)
+    settings: dict[str, Any] = {
+        "help": row.help,
+        "rich_help_panel": row.panel,
+        "min": row.minimum,
+        "max": row.maximum,
+        "metavar": _metavar(row),
+        "click_type": _FILES.get(row.file),
+    }
+    if row.choices or row.completion:
+        settings["autocompletion"] = (
+            completion.one_of(row.choices) if row.choices else getattr(completion, row.completion)
+        )
+    return typer.Option(*row.flags, **settings | changes)
+
+
+def one_of(*choices: str, names: Iterable[str] = (), group: str | None = None, help: str) -> Any:
     """An option with few values, which the help and the shell name."""
     return typer.Option(
         *names,
@@ -149,130 +199,6 @@ def one_of(*choices: str, names: Sequence[str] = (), group: str | None = None, h
     )
 
 
-Top = Annotated[int, _option("top")]
-Evalue = Annotated[float, _option("evalue")]
-FewerTop = Annotated[int | None, _option("top")]
-SmallerEvalue = Annotated[float | None, _option("evalue")]
-FewerHsps = Annotated[int | None, _option("max_hsps")]
-OfQuery = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--query",
-        metavar="ID",
-        help="Report this query alone, by identifier or accession; may be given several times.",
-        rich_help_panel=CHOICE,
-    ),
-]
-Ties = Annotated[str, _option("ties")]
-Strand = Annotated[str, _option("strand")]
-Matrix = Annotated[str | None, _option("matrix")]
-Match = Annotated[int | None, _option("match")]
-Mismatch = Annotated[int | None, _option("mismatch")]
-GapOpen = Annotated[int | None, _option("gap_open")]
-GapExtend = Annotated[int | None, _option("gap_extend")]
-Translate = Annotated[str | None, _option("translate")]
-GeneticCode = Annotated[int | None, _option("genetic_code")]
-MaxHsps = Annotated[int, _option("max_hsps")]
-Alphabet = Annotated[str | None, _option("alphabet")]
-QueryFormat = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=completion.one_of(("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm")),
-        rich_help_panel=INPUT,
-        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), hmm (HMMER3), "
-        "aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with scores of their own at each "
-        "position; auto knows pssm, asn1, hmm and stockholm.",
-    ),
-]
-DbSize = Annotated[int | None, _option("dbsize")]
-MinScore = Annotated[int | None, _option("min_score")]
-MinBits = Annotated[float | None, _option("min_bits")]
-MinIdentity = Annotated[float | None, _option("min_identity")]
-MinQueryCoverage = Annotated[float | None, _option("min_query_coverage")]
-MinSubjectCoverage = Annotated[float | None, _option("min_subject_coverage")]
-MinAlignmentLength = Annotated[int | None, _option("min_alignment_length")]
-MinLength = Annotated[int | None, _option("min_length")]
-MaxLength = Annotated[int | None, _option("max_length")]
-IdPattern = Annotated[str | None, _option("id_pattern")]
-Include = Annotated[str | None, _option("include")]
-Exclude = Annotated[str | None, _option("exclude")]
-Taxid = Annotated[str | None, _option("taxid")]
-TaxidMap = Annotated[str | None, _option("taxid_map")]
-Taxonomy = Annotated[str | None, _option("taxonomy")]
-DatabaseTaxonomy = Annotated[
-    str | None,
-    typer.Option(
-        "--taxonomy",
-        metavar="PATH",
-        click_type=INPUT_NAME,
-        help="NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), whose names and lineages are stored.",
-        rich_help_panel=ORGANISMS,
-    ),
-]
-DatabaseTaxidMap = Annotated[
-    str | None,
-    typer.Option(
-        "--taxid-map",
-        metavar="FILE",
-        click_type=INPUT_NAME,
-        help="Lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
-        rich_help_panel=ORGANISMS,
-    ),
-]
-Iterations = Annotated[int, _option("iterations")]
-InclusionEvalue = Annotated[float, _option("inclusion_evalue")]
-Mask = Annotated[str, _option("mask")]
-MaskMode = Annotated[str, _option("mask_mode")]
-Composition = Annotated[str, _option("composition")]
-Engine = Annotated[
-    str, one_of("auto", "cuda", "cpu", "reference", group=MACHINE, help="What computes; never changes the hits.")
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(*names("threads"), help="CPU threads. [the cores this process may use]", rich_help_panel=MACHINE),
-]
-Devices = Annotated[
-    str | None,
-    typer.Option(help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]", rich_help_panel=MACHINE),
-]
-Kernel = Annotated[
-    str,
-    one_of(
-        "strip",
-        "simt",
-        "striped",
-        "partitioned",
-        group=MACHINE,
-        help="Kernel of the cuda engine: strip, or one of CUDASW++ 2.0; never changes the hits.",
-    ),
-]
-NoBound = Annotated[
-    bool,
-    typer.Option(
-        "--no-bound",
-        help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
-        rich_help_panel=MACHINE,
-    ),
-]
-PartitionResidues = Annotated[
-    int | None,
-    typer.Option(help="Residues given to the engine at a time; never changes the hits.", rich_help_panel=MACHINE),
-]
-Format = Annotated[
-    str,
-    typer.Option(
-        *names("format"),
-        metavar="NAME",
-        autocompletion=completion.formats,
-        help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, sam, "
-        "a3m, sto, afasta, fasta (the sequences of the hits), lca (the taxon of each query), kraken, "
-        "taxa-html (queries by taxon) or multiqc.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
-
 def _table_or_json(name: str) -> str:
     """The value of :data:`TableFormat`, checked."""
     if name not in ("table", "json"):
@@ -280,10 +206,60 @@ def _table_or_json(name: str) -> str:
     return name
 
 
+FORMAT: Final = option_of("format").flags
+OUT: Final = option_of("out").flags
+THREADS: Final = option_of("threads").flags
+
+Matrix = Annotated[str | None, declared("matrix")]
+Match = Annotated[int | None, declared("match")]
+Mismatch = Annotated[int | None, declared("mismatch")]
+GapOpen = Annotated[int | None, declared("gap_open")]
+GapExtend = Annotated[int | None, declared("gap_extend")]
+Engine = Annotated[str, declared("engine")]
+Threads = Annotated[int | None, declared("threads")]
+Devices = Annotated[str | None, declared("devices")]
+Out = Annotated[Path | None, declared("out")]
+Quiet = Annotated[bool, declared("quiet")]
+DatabaseTaxonomy = Annotated[
+    str | None,
+    declared(
+        "taxonomy",
+        help="NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), whose names and lineages are stored.",
+        rich_help_panel=ORGANISMS,
+    ),
+]
+DatabaseTaxidMap = Annotated[
+    str | None,
+    declared(
+        "taxid_map",
+        help="Lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
+        rich_help_panel=ORGANISMS,
+    ),
+]
+KeptStore = Annotated[
+    str,
+    declared(
+        "store",
+        help="SQLite file or database URL that keeps the hits.",
+        click_type=KEPT_STORE,
+        envvar=STORE_VARIABLE,
+        callback=kept_store,
+    ),
+]
+CreatedStore = Annotated[
+    str,
+    declared(
+        "store",
+        help="SQLite file or database URL that keeps the hits; a missing one is created.",
+        envvar=STORE_VARIABLE,
+        callback=created_store,
+    ),
+]
+StageStore = Annotated[str, declared("stage_store", callback=check_staging)]
 TableFormat = Annotated[
     str,
     typer.Option(
-        *names("format"),
+        *FORMAT,
         metavar="[table|json]",
         autocompletion=completion.one_of(("table", "json")),
         help="A table for readers, or JSON for programs.",
@@ -291,206 +267,151 @@ TableFormat = Annotated[
         callback=_table_or_json,
     ),
 ]
-MsaCoverage = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT", help="Rows with residues in so much of the query (hhfilter -cov).", rich_help_panel=ROWS
-    ),
-]
-MsaQueryIdentity = Annotated[
-    float,
-    typer.Option(
-        metavar="PERCENT", help="Rows whose residues equal the query's so often (hhfilter -qid).", rich_help_panel=ROWS
-    ),
-]
-MsaMaxIdentity = Annotated[
-    int,
-    typer.Option(
-        metavar="PERCENT", help="Rows at most so identical to a longer one (hhfilter -id).", rich_help_panel=ROWS
-    ),
-]
-MsaDiff = Annotated[
-    int,
-    typer.Option(
-        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff); 0: keep them.",
-        rich_help_panel=ROWS,
-    ),
-]
-MsaFilterAbove = Annotated[
-    int,
-    typer.Option(
-        help="Leave --msa-max-identity and --msa-diff out of alignments with at most so many rows.",
-        rich_help_panel=ROWS,
-    ),
-]
-Fields = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        autocompletion=completion.fields,
-        help="Columns by BLAST's names, separated by blanks or commas.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Width = Annotated[
-    int | None,
-    typer.Option(
-        min=20,
-        max=10_000,
-        help="--format table: columns of a line. [those of the terminal; in files and pipes 100]",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Aligned = Annotated[
-    bool,
-    typer.Option(
-        "--aligned",
-        help="--format fasta: the aligned parts, one for each alignment. [whole sequences]",
-        rich_help_panel=SEQUENCES,
-    ),
-]
-Flank = Annotated[
-    int | None,
-    typer.Option(
-        min=0, help="--format fasta: the aligned parts with so many residues on each side.", rich_help_panel=SEQUENCES
-    ),
-]
-LcaTop = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=100,
-        metavar="PERCENT",
-        help="Taxa of queries (lca, kraken, taxa-html) are those of hits with bit scores at most so much below the "
-        "best. [10]",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Unaligned = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        click_type=OUTPUT_FILE,
-        help="FASTA file for the queries without hits.",
-        rich_help_panel=SEQUENCES,
-    ),
-]
-AlignedQueries = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", click_type=OUTPUT_FILE, help="FASTA file for the queries with hits.", rich_help_panel=SEQUENCES
-    ),
-]
-BatchFormat = Annotated[
-    str,
-    typer.Option(
-        *names("format"),
-        metavar="NAME",
-        autocompletion=completion.formats,
-        help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
-        rich_help_panel=OUTPUT,
-    ),
-]
-SavePssm = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        click_type=OUTPUT_FILE,
-        help="File for the profile of each query's last round, as PSI-BLAST's checkpoint (ASN.1); a query file for "
-        "later searches.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-InPssm = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        click_type=INPUT_PATH,
-        rich_help_panel=INPUT,
-        help="File of profiles to search with, beside the query files or instead of them: checkpoints of --save-pssm "
-        "or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
-    ),
-]
-Db = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="DB",
-        click_type=INPUT_NAME,
-        rich_help_panel=INPUT,
-        help="Database; given several times, all are searched as one.",
-    ),
-]
-Resume = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RUN",
-        autocompletion=completion.runs,
-        help="Go on with a run: its number, or latest. A new run starts where none fits.",
-        rich_help_panel=RUN,
-    ),
-]
-Shard = Annotated[
-    str,
-    typer.Option(
-        metavar="I/N",
-        rich_help_panel=RUN,
-        help="Search one share of the queries: i/n, i from 1 to n; auto in a job array, or auto/n where tasks are "
-        "numbered from 1 to n. {shard} in the name of an output becomes 3-of-8 or so.",
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Search with the workers of a Dask cluster: tcp://host:port, a scheduler file, or local:N for N workers "
-        "on this machine.",
-        metavar="PLACE",
-        rich_help_panel=MACHINE,
-    ),
-]
-Slices = Annotated[
-    str,
-    one_of(
-        "auto",
-        "yes",
-        "no",
-        group=MACHINE,
-        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it.",
-    ),
-]
-Deadline = Annotated[
-    float,
-    typer.Option(
-        help="With --cluster: seconds after which the work of a worker that does not answer is given to others, at the "
-        "earliest.",
-        min=0.1,
-        rich_help_panel=MACHINE,
-    ),
-]
-Events = Annotated[
-    Path | None,
-    typer.Option(click_type=OUTPUT_FILE, help="File that takes a line of JSON for each event.", rich_help_panel=OUTPUT),
-]
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        click_type=OUTPUT_FILE,
-        help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Explain = Annotated[
-    bool,
-    typer.Option(
-        "--explain",
-        help="Print which kernels the engine will use for the queries, and why, instead of searching.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(*names("out"), click_type=OUTPUT_FILE, help="File for the results. [stdout]", rich_help_panel=OUTPUT),
-]
-Quiet = Annotated[bool, typer.Option(*names("quiet"), help="Say nothing but errors on stderr.", rich_help_panel=OUTPUT)]
+
+
+class Arguments:
+    """The values of the options of a command, by the names of the table.
+
+    An option that the command does not offer has the default that the table has for this command, such as ``top`` of
+    all against all.
+    """
+
+    alphabet: str | None
+    iterations: int
+    translate: str | None
+    matrix: str | None
+    taxid: str | None
+    taxid_map: str | None
+    taxonomy: str | None
+    query: list[str] | None
+    query_format: str
+    in_pssm: list[Path] | None
+    db: list[str] | None
+    resume: str | None
+    shard: str
+    format: str
+    fields: str | None
+    width: int | None
+    lca_top: float | None
+    out: Path | None
+    plot: Path | None
+    save_pssm: Path | None
+    unaligned: Path | None
+    aligned_queries: Path | None
+    aligned: bool
+    flank: int | None
+    events: Path | None
+    explain: bool
+    store: str
+    stage_store: str
+    quiet: bool
+    engine: str
+    threads: int | None
+    devices: str | None
+    kernel: str
+    no_bound: bool
+    partition_residues: int | None
+    cluster: str | None
+    slices: str
+    deadline: float
+
+    def __init__(self, command: str, given: Mapping[str, Any]) -> None:
+        self.command = command
+        for row in OPTIONS:
+            if row.name not in self.__dict__ or command in row.commands:
+                setattr(self, row.name, row.default_in(command))
+        for row in offered(command):
+            if row.name in given:
+                setattr(self, row.name, _converted(row, given[row.name]))
+
+    @classmethod
+    def of(cls, context: typer.Context) -> Arguments:
+        """The values of the command line in progress."""
+        arguments: Arguments = context.obj
+        return arguments
+
+    def changed(self, **values: Any) -> Arguments:
+        """The same values, except for these."""
+        other = Arguments(self.command, {})
+        other.__dict__.update(self.__dict__ | values)
+        return other
+
+    @property
+    def asked(self) -> SearchOptions:
+        """The options of the search, checked."""
+        from swsearch.search.options import SearchOptions
+
+        return SearchOptions(**{one.name: getattr(self, one.name) for one in fields(SearchOptions)})
+
+    @property
+    def machine(self) -> Machine:
+        """What of this machine the search uses."""
+        from swsearch.engine.registry import Machine
+
+        return Machine(
+            self.engine,
+            self.threads,
+            device_list(self.devices),
+            self.kernel,
+            not self.no_bound,
+            self.partition_residues,
+        )
+
+    @property
+    def cuts_lists(self) -> bool:
+        """Whether a list of hits may end where a larger ``--top`` would continue it."""
+        return any(row.name == "top" for row in offered(self.command))
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """The limits by which a stored result is narrowed, checked."""
+        from swsearch.report.narrowing import Narrowing
+
+        limits = Narrowing(**{one.name: getattr(self, one.name) for one in fields(Narrowing) if one.init})
+        if limits.given:
+            from swsearch.search.options import SearchOptions
+
+            SearchOptions(**limits.given)  # type: ignore[arg-type]
+        return limits
+
+    @property
+    def rows(self) -> RowFilter | None:
+        """The conditions on the rows of a multiple alignment, checked; None if the command has no options for them."""
+        from swsearch.report.row_filter import RowFilter
+
+        names = [row.name for row in offered(self.command) if row.name.startswith("msa_")]
+        return RowFilter(**{name.removeprefix("msa_"): getattr(self, name) for name in names}) if names else None
+
+    @property
+    def part(self) -> SubjectPart | None:
+        """The part of each subject that the format ``fasta`` writes, checked; None if no option is given."""
+        from swsearch.cli.sequences import subject_part
+
+        return subject_part(self.aligned, self.flank)
+
+    @property
+    def computes_here(self) -> bool:
+        """Whether no other process may search: for the scores of all subjects, and the plan of the engine."""
+        return self.explain or self.plot is not None
+
+    def refuse_options_of_clusters(self) -> None:
+        """Refuse options for the workers of a cluster if there is none.
+
+        Raises
+        ------
+        InputError
+            Such an option is given without ``--cluster``.
+        """
+        for name in ("slices", "deadline"):
+            if self.cluster is None and getattr(self, name) != option_of(name).default:
+                raise InputError(f"--{name} is for the workers of a cluster; name one with --cluster, or leave it out")
+
+
+def _converted(row: Option, value: Any) -> Any:
+    """The value of Typer's parser as the program uses it."""
+    if row.type is list:
+        return [Path(one) if row.file == "input" else one for one in value or ()] or None
+    return Path(value) if row.type is Path and value is not None else value
 
 
 def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import RunArguments, SearchArguments, takes_arguments
+from swsearch.options import MACHINE
 
 
-@takes_arguments
 def query(
     files: Annotated[
         list[str] | None,
@@ -23,15 +22,13 @@ def query(
     ] = None,
     *,
     context: typer.Context,
-    run: RunArguments,
-    search: SearchArguments,
     server: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             help="Search on a server (`swsearch serve`); DB is then the name of one of its databases. SWSEARCH_TOKEN "
             "has the token.",
-            rich_help_panel=options.MACHINE,
+            rich_help_panel=MACHINE,
         ),
     ] = None,
 ) -> None:
@@ -55,14 +52,15 @@ def query(
 
     Example: swsearch query queries.fasta proteins.db --server http://127.0.0.1:8765
     """
+    arguments = options.Arguments.of(context)
     if server is not None:
         from swsearch.cli.remote import execute_on_server
 
-        execute_on_server(server, files or [], search, run)
+        execute_on_server(server, files or [], arguments)
         return
     from swsearch.cli.output import say
     from swsearch.cli.run import execute
 
-    outcome = execute(files or [], search, run, context, skip_refused=False)
+    outcome = execute(files or [], arguments, context, skip_refused=False)
     if outcome.run_id is not None:
-        say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=search.quiet)
+        say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.comparison_arguments import BestHitSearchArguments, ReciprocalRunArguments
-from swsearch.cli.search_arguments import takes_arguments
 from swsearch.errors import InputError
 from swsearch.words import counted
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 _HELP = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
 
 
-@takes_arguments
 def rbh(
     first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=_HELP)],
     second: Annotated[
@@ -30,8 +27,7 @@ def rbh(
         typer.Argument(metavar="B", click_type=options.INPUT_NAME, help="As A, with sequences of the same alphabet."),
     ],
     *,
-    search: BestHitSearchArguments,
-    run: ReciprocalRunArguments,
+    context: typer.Context,
 ) -> None:
     """Report the reciprocal best hits of two sets of sequences, such as the proteins of two species.
 
@@ -43,17 +39,20 @@ def rbh(
 
     Example: swsearch rbh a.db b.db --evalue 1e-5 --min-query-coverage 50 --fields "qseqid sseqid pident evalue"
     """
+    arguments = options.Arguments.of(context)
     from swsearch.cli.comparison import prepared
     from swsearch.cli.databases import opened
     from swsearch.cli.output import say
     from swsearch.run.reciprocal import BestHits
 
-    if run.resume not in (None, "latest"):
-        raise InputError(f"--resume {run.resume}: the best hits of A and those of B are two runs; say --resume latest")
-    asked = prepared(search, run)
+    if arguments.resume not in (None, "latest"):
+        raise InputError(
+            f"--resume {arguments.resume}: the best hits of A and those of B are two runs; say --resume latest"
+        )
+    asked = prepared(arguments)
     with (
-        opened(first, threads=search.threads, quiet=search.quiet) as a,
-        opened(second, threads=search.threads, quiet=search.quiet) as b,
+        opened(first, threads=arguments.threads, quiet=arguments.quiet) as a,
+        opened(second, threads=arguments.threads, quiet=arguments.quiet) as b,
     ):
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
@@ -77,10 +76,10 @@ def rbh(
         backward = _searched(asked, b, a, lambda _: collect)
         forward = _searched(asked, a, b, reciprocal)
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-        say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}", quiet=search.quiet)
+        say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
     if forward.run_id is not None:
         kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
-        say(kept, quiet=search.quiet)
+        say(kept, quiet=arguments.quiet)
 
 
 def _searched(

@@ -5,35 +5,28 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.search_arguments import RunArguments, SearchArguments
 from swsearch.errors import InputError, UsageError
+from swsearch.options import SEARCH_FILES, offered
 
 if TYPE_CHECKING:
     from swsearch.sequences.alphabet import Alphabet
     from swsearch.service.client import Client
 
-_HERE_ALONE: Final = (
-    "engine", "threads", "devices", "kernel", "no_bound", "partition_residues",
-    "include", "exclude", "taxid_map", "taxonomy", "resume", "shard", "plot", "events", "explain",
-    "width", "in_pssm", "save_pssm", "unaligned", "aligned_queries", "stage_store",
-)  # fmt: skip
-"""Options that have a meaning on this machine alone."""
 
-
-def execute_on_server(url: str, files: list[str], search: SearchArguments, run: RunArguments) -> None:
+def execute_on_server(url: str, files: list[str], arguments: options.Arguments) -> None:
     """Search with the queries of all files but the last, or ``--db``, which is the name of a database of the server.
 
     The last may also be a file with subjects, if the server has no database of this name. Ctrl-C cancels the search.
     """
-    further = run.db or []
+    further = arguments.db or []
     *paths, database = [*files, *further] or [""]
     if not paths:
         raise UsageError("give at least one query file and the name of a database of the server")
@@ -41,26 +34,30 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
         raise UsageError(
             "a server searches one database at a time; give --db once, or search with `swsearch query` here"
         )
-    _refuse_options_of_this_machine(search, run)
+    _refuse_options_of_this_machine(arguments)
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
     from swsearch.report.registry import get_format
     from swsearch.service.client import Client
 
-    names = options.field_list(run.fields)
-    rows = run.rows
+    names = options.field_list(arguments.fields)
+    rows = arguments.rows
     report = get_format(
-        "table" if run.format_name == "none" else run.format_name, names, rows, run.part, lca_top=run.lca_top
+        "table" if arguments.format == "none" else arguments.format,
+        names,
+        rows,
+        arguments.part,
+        lca_top=arguments.lca_top,
     )
-    say_if_named_otherwise(report.name, "table", run.out, quiet=search.quiet)
-    client = Client(url, notify=partial(say, quiet=search.quiet))
+    say_if_named_otherwise(report.name, "table", arguments.out, quiet=arguments.quiet)
+    client = Client(url, notify=partial(say, quiet=arguments.quiet))
     subjects = _subjects(client, database)
-    text = _queries(subjects, paths, search, run)
+    text = _queries(subjects, paths, arguments)
     submitted = client.submit(
-        text, subjects.database, _options(search), subjects=subjects.text, alphabet=search.alphabet
+        text, subjects.database, _options(arguments), subjects=subjects.text, alphabet=arguments.alphabet
     )
     try:
-        with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, search.quiet) as progress:
+        with ProgressReport("searching", submitted["cells"], "GCUPS", 1e9, arguments.quiet) as progress:
             n_done = 0
 
             def advance(found: dict[str, Any]) -> None:
@@ -80,37 +77,34 @@ def execute_on_server(url: str, files: list[str], search: SearchArguments, run: 
         raise InputError(
             f"{client.url}: the search is {done['state']}{': ' + done['reason'] if done['reason'] else ''}"
         )
-    if run.format_name != "none" or run.out is not None:
+    if arguments.format != "none" or arguments.out is not None:
         # Fetched whole before anything is printed, so that a server that ends meanwhile leaves no half report.
         with tempfile.TemporaryFile() as file:
-            client.save_report(done["id"], file, report.name, names, run.part, rows or None, run.lca_top)
+            client.save_report(done["id"], file, report.name, names, arguments.part, rows or None, arguments.lca_top)
             file.seek(0)
-            with result_stream(run.out, binary=report.binary) as stream:
+            with result_stream(arguments.out, binary=report.binary) as stream:
                 stream.flush()
                 shutil.copyfileobj(file, stream.buffer)
     failed = client.queries(done["id"], limit=1)["failed"] if done["queries"]["failed"] else []
     for query in failed:
         say(f"failed: query {query['number'] + 1}: {query['reason']}")
-    say(f"stored as search {done['id']} at {client.url}", quiet=search.quiet)
+    say(f"stored as search {done['id']} at {client.url}", quiet=arguments.quiet)
     if failed:
         raise typer.Exit(1)
 
 
-def _refuse_options_of_this_machine(search: SearchArguments, run: RunArguments) -> None:
-    for arguments in (search, run):
-        for field in fields(arguments):
-            if field.name in _HERE_ALONE and getattr(arguments, field.name) != field.default:
-                name = field.name.replace("_", "-")
-                raise InputError(f"--{name} has no meaning with --server, whose machine searches; leave it out")
-    if search.matrix is not None and Path(search.matrix).exists():
-        raise InputError(f"--matrix {search.matrix} is a file, which no server reads; give the name of a matrix")
+def _refuse_options_of_this_machine(arguments: options.Arguments) -> None:
+    for row in offered(arguments.command):
+        if row.is_local and getattr(arguments, row.name) != row.default_in(arguments.command):
+            raise InputError(f"{row.flags[0]} has no meaning with --server, whose machine searches; leave it out")
+    if arguments.matrix is not None and Path(arguments.matrix).exists():
+        raise InputError(f"--matrix {arguments.matrix} is a file, which no server reads; give the name of a matrix")
 
 
-def _options(search: SearchArguments) -> dict[str, Any]:
-    """The options that determine the hits, where they differ from their defaults."""
-    asked = search.asked.as_parameters()
-    kept = {name: value for name, value in asked.items() if value is not None}
-    return {name: value for name, value in kept.items() if name not in _HERE_ALONE}
+def _options(arguments: options.Arguments) -> dict[str, Any]:
+    """The options that determine the hits and name no file; those without a value are left out."""
+    asked = arguments.asked.as_parameters()
+    return {name: value for name, value in asked.items() if value is not None and name not in SEARCH_FILES}
 
 
 @dataclass(frozen=True)
@@ -138,20 +132,20 @@ def _subjects(client: Client, name: str) -> _Subjects:
     return _Subjects(name, records[0].alphabet, text=text)
 
 
-def _queries(subjects: _Subjects, paths: list[str], search: SearchArguments, run: RunArguments) -> str:
+def _queries(subjects: _Subjects, paths: list[str], arguments: options.Arguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
     from swsearch.search.needs import QueryNeeds
     from swsearch.search.queries import QueryFiles, read_queries
 
-    needs = QueryNeeds(subjects.name, subjects.alphabet, search.translate)
+    needs = QueryNeeds(subjects.name, subjects.alphabet, arguments.translate)
     needs.check_database()
-    options.check_alphabet(search.alphabet, needs)
-    files = QueryFiles.of(paths, run.query_format)
+    options.check_alphabet(arguments.alphabet, needs)
+    files = QueryFiles.of(paths, arguments.query_format)
     if files.hold_profiles:
         raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
     parts = []
     for path in files.paths:
-        for record in read_queries(path, needs.alphabet, force_alphabet=search.alphabet is not None, needs=needs):
+        for record in read_queries(path, needs.alphabet, force_alphabet=arguments.alphabet is not None, needs=needs):
             needs.check_query(record)
             parts.append(f">{record.header}\n{record.letters}\n")
     return "".join(parts)

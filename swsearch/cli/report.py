@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import completion, options, store_options
-from swsearch.cli.search_arguments import NarrowingArguments, PartArguments, RowArguments, takes_arguments
+from swsearch.cli import completion, options
+from swsearch.options import SEQUENCES
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
 
 
-@takes_arguments
 def report(
     run: Annotated[
         str,
@@ -26,16 +25,7 @@ def report(
         ),
     ],
     *,
-    rows: RowArguments,
-    part: PartArguments,
-    narrow: NarrowingArguments,
-    query: options.OfQuery = None,
-    format_name: options.Format = "table",
-    fields: options.Fields = None,
-    width: options.Width = None,
-    lca_top: options.LcaTop = None,
-    out: options.Out = None,
-    save_pssm: options.SavePssm = None,
+    context: typer.Context,
     database: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,12 +33,9 @@ def report(
             click_type=options.INPUT_NAME,
             help="The run's database, if it has another path now; for whole sequences and organisms of subjects. Given "
             "once for each of several, in their order.",
-            rich_help_panel=options.SEQUENCES,
+            rich_help_panel=SEQUENCES,
         ),
     ] = None,
-    taxid_map: options.TaxidMap = None,
-    taxonomy: options.Taxonomy = None,
-    store: store_options.KeptStore = store_options.DEFAULT_STORE,
 ) -> None:
     """Print the stored hits of a run, exactly as the search printed them, or fewer of them.
 
@@ -72,13 +59,16 @@ def report(
     from swsearch.report.registry import get_format
     from swsearch.store.repository import HitStore
 
+    given = options.Arguments.of(context)
+    out, save_pssm, taxonomy, taxid_map = given.out, given.save_pssm, given.taxonomy, given.taxid_map
     refuse_shared_stdout(save_pssm, out)
-    shown_width = table_width(format_name, out, width)
-    chosen = get_format(format_name, options.field_list(fields), rows.rows, part.part, shown_width, lca_top)
-    narrowing = narrow.narrowing
+    width = table_width(given.format, out, given.width)
+    fields = options.field_list(given.fields)
+    chosen = get_format(given.format, fields, given.rows, given.part, width, given.lca_top)
+    narrowing = given.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
-    say_if_named_otherwise(format_name, "table", out, quiet=False)
-    with HitStore(store, only_read=True) as opened:
+    say_if_named_otherwise(given.format, "table", out, quiet=False)
+    with HitStore(given.store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
             so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
@@ -86,8 +76,8 @@ def report(
             say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
         info = narrowing.of_run(stored.info)
         results: Iterable[QueryResult] = opened.queries(stored.id)
-        if query:
-            results = (opened.query(stored.id, number) for number in opened.find_queries(stored.id, query))
+        if given.query:
+            results = (opened.query(stored.id, number) for number in opened.find_queries(stored.id, given.query))
         with ExitStack() as stack:
             subjects = open_subjects(chosen, stored, database, stack)
             searched = subjects

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +20,7 @@ from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
 from swsearch.cli.databases import opened_together
-from swsearch.cli.search_arguments import BatchArguments, RunArguments, SearchArguments
+from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.command_log import append
 from swsearch.errors import InputError
 from swsearch.words import counted
@@ -44,7 +43,7 @@ MANY_RESIDUES: Final = 10**9
 
 
 def execute(
-    files: list[str], search: SearchArguments, run: RunArguments, context: typer.Context, *, skip_refused: bool
+    files: list[str], arguments: options.Arguments, context: typer.Context, *, skip_refused: bool
 ) -> RunOutcome:
     """Search databases with the queries of files.
 
@@ -52,7 +51,7 @@ def execute(
     ----------
     files : list of str
         Query files, then the databases (:mod:`swsearch.cli.argument_order`).
-    search, run
+    arguments : Arguments
         The options of the command line.
     context : typer.Context
         That of the command, which tells the options of the command line from those of the configuration file.
@@ -64,37 +63,36 @@ def execute(
     -------
     RunOutcome
     """
-    command = "batch" if isinstance(run, BatchArguments) else "query"
     paths, databases = queries_and_databases(
         files,
-        run.db or (),
-        command,
-        has_queries=bool(run.in_pssm),
+        arguments.db or (),
+        arguments.command,
+        has_queries=bool(arguments.in_pssm),
         are_defaults=not is_on_command_line(context, "db"),
     )
     from swsearch.hits.shards import asked_shard
     from swsearch.sequences.source import refuse_repeated_pipes
 
-    shard = asked_shard(run.shard, os.environ)
-    search, run = named_by_share(search, shard), named_by_share(run, shard)
-    needs_store = must_store(search, run) or isinstance(run, BatchArguments)
-    search = replace(search, store=named_store(search, must_store=needs_store))
-    paths += map(str, run.in_pssm or [])
-    _refuse_contradictions(search, run)
+    shard = asked_shard(arguments.shard, os.environ)
+    arguments = named_by_share(arguments, shard)
+    needs_store = must_store(arguments) or arguments.command == "batch"
+    arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
+    paths += map(str, arguments.in_pssm or [])
+    _refuse_contradictions(arguments)
     refuse_repeated_pipes([*paths, *databases])
     query_residues = _about_residues(paths)
     if not all(
         map(os.path.isdir, databases)
     ):  # fetching or packing it may take long, so wrong options are refused before
-        report_format(search, run)
-        _ = search.asked
-    are_many = partial(_are_many, paths, run.query_format)
+        report_format(arguments)
+        _ = arguments.asked
+    are_many = partial(_are_many, paths, arguments.query_format)
     with (
-        run.gpu_processes(search, _about_subjects(databases), query_residues, are_many) as processes,
-        opened_together(databases, threads=search.threads, quiet=search.quiet) as subjects,
+        gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
+        opened_together(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
         return _execute(
-            paths, subjects, search, run, shard, query_residues, processes,
+            paths, subjects, arguments, shard, query_residues, processes,
             skip_refused=skip_refused, must_store=needs_store,
         )  # fmt: skip
 
@@ -102,8 +100,7 @@ def execute(
 def _execute(
     paths: list[str],
     subjects: PackedDatabase,
-    search: SearchArguments,
-    run: RunArguments,
+    arguments: options.Arguments,
     shard: Shard,
     query_residues: int,
     processes: WorkerProcesses | None,
@@ -112,35 +109,35 @@ def _execute(
     must_store: bool,
 ) -> RunOutcome:
     """Search with the queries of ``paths``; the options were checked."""
-    run.warm_up(search, subjects, query_residues, processes)
+    warm_up(arguments, subjects, query_residues, processes)
 
     from swsearch.cli.sequences import query_fastas
     from swsearch.run import survey
     from swsearch.search.queries import QueryFiles
     from swsearch.search.searcher import Searcher
 
-    report = report_format(search, run)
-    with command_run(search, run, shard, paths, must_store=must_store) as running:
-        searcher = running.stack.enter_context(run.open_searcher(search, subjects, query_residues, processes))
-        options.check_alphabet(search.alphabet, searcher.needs)
-        queries = QueryFiles.of(paths, run.query_format)
-        if run.in_pssm:
+    report = report_format(arguments)
+    with command_run(arguments, shard, paths, must_store=must_store) as running:
+        searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
+        options.check_alphabet(arguments.alphabet, searcher.needs)
+        queries = QueryFiles.of(paths, arguments.query_format)
+        if arguments.in_pssm:
             _refuse_sequences(queries)
-        force_alphabet = search.alphabet is not None
+        force_alphabet = arguments.alphabet is not None
         found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
-        if run.explain:
+        if arguments.explain:
             for line in (searcher.engine_choice, *searcher.explain(found.sample)):
                 print(line)
             raise typer.Exit
-        check = _score_check(searcher) if run.plot is not None and isinstance(searcher, Searcher) else None
-        sample = _sample_check(searcher) if run.plot is None and run.place is None else None
+        check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
+        sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
         write = running.report(searcher, report)
-        if run.save_pssm is not None:
+        if arguments.save_pssm is not None:
             from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
 
             refuse_run_without_checkpoints(searcher.run_info(""))
-            write = with_checkpoints(write, run.save_pssm, running.stack)
-        fastas = query_fastas(run.unaligned, run.aligned_queries, queries, running.stack)
+            write = with_checkpoints(write, arguments.save_pssm, running.stack)
+        fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
         if fastas is not None:
             write = fastas.observing(write)
         outcome = running.execute(
@@ -149,12 +146,14 @@ def _execute(
         if fastas is not None:
             fastas.write(queries, searcher)
         if sample is not None:
-            _say_misfits(sample, quiet=search.quiet)
-        if run.plot is not None and check is not None:
+            _say_misfits(sample, quiet=arguments.quiet)
+        if arguments.plot is not None and check is not None:
             scheme = searcher.scheme
             scored = counted(outcome.n_done, "query", "queries")
             title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
-            _plot_scores(check, outcome, title, run.plot, search, running.stores[0] if running.stores else None)
+            _plot_scores(
+                check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
+            )
     return outcome
 
 
@@ -211,42 +210,41 @@ def _refuse_sequences(queries: QueryFiles) -> None:
             raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
 
 
-def _refuse_contradictions(search: SearchArguments, run: RunArguments) -> None:
+def _refuse_contradictions(arguments: options.Arguments) -> None:
     """Refuse options that exclude each other, and plots and logs of events that cannot be written."""
     from swsearch.cli.checkpoints import refuse_shared_stdout
     from swsearch.output_files import refuse_compressed
 
-    if search.store == "none" and run.resume is not None:
+    if arguments.store == "none" and arguments.resume is not None:
         raise InputError("--resume goes on with a stored run; name its store with --store")
-    if run.plot is not None and run.resume is not None:
+    if arguments.plot is not None and arguments.resume is not None:
         raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
-    if run.plot is not None and search.iterations > 1:
+    if arguments.plot is not None and arguments.iterations > 1:
         raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
-    if run.plot is not None and run.place is not None:
+    if arguments.plot is not None and arguments.cluster is not None:
         raise InputError(
             "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"
         )
-    if isinstance(run, BatchArguments):
-        run.refuse_options_of_clusters()
-    printed = run.format_name != "none" or run.out is not None
-    refuse_shared_stdout(run.save_pssm, run.out, printed=printed)
+    arguments.refuse_options_of_clusters()
+    printed = arguments.format != "none" or arguments.out is not None
+    refuse_shared_stdout(arguments.save_pssm, arguments.out, printed=printed)
     outputs = {
-        "--out": (run.out or "-") if printed else None,
-        "--save-pssm": run.save_pssm,
-        "--unaligned": run.unaligned,
-        "--aligned-queries": run.aligned_queries,
-        "--events": run.events,
+        "--out": (arguments.out or "-") if printed else None,
+        "--save-pssm": arguments.save_pssm,
+        "--unaligned": arguments.unaligned,
+        "--aligned-queries": arguments.aligned_queries,
+        "--events": arguments.events,
     }
     on_stdout = [option for option, path in outputs.items() if str(path) == "-"]
     for option in ("--unaligned", "--aligned-queries"):
         if option in on_stdout and len(on_stdout) > 1:
             others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
-    refuse_compressed(run.events, "--events", "each event is appended as it happens, which no archive can take")
-    if run.plot is not None:
+    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
+    if arguments.plot is not None:
         from swsearch.plots import check_plot
 
-        check_plot(run.plot)
+        check_plot(arguments.plot)
 
 
 def _score_check(searcher: Searcher) -> ScoreCheck:
@@ -291,7 +289,7 @@ def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
 
 
 def _plot_scores(
-    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, search: SearchArguments, store: HitStore | None
+    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, arguments: options.Arguments, store: HitStore | None
 ) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.cli.output import say
@@ -301,8 +299,8 @@ def _plot_scores(
     write_score_plot(checked, title, path)
     if checked.fit is None:
         n_scores = counted(checked.n_scores, "score")
-        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=search.quiet)
+        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=arguments.quiet)
     if checked.warning is not None:
-        say(checked.warning, quiet=search.quiet)
+        say(checked.warning, quiet=arguments.quiet)
         if store is not None and outcome.run_id is not None:
             store.note_statistics(outcome.run_id, checked.warning)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import completion, options, store_options
+from swsearch.cli import completion, options
 from swsearch.cli.command import CommandGroup
 from swsearch.cli.command_line import command_line
 from swsearch.errors import InputError, RunNotFound, StoreError
+from swsearch.options import DEFAULT_STORE
 from swsearch.words import counted, quoted, size_in_bytes
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ def what_is_missing(run: StoredRun) -> str:
 
 
 @app.command("list")
-def list_runs(
-    store: store_options.KeptStore = store_options.DEFAULT_STORE, format_name: options.TableFormat = "table"
-) -> None:
+def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.TableFormat = "table") -> None:
     """List the runs of a store, oldest first; its size is printed to stderr.
 
     Example: swsearch runs list
@@ -132,9 +131,7 @@ def _size_of(store: HitStore, n_runs: int) -> str:
 
 
 @app.command(short_help="Show what decided a run's hits.")
-def show(
-    run: Run, store: store_options.KeptStore = store_options.DEFAULT_STORE, format_name: options.TableFormat = "table"
-) -> None:
+def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: options.TableFormat = "table") -> None:
     """Show everything that decided a run's hits: command, options, scoring, database, versions.
 
     Example: swsearch runs show latest
@@ -194,11 +191,11 @@ def merge(
             help="Stores with the shards, or one with all. {shard} in a name stands for all shards; STORE#3 is run 3.",
         ),
     ],
-    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
+    store: options.CreatedStore = DEFAULT_STORE,
     partial: Annotated[
         bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
     ] = False,
-    stage_store: store_options.StageStore = "auto",
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Put the shards of one batch together into one run.
 
@@ -242,10 +239,10 @@ def merge(
 def export(
     run: Run,
     out: Annotated[
-        str, typer.Option(*options.names("out"), click_type=options.CREATED_STORE, help="Store to write the run to.")
+        str, typer.Option(*options.OUT, click_type=options.CREATED_STORE, help="Store to write the run to.")
     ],
-    store: store_options.KeptStore = store_options.DEFAULT_STORE,
-    stage_store: store_options.StageStore = "auto",
+    store: options.KeptStore = DEFAULT_STORE,
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Copy one run into a store of its own, to hand on or to archive.
 
@@ -270,11 +267,11 @@ def export(
 @app.command()
 def delete(
     runs: Runs,
-    store: store_options.KeptStore = store_options.DEFAULT_STORE,
+    store: options.KeptStore = DEFAULT_STORE,
     force: Annotated[
         bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
     ] = False,
-    stage_store: store_options.StageStore = "auto",
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Delete runs with their queries and hits: all that are named, or none if one of them cannot be deleted.
 
@@ -301,8 +298,8 @@ def prune(
         typer.Option(metavar="AGE", help="Delete runs that began longer ago: 12h, 30d or 8w (hours, days, weeks)."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs would be deleted.")] = False,
-    store: store_options.KeptStore = store_options.DEFAULT_STORE,
-    stage_store: store_options.StageStore = "auto",
+    store: options.KeptStore = DEFAULT_STORE,
+    stage_store: options.StageStore = "auto",
 ) -> None:
     """Delete old runs with their queries and hits, and return their space to the file system.
 
@@ -344,9 +341,7 @@ def _age(text: str) -> timedelta:
 
 
 @app.command(short_help="Bring the store of an older version up to date.")
-def upgrade(
-    store: store_options.KeptStore = store_options.DEFAULT_STORE, stage_store: store_options.StageStore = "auto"
-) -> None:
+def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.StageStore = "auto") -> None:
     """Bring a store written by an older version of the program up to date.
 
     Example: swsearch runs upgrade --store hits.sqlite

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swsearch.cli import options, store_options
+from swsearch.cli import options, stores
 from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.cores import threads_to_use, usable_cores
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
+from swsearch.options import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from swsearch.service.databases import Databases
@@ -55,7 +56,7 @@ GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with
 def serve(
     databases: DatabasePaths = None,
     folder: Folder = None,
-    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
+    store: options.CreatedStore = DEFAULT_STORE,
     host: Annotated[
         str, typer.Option(help="Address to listen on; any but a loopback address needs tokens.")
     ] = "127.0.0.1",
@@ -145,7 +146,7 @@ def serve(
         web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
     # Workers and web processes inherit the log and the store; it may have a password, which a command line would show.
-    with _environment({store_options.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
+    with _environment({stores.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
         run_server(settings, host, port, lambda url: print(url, flush=True))
 
 
@@ -178,7 +179,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 def worker(
     databases: DatabasePaths = None,
     folder: Folder = None,
-    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
+    store: options.CreatedStore = DEFAULT_STORE,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
     devices: options.Devices = None,

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from swsearch.cli import store_options
+from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
 from swsearch.errors import InputError
+from swsearch.options import DEFAULT_STORE
 
 app = CommandGroup(
     help="Add, list and revoke the tokens of a service. A server with a token answers no request without one.",
@@ -20,7 +21,7 @@ app = CommandGroup(
 @app.command()
 def add(
     owner: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; owners see their own searches.")],
-    store: store_options.CreatedStore = store_options.DEFAULT_STORE,
+    store: options.CreatedStore = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is shown this once; the store keeps its SHA-256.
 
@@ -36,7 +37,7 @@ def add(
 
 
 @app.command("list")
-def list_tokens(store: store_options.KeptStore = store_options.DEFAULT_STORE) -> None:
+def list_tokens(store: options.KeptStore = DEFAULT_STORE) -> None:
     """List the tokens: id, owner, when they were made and revoked.
 
     Example: swsearch tokens list --store hits.sqlite
@@ -56,7 +57,7 @@ def list_tokens(store: store_options.KeptStore = store_options.DEFAULT_STORE) ->
 @app.command()
 def revoke(
     tokens: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of `swsearch tokens list`.")],
-    store: store_options.KeptStore = store_options.DEFAULT_STORE,
+    store: options.KeptStore = DEFAULT_STORE,
 ) -> None:
     """Revoke tokens: within seconds, a running server refuses them.
 

@@ -257,9 +257,9 @@ def _own_name(name: str, options: CommandOptions) -> str | None:
 
 def _is_of_searches(name: str, options: CommandOptions) -> bool:
     """Whether a command that shows stored hits is given an option that decides which hits a search finds."""
-    from swsearch.search.option_meanings import MEANINGS
+    from swsearch.options import SEARCH_OPTIONS
 
-    return options.command == "report" and name.lstrip("-").replace("-", "_") in MEANINGS
+    return options.command == "report" and name.lstrip("-").replace("-", "_") in SEARCH_OPTIONS
 
 
 def _is_cluster(word: str, options: CommandOptions) -> bool:

@@ -35,7 +35,7 @@ from swsearch.engine.protocol import Progress
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
-from swsearch.search.defaults import DEADLINE_SECONDS
+from swsearch.options import DEADLINE_SECONDS
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import shortened
 

@@ -26,7 +26,7 @@ from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import CHOICE_FILES, QueryResult
-from swsearch.search.defaults import DEADLINE_SECONDS, EVERY_SUBJECT
+from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.searcher import BatchObserver

@@ -1,7 +1,7 @@
 """The options of a search, as one immutable object, :class:`SearchOptions`.
 
 The names of its fields are also the names of the command-line options, of function arguments, and of the parameters
-stored with a run.
+stored with a run. Their defaults and ranges are those of :data:`swsearch.options.SEARCH_OPTIONS`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from swsearch.arguments import number, path, text, whole_number
+from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
 from swsearch.hits.limits import Limits
-from swsearch.query.composition_correction import COMPOSITIONS
-from swsearch.query.masking import MODES, parse_maskers
+from swsearch.options import SEARCH_OPTIONS
+from swsearch.query.masking import parse_maskers
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
@@ -30,33 +30,12 @@ from swsearch.scoring.matrix import (
 )
 from swsearch.scoring.scheme import ScoringScheme, default_gap, default_scheme
 from swsearch.scoring.ungapped import matrix_lambda
-from swsearch.search import defaults
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
 from swsearch.words import option
 
-STRANDS: Final = ("both", "plus", "minus")
-TIES: Final = ("cut", "all")
-TRANSLATE: Final = ("query", "subject", "both")
-CHOICES: Final = {
-    "ties": TIES,
-    "strand": STRANDS,
-    "translate": TRANSLATE,
-    "mask_mode": MODES,
-    "composition": COMPOSITIONS,
-}
-"""All values of the options that have few."""
-_LARGEST: Final = defaults.EVERY_SUBJECT
-"""Largest accepted score, length and number of subjects."""
-_MOST_ITERATIONS: Final = 100
-_LARGEST_DBSIZE: Final = 10**17
-"""Largest accepted ``dbsize``. Its product with the comparisons of a query with a subject, at most 36, fits 64 bits."""
 TRANSLATE_ADVICE: Final = f"to translate it say {option('translate', 'query')}; "
 """Advice for a query file that looks like DNA although queries must be protein."""
-
-
-_PATHS: Final = ("matrix", "include", "exclude", "taxid_map", "taxonomy")
-"""Fields that are paths, or may be."""
 
 
 def _taxids(given: Any) -> str:
@@ -68,6 +47,11 @@ def _taxids(given: Any) -> str:
         return ",".join(one if isinstance(one, str) else str(whole_number("taxid", one)) for one in several)
     except WrongType as error:
         raise WrongType(f"{option('taxid', given)}: give NCBI taxonomy ids, such as 9606 or '9606,10090'") from error
+
+
+def _default(name: str) -> Any:
+    """The default of the table."""
+    return SEARCH_OPTIONS[name].default
 
 
 def _is_missing_path(name: str) -> bool:
@@ -151,22 +135,22 @@ class SearchOptions:
         There is no matrix of this name.
     """
 
-    top: int = defaults.TOP
-    evalue: float = defaults.EVALUE
-    ties: str = defaults.TIES
-    strand: str = defaults.STRAND
+    top: int = _default("top")
+    evalue: float = _default("evalue")
+    ties: str = _default("ties")
+    strand: str = _default("strand")
     matrix: str | None = None
     match: int | None = None
     mismatch: int | None = None
     gap_open: int | None = None
     gap_extend: int | None = None
     dbsize: int | None = None
-    mask: str = defaults.MASK
-    mask_mode: str = defaults.MASK_MODE
-    composition: str = defaults.COMPOSITION
+    mask: str = _default("mask")
+    mask_mode: str = _default("mask_mode")
+    composition: str = _default("composition")
     translate: str | None = None
     genetic_code: int | None = None
-    max_hsps: int = defaults.MAX_HSPS
+    max_hsps: int = _default("max_hsps")
     min_score: int | None = None
     min_bits: float | None = None
     min_identity: float | None = None
@@ -181,53 +165,25 @@ class SearchOptions:
     taxid: str | None = None
     taxid_map: str | None = None
     taxonomy: str | None = None
-    iterations: int = defaults.ITERATIONS
-    inclusion_evalue: float = defaults.INCLUSION_EVALUE
+    iterations: int = _default("iterations")
+    inclusion_evalue: float = _default("inclusion_evalue")
 
     def __post_init__(self) -> None:
-        self._take_types()
-        if self.top < 1:
-            raise InputError(f"{self._given('top')}: at least 1 subject must be asked for")
-        if self.top > _LARGEST:
-            raise InputError(f"{self._given('top')}: {_LARGEST:,} at most; that is every subject of any database")
-        if math.isnan(self.evalue) or self.evalue <= 0:
-            raise InputError(f"{self._given('evalue')}: choose a number above 0")
-        if self.ties not in TIES:
-            raise InputError(f"{self._given('ties')}: choose {' or '.join(TIES)}")
-        if self.strand not in STRANDS:
-            raise InputError(f"{self._given('strand')}: choose {', '.join(STRANDS)}")
-        if self.dbsize is not None and not 1 <= self.dbsize <= _LARGEST_DBSIZE:
-            raise InputError(f"{self._given('dbsize')}: choose a number of residues, at least 1, at most 10^17")
+        for field in fields(self):
+            row, value = SEARCH_OPTIONS[field.name], getattr(self, field.name)
+            is_several = row.name == "taxid" and value is not None
+            object.__setattr__(self, row.name, _taxids(value) if is_several else row.check(value))
         self._check_translation()
         self._check_iterations()
         self._check_filters()
         self._check_matrix()
         parse_maskers(self.mask)
-        if self.mask_mode not in MODES:
-            raise InputError(f"{self._given('mask_mode')}: choose {' or '.join(MODES)}")
         if self.mask_mode == "hard" and self.mask == "none":
             raise InputError(f"{self._given('mask_mode')}: say with {option('mask')} what is to be masked")
-        if self.composition not in COMPOSITIONS:
-            raise InputError(f"{self._given('composition')}: choose {' or '.join(COMPOSITIONS)}")
 
     def _given(self, name: str) -> str:
         """The option with its value, for a message."""
         return option(name, getattr(self, name))
-
-    def _take_types(self) -> None:
-        """Convert values to the types of their fields, such as numbers of NumPy for JSON; refuse those of others."""
-        for field in fields(self):
-            name, kind = field.name, str(field.type)
-            value = getattr(self, name)
-            if value is None and "None" in kind:
-                continue
-            if name in _PATHS:
-                taken: str | float = path(name, value)
-            elif name == "taxid":
-                taken = _taxids(value)
-            else:
-                taken = (text if "str" in kind else number if "float" in kind else whole_number)(name, value)
-            object.__setattr__(self, name, taken)
 
     def _check_matrix(self) -> None:
         """Refuse what is neither the name of a matrix nor a file; contents of files are checked when they are read."""
@@ -236,16 +192,6 @@ class SearchOptions:
             matrix_name(name)
 
     def _check_filters(self) -> None:
-        for name in ("min_score", "min_alignment_length", "min_length", "max_length"):
-            count = getattr(self, name)
-            if count is not None and not 1 <= count <= _LARGEST:
-                raise InputError(f"{self._given(name)}: choose a whole number, 1 to {_LARGEST:,}")
-        for name in ("min_identity", "min_query_coverage", "min_subject_coverage"):
-            percent = getattr(self, name)
-            if percent is not None and not 0 <= percent <= 100:
-                raise InputError(f"{self._given(name)}: choose a percentage, 0 to 100")
-        if self.min_bits is not None and not 0 <= self.min_bits <= _LARGEST:
-            raise InputError(f"{self._given('min_bits')}: choose a number, 0 to {_LARGEST:,}")
         if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
             raise InputError(f"{self._given('min_length')} is above {self._given('max_length')}; no subject fits")
         if self.taxid is not None:
@@ -256,12 +202,8 @@ class SearchOptions:
             identifier_pattern(self.id_pattern)
 
     def _check_iterations(self) -> None:
-        if not 1 <= self.iterations <= _MOST_ITERATIONS:
-            raise InputError(f"{self._given('iterations')}: choose a whole number, 1 to {_MOST_ITERATIONS}")
-        if not 0 < self.inclusion_evalue < math.inf:
-            raise InputError(f"{self._given('inclusion_evalue')}: choose a number above 0, and not inf")
         if self.iterations == 1:
-            if self.inclusion_evalue != defaults.INCLUSION_EVALUE:
+            if self.inclusion_evalue != SEARCH_OPTIONS["inclusion_evalue"].default:
                 advice = f"say how many {option('iterations')}"
                 raise InputError(f"{self._given('inclusion_evalue')} is for iterated searches; {advice}")
             return
@@ -300,17 +242,11 @@ class SearchOptions:
         )
 
     def _check_translation(self) -> None:
-        if self.translate not in (None, *TRANSLATE):
-            raise InputError(f"{self._given('translate')}: choose {', '.join(TRANSLATE)}")
         if self.genetic_code is not None:
             genetic_code(self.genetic_code)
             if self.translate is None:
                 advice = f"say with {option('translate')} what is to be translated"
                 raise InputError(f"{self._given('genetic_code')}: {advice}")
-        if self.max_hsps < 1:
-            raise InputError(f"{self._given('max_hsps')}: at least 1 alignment of a subject must be asked for")
-        if self.max_hsps > _LARGEST:
-            raise InputError(f"{self._given('max_hsps')}: {_LARGEST:,} alignments of a subject at most")
 
     def scheme(self, alphabet: Alphabet, *, local: bool = True) -> ScoringScheme:
         """The scoring scheme of these options for sequences of ``alphabet``.

@@ -11,9 +11,9 @@ from pydantic_core import to_json
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
+from swsearch.options import SEARCH_OPTIONS
 from swsearch.report.jsons import describe_hit, describe_query
 from swsearch.scoring.matrix import matrix_names
-from swsearch.search.options import CHOICES
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.service import SearchStatus
@@ -21,7 +21,10 @@ from swsearch.store.result_views import HitPage as StoredPage
 from swsearch.store.service_models import STATES
 
 Option = str | int | float | bool | None
-_WORDS: Final = {**CHOICES, "matrix": matrix_names()}
+_WORDS: Final = {
+    **{row.name: row.choices for row in SEARCH_OPTIONS.values() if row.choices and row.name != "alphabet"},
+    "matrix": matrix_names(),
+}
 """The words that are values of some options."""
 
 

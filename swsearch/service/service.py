@@ -27,7 +27,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo, RunInfo
-from swsearch.search.defaults import EVERY_SUBJECT
+from swsearch.options import EVERY_SUBJECT
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
 from swsearch.service.estimates import SearchForecast, forecasts
 from swsearch.service.settings import Settings

@@ -37,13 +37,13 @@ def imported(among: set[str], *arguments: str, folder) -> list[str]:
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_the_program_itself_imports_no_command(tmp_path, option):
-    commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "search_arguments")}
+    commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "searchers")}
     assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
 
 
 def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
     unused = {*STORE, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
-    unused |= {"importlib.metadata", "importlib.resources", "swsearch.cli.comparison_arguments"}
+    unused |= {"importlib.metadata", "importlib.resources"}
     assert imported(unused, "query", QUERIES, few_proteins_db, "--store", "none", folder=tmp_path) == []
 
 

@@ -17,9 +17,9 @@ import swsearch
 from swsearch.cluster import open_cluster_searcher
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult, SearchStats
+from swsearch.options import EVERY_SUBJECT
 from swsearch.run import run_search
 from swsearch.search.api import open_searcher
-from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles, SubjectQueries

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swsearch.cli import search_arguments
+from swsearch.cli import searchers
 from swsearch.cli.app import main
 from swsearch.cluster import dispatcher, open_cluster_searcher, processes
 from swsearch.cluster.processes import WorkerProcesses
@@ -123,7 +123,7 @@ def test_gpus_with_a_process_each_give_the_bytes_of_one_process(
 ) -> None:
     """The report and the run of a batch, for which GPUs are used apart from 16 queries on."""
     begin_with(monkeypatch, emulated())
-    monkeypatch.setattr(search_arguments, "SEPARATE_CELLS", 0)
+    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
     there = presence.GpuProbe(True, True, None, lambda: presence.DriverFacts(2))
     monkeypatch.setattr(presence, "look_for_gpus", lambda: there)
     reports = []
@@ -144,7 +144,7 @@ def test_few_queries_stay_in_one_process(small: Path, tmp_path: Path, monkeypatc
     few.write_text("".join(f">q{number}\nMKVLA\n" for number in range(15)))
     started: list[int] = []
     monkeypatch.setattr(processes, "WorkerProcesses", lambda *_: started.append(1))
-    monkeypatch.setattr(search_arguments, "SEPARATE_CELLS", 0)
+    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
     there = presence.GpuProbe(True, True, None, lambda: presence.DriverFacts(0, "no driver"))
     monkeypatch.setattr(presence, "look_for_gpus", lambda: there)
     for arguments in ([str(few)], [str(small / "queries.fasta"), "--explain"]):

@@ -23,8 +23,8 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.score_block import ScoreBlock
+from swsearch.options import EVERY_SUBJECT
 from swsearch.query.profile import QueryProfile, SubjectQuery
-from swsearch.search.defaults import EVERY_SUBJECT
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import SubjectQueries
 from swsearch.search.search_subjects import STEPS, LeadingParts

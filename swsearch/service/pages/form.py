@@ -1,28 +1,25 @@
 """The search form: fields made from the options of a search, the values that were sent, and an error beside each field.
 
-A field's meaning is that of the command line (:mod:`swsearch.search.option_meanings`). Files of the server cannot be
-named in a form, and what concerns the machine is the server's choice: :data:`NOT_OFFERED`.
+The fields are rows of :data:`swsearch.options.SEARCH_OPTIONS`. Files of the server cannot be named in a form, and what
+concerns the machine is the server's choice.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
 from swsearch.errors import InputError, SwSearchError
+from swsearch.options import SCORING, SEARCH_FILES, SEARCH_OPTIONS, Option
 from swsearch.scoring.matrix import matrix_names
-from swsearch.search.option_meanings import MEANINGS
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
 
 FIRST: Final = ("top", "evalue", "translate")
 """The options that are shown at once; the others are behind one fold."""
-
-NOT_OFFERED: Final = ("include", "exclude", "taxid_map", "taxonomy")
-"""Options whose values are files of the machine that searches."""
 
 _OPTION: Final = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 _AUTOMATIC: Final = "automatic"
@@ -80,40 +77,31 @@ class Field:
 
 @cache
 def form_fields() -> tuple[Field, ...]:
-    """All fields: those of :data:`FIRST`, then the others in the order of their groups."""
-    options = {option.name: option for option in fields(SearchOptions)}
-    made = [_field(name, options[name].default, str(options[name].type)) for name in options if name not in NOT_OFFERED]
-    made.append(_field("alphabet", None, "str"))
-    groups = list(dict.fromkeys(meaning.group for meaning in MEANINGS.values()))
-    order = {name: number for number, name in enumerate(MEANINGS)}
+    """All fields: those of :data:`FIRST`, then the others in the order of the table."""
+    rows = [row for row in SEARCH_OPTIONS.values() if row.name not in SEARCH_FILES and row.name != "alphabet"]
+    rows.insert([row.panel for row in rows].index(SCORING), SEARCH_OPTIONS["alphabet"])
     first = {name: number for number, name in enumerate(FIRST)}
-    return tuple(
-        sorted(
-            made,
-            key=lambda one: (first.get(one.name, len(first)), groups.index(MEANINGS[one.name].group), order[one.name]),
-        )
-    )
+    return tuple(map(_field, sorted(rows, key=lambda row: first.get(row.name, len(first)))))
 
 
-def _field(name: str, default: object, annotation: str) -> Field:
-    meaning = MEANINGS[name]
-    choices = meaning.choices
-    help_text = ". ".join(
-        sentence
-        for sentence in meaning.help.split(". ")
-        if not any(f"--{other.replace('_', '-')}" in sentence for other in NOT_OFFERED)
-    )
-    if name == "matrix":
+def _field(row: Option) -> Field:
+    choices, help_text = row.choices, _without_files(row.help)
+    if row.name == "matrix":
         choices = tuple(matrix_names())
         help_text = "The substitution matrix. [protein: BLOSUM62]"
-    kind = "choice" if choices else "whole" if "int" in annotation else "number" if "float" in annotation else "text"
-    words = [
-        (value, f"{value} (DNA)" if name == "matrix" and value in matrix_names(DNA) else value) for value in choices
-    ]
-    if choices and default is None:
-        words.insert(0, ("", _AUTOMATIC if name in ("alphabet", "matrix") else "no"))
-    shown = "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
-    return Field(name, meaning.label, in_form(help_text), in_form(meaning.group), kind, shown, tuple(words))
+    kind = "choice" if choices else {int: "whole", float: "number", str: "text"}[row.type]
+    dna = matrix_names(DNA) if row.name == "matrix" else ()
+    words = [(value, f"{value} (DNA)" if value in dna else value) for value in choices]
+    if choices and row.default is None:
+        words.insert(0, ("", _AUTOMATIC if row.name in ("alphabet", "matrix") else "no"))
+    shown = "" if row.default is None else _text(row.default)
+    return Field(row.name, row.label, in_form(help_text), in_form(row.panel), kind, shown, tuple(words))
+
+
+def _without_files(text: str) -> str:
+    """A help text without the sentences about options whose values are files of the machine that searches."""
+    flags = [SEARCH_OPTIONS[name].flags[0] for name in SEARCH_FILES]
+    return ". ".join(one for one in text.split(". ") if not any(flag in one for flag in flags))
 
 
 def in_form(text: str) -> str:
@@ -124,8 +112,8 @@ def in_form(text: str) -> str:
     """
 
     def label(found: re.Match[str]) -> str:
-        meaning = MEANINGS.get(found[1].replace("-", "_"))
-        return found[0] if meaning is None else f"“{meaning.label}”"
+        row = SEARCH_OPTIONS.get(found[1].replace("-", "_"))
+        return found[0] if row is None else f"“{row.label}”"
 
     return _OPTION.sub(label, text)
 
@@ -134,7 +122,7 @@ def option_of(problem: str) -> str | None:
     """The option that a message is about, which begins with its name; None if it is about the queries."""
     found = _OPTION.match(problem)
     name = found[1].replace("-", "_") if found else ""
-    return name if name in MEANINGS and name not in NOT_OFFERED else None
+    return name if name in SEARCH_OPTIONS and name not in SEARCH_FILES else None
 
 
 @dataclass

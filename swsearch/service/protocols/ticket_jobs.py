@@ -29,13 +29,13 @@ from swsearch.errors import InputError, Refused
 from swsearch.hits.cigar import gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
+from swsearch.options import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.report.anchored import SEPARATOR, query_row
 from swsearch.report.formatting import percent, shown
 from swsearch.report.pairing import organism_of, write_pairs
 from swsearch.report.protocol import ReportFormat
 from swsearch.report.registry import get_format
 from swsearch.report.row_filter import RowFilter
-from swsearch.search.defaults import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.sequences.headers import header_organism
 from swsearch.sequences.record import identifier
 from swsearch.service import models

@@ -4,9 +4,9 @@ from dataclasses import fields
 
 import pytest
 
-from swsearch.search.option_meanings import MEANINGS
+from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.search.options import SearchOptions
-from swsearch.service.pages.form import FIRST, NOT_OFFERED, SearchForm, form_fields, in_form, option_of
+from swsearch.service.pages.form import FIRST, SearchForm, form_fields, in_form, option_of
 
 NAMES = [one.name for one in form_fields()]
 VALUES = {
@@ -25,9 +25,9 @@ PARSED = {**VALUES, "top": 7, "evalue": 1e-5, "genetic_code": 11, "max_hsps": 3,
 
 def test_every_option_of_a_search_is_offered_or_names_a_file():
     options = {field.name for field in fields(SearchOptions)} | {"alphabet"}
-    assert set(NAMES) == options - set(NOT_OFFERED)
+    assert set(NAMES) == options - set(SEARCH_FILES)
     assert len(NAMES) == len(set(NAMES))
-    assert set(MEANINGS) == options
+    assert set(SEARCH_OPTIONS) == options
     assert NAMES[: len(FIRST)] == list(FIRST)
 
 
@@ -36,7 +36,7 @@ def test_meanings_are_those_of_the_command_line_in_the_words_of_the_form():
         assert "--" not in one.help + one.group
         assert one.help
         if one.name not in ("matrix", "taxid"):
-            assert one.help == in_form(MEANINGS[one.name].help)
+            assert one.help == in_form(SEARCH_OPTIONS[one.name].help)
 
 
 def test_an_untouched_form_submits_no_option():
@@ -63,7 +63,7 @@ def test_values_are_read_as_their_types():
     ("name", "text", "problem"),
     [
         ("top", "many", "Give a whole number."),
-        ("top", "0", "At least 1 subject must be asked for"),
+        ("top", "0", "Choose a number of subjects, 1 to 2,147,483,647"),
         ("top", "1" * 30, "Give a whole number."),
         ("evalue", "small", "Give a number, such as 10 or 1e-5."),
         ("evalue", "nan", "Choose a number above 0"),

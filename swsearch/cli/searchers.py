@@ -1,0 +1,172 @@
+"""What computes the search of a command: this process, a process for each GPU, or the workers of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+from swsearch.cli.options import Arguments, device_list
+
+if TYPE_CHECKING:
+    from swsearch.cluster.processes import WorkerProcesses
+    from swsearch.database.reader import PackedDatabase
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.searcher import Searcher
+
+SEPARATE_QUERIES: Final = 8
+"""Queries for each GPU from which a process for each is worthwhile."""
+SEPARATE_CELLS: Final = 10**13
+"""Cells from which this is so: about a second of one GPU."""
+
+
+@contextlib.contextmanager
+def gpu_processes(
+    arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
+) -> Iterator[WorkerProcesses | None]:
+    """Start a process for each GPU of a search, if that is worthwhile; they end with the context.
+
+    The processor time of the results of many queries is more than one process has. With fewer queries, the GPUs divide
+    the subjects of each query, which needs one process.
+
+    Parameters
+    ----------
+    arguments : Arguments
+    n_residues, query_residues : int
+        About the numbers of residues of the database and of all queries.
+    are_many : callable
+        Whether there are at least so many queries.
+    """
+    gpus = _separate_gpus(arguments, n_residues, query_residues, are_many)
+    if not gpus:
+        yield None
+        return
+    from swsearch.cluster.processes import WorkerProcesses
+
+    threads = None if arguments.threads is None else max(1, arguments.threads // len(gpus))
+    with WorkerProcesses(len(gpus), threads, gpus) as processes:
+        yield processes
+
+
+def _separate_gpus(
+    arguments: Arguments, n_residues: int, query_residues: int, are_many: Callable[[int], bool]
+) -> list[int]:
+    """The GPUs that get a process each; empty if this process uses the GPUs, if any."""
+    if arguments.cluster is not None or arguments.computes_here:
+        return []
+    devices = device_list(arguments.devices) or []
+    if len(devices) < 2 or arguments.engine not in ("auto", "cuda") or arguments.kernel != "strip":
+        return []
+    if n_residues * query_residues < SEPARATE_CELLS:
+        return []
+    if arguments.translate in ("subject", "both"):  # each process would translate the database
+        return []
+    from swsearch.engine.cuda.runtime.presence import look_for_gpus
+
+    gpus = look_for_gpus()
+    return devices if gpus.plugged_in and gpus.pycuda and are_many(SEPARATE_QUERIES * len(devices)) else []
+
+
+def warm_up(
+    arguments: Arguments, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+) -> None:
+    """Start the GPUs of this process, if it uses any, while the program imports its other modules.
+
+    It never raises an error of an option, because :func:`open_searcher` raises it again. ``query_residues`` is about
+    the number of residues of all queries.
+    """
+    if arguments.cluster is not None or processes is not None:
+        return
+    from swsearch.errors import SwSearchError
+    from swsearch.threads import SWITCH_SECONDS
+
+    with contextlib.suppress(SwSearchError):
+        if arguments.machine.warm_up_gpus(database.n_residues * query_residues):
+            sys.setswitchinterval(SWITCH_SECONDS)
+
+
+def open_searcher(
+    arguments: Arguments, database: PackedDatabase, query_residues: int, processes: WorkerProcesses | None
+) -> AbstractContextManager[PlannedSearch]:
+    """Open the engine of a search of an open database: the workers of a cluster, the processes, or this process."""
+    if arguments.cluster is not None:
+        return _open_cluster(arguments, arguments.cluster, database)
+    if processes is not None:
+        return _open_separate(arguments, processes, database, query_residues)
+    return _open_here(arguments, database, query_residues)
+
+
+def _open_cluster(arguments: Arguments, place: str, database: PackedDatabase) -> AbstractContextManager[PlannedSearch]:
+    from swsearch.cli.output import say
+    from swsearch.cluster import open_cluster_searcher
+
+    return open_cluster_searcher(
+        database,
+        arguments.asked,
+        place,
+        machine=arguments.machine,
+        slices=arguments.slices,
+        deadline_seconds=arguments.deadline,
+        notify=functools.partial(say, quiet=arguments.quiet),
+    )
+
+
+@contextlib.contextmanager
+def _open_separate(
+    arguments: Arguments, processes: WorkerProcesses, database: PackedDatabase, query_residues: int
+) -> Iterator[PlannedSearch]:
+    """Open a searcher with a process for each GPU.
+
+    If these cannot be used, or if a GPU has too little memory for the database, this process opens the engine, or
+    reports what is wrong.
+    """
+    from swsearch.cli.output import say
+    from swsearch.cluster.searcher import ClusterSearcher
+    from swsearch.engine.registry import Machine
+    from swsearch.errors import SwSearchError
+
+    searcher = None
+    with contextlib.suppress(SwSearchError):
+        searcher = ClusterSearcher(
+            database,
+            arguments.asked,
+            processes,
+            Machine("cuda", bound=not arguments.no_bound, partition_residues=arguments.partition_residues),
+            slices="no",
+            threads=arguments.threads,
+            engine_name="cuda",
+            is_scored_here=True,
+            notify=functools.partial(say, quiet=arguments.quiet),
+            when_answered=processes.end,  # the run searches once
+        )
+    if searcher is not None and searcher.is_kept:
+        yield searcher
+        return
+    processes.close()
+    with _open_here(arguments, database, query_residues) as own:
+        yield own
+
+
+@contextlib.contextmanager
+def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
+    """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
+    from swsearch.cli.progress import ProgressReport
+    from swsearch.search.api import searcher_on
+
+    asked = arguments.asked
+    is_translated = asked.translate in ("subject", "both")
+    with contextlib.ExitStack() as stack:
+        with (
+            ProgressReport("translating", database.n_residues, "M bases/s", 1e6, arguments.quiet)
+            if is_translated
+            else contextlib.nullcontext()
+        ) as report:
+            opened = stack.enter_context(
+                searcher_on(
+                    arguments.machine, database, asked, query_residues, None if report is None else report.advance
+                )
+            )
+        yield opened

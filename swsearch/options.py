@@ -1,0 +1,548 @@
+"""The options of searches: one table, from which the program makes all that it says and checks about them.
+
+:data:`OPTIONS` has a row for each option of the commands that search or report. Loops over it make the options of the
+command line and their help, the defaults that a configuration file may set, the checks of
+:class:`swsearch.search.options.SearchOptions`, the form of the search service, the description of its API, and the
+reference in the documentation. A row that is true for :attr:`Option.is_of_search` is a field of ``SearchOptions`` or
+``alphabet``; the other rows concern the machine, the run and the output.
+
+The module imports nothing that takes time, because ``--help`` needs it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from swsearch.arguments import number, path, text, whole_number
+from swsearch.errors import InputError
+from swsearch.words import option
+
+INPUT: Final = "Queries and databases"
+SCORING: Final = "Scoring"
+CHOICE: Final = "Which hits"
+FILTERS: Final = "Filters, before the list is cut at --top"
+ROUNDS: Final = "Iterated searches with profiles"
+OUTPUT: Final = "Output"
+SEQUENCES: Final = "Sequences"
+ORGANISMS: Final = "Organisms"
+ROWS: Final = "Rows of a3m, sto and afasta"
+MACHINE: Final = "Machine"
+RUN: Final = "Run"
+PANELS: Final = (INPUT, SCORING, CHOICE, FILTERS, ROUNDS, OUTPUT, SEQUENCES, ORGANISMS, ROWS, MACHINE, RUN)
+"""The groups of options in the help, in this order; options without a group come last."""
+
+EVERY_SUBJECT: Final = 2**31 - 1
+"""The length of a list that is not cut; a database has fewer subjects. Also the largest score and length."""
+DEADLINE_SECONDS: Final = 60.0
+"""Time after which the work of a worker of a cluster that does not answer is given to others."""
+PAIR_EVALUE: Final = 0.001
+"""Largest E-value of all against all, whose queries have relatives in the database."""
+FAMILY_ITERATIONS: Final = 3
+FAMILY_EVALUE: Final = 0.1
+FAMILY_TOP: Final = 10_000
+"""Of deep alignments: as on ColabFold's server."""
+DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
+"""Stands for the user's store (:func:`swsearch.store.user_store.user_store`), also where $XDG_DATA_HOME moves it."""
+
+SEARCHES: Final = ("query", "batch")
+COMPARISONS: Final = ("allpairs", "cluster", "rbh")
+ALL_SEARCHES: Final = (*SEARCHES, *COMPARISONS, "msa")
+STORED: Final = (*SEARCHES, *COMPARISONS)
+REPORTS: Final = (*SEARCHES, "report")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that an option accepts, and what a message about another number advises.
+
+    Attributes
+    ----------
+    least, most : float
+    says : str
+    is_above : bool
+        Whether ``least`` itself is refused.
+    """
+
+    least: float
+    most: float
+    says: str
+    is_above: bool = False
+
+    def check(self, name: str, value: float) -> None:
+        """Refuse a number outside of the range, or one that is none (NaN).
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.least <= value <= self.most or (self.is_above and value == self.least):
+            raise InputError(f"{option(name, value)}: choose {self.says}")
+
+
+_COUNT: Final = Range(1, EVERY_SUBJECT, f"a whole number, 1 to {EVERY_SUBJECT:,}")
+_PERCENTAGE: Final = Range(0, 100, "a percentage, 0 to 100")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes
+    ----------
+    name : str
+        Its name in Python; the command line writes ``-`` in place of ``_`` and two hyphens before it.
+    type : type
+        Of its value: ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list`` for an option that may be repeated.
+    help : str
+        What it does, as ``--help`` prints it; other options are written ``--name``, a default that depends on the
+        database in brackets.
+    panel : str
+        Heading under which help and forms show it.
+    commands : tuple of str
+        The commands that offer it.
+    default
+        Its default; ``otherwise`` has those of commands in which it differs.
+    otherwise : mapping of str to value
+    short : str
+        Its short name; empty if it has none.
+    label : str
+        Its name in a form; empty for an option that does not decide which hits are found.
+    choices : tuple of str
+        All values of an option with few values; empty otherwise.
+    range : Range or None
+        The numbers that it accepts.
+    minimum, maximum : float or None
+        Bounds that the command line states in the help and checks itself.
+    metavar : str or None
+        Word for the value in the help; None for the default, its type.
+    file : str
+        What the value names: ``input``, ``input or URL``, ``output``, ``store`` or ``kept store``; empty for none.
+    completion : str
+        The function of :mod:`swsearch.cli.completion` that completes the value; empty for ``choices`` or none.
+    is_local : bool
+        Whether it has a meaning only on the machine that searches, so that no server takes it.
+    """
+
+    name: str
+    type: type
+    panel: str
+    commands: tuple[str, ...]
+    default: Any = None
+    help: str = ""
+    otherwise: Mapping[str, Any] = field(default_factory=dict)
+    short: str = ""
+    label: str = ""
+    choices: tuple[str, ...] = ()
+    range: Range | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    metavar: str | None = None
+    file: str = ""
+    completion: str = ""
+    is_local: bool = False
+
+    @property
+    def is_of_search(self) -> bool:
+        """Whether the option decides which hits are found."""
+        return bool(self.label)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Its names on the command line, the short one after the long one.
+
+        >>> option_of("top").flags, option_of("max_hsps").flags
+        (('--top', '-k'), ('--max-hsps',))
+        """
+        long = f"--{self.name.replace('_', '-')}"
+        return (long, self.short) if self.short else (long,)
+
+    def default_in(self, command: str) -> Any:
+        """Its default in a command; also in one that does not offer it, where it is the value that holds."""
+        return self.otherwise.get(command, self.default)
+
+    def check(self, value: Any) -> Any:
+        """A value as the program uses it: a NumPy number as a number, a path as a string; None if it has no default.
+
+        Raises
+        ------
+        InputError
+            The value is out of range; a WrongType if it is of another type.
+        """
+        if value is None and self.default is None:
+            return None
+        checks: dict[type, Callable[[str, Any], Any]] = {
+            int: whole_number,
+            float: number,
+            str: path if self.file else text,
+        }
+        checked = checks[self.type](self.name, value)
+        if self.choices and checked not in self.choices:
+            listed = (" or " if len(self.choices) == 2 else ", ").join(self.choices)
+            raise InputError(f"{option(self.name, checked)}: choose {listed}")
+        if self.range is not None:
+            self.range.check(self.name, checked)
+        return checked
+
+
+OPTIONS: Final[tuple[Option, ...]] = (
+    # --- queries and databases ---
+    Option(
+        "query_format", str, INPUT, SEARCHES, "auto", metavar="NAME",
+        choices=("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm"),
+        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), hmm (HMMER3), "
+        "aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with scores of their own at each "
+        "position; auto knows pssm, asn1, hmm and stockholm.",
+    ),
+    Option(
+        "in_pssm", list, INPUT, SEARCHES, metavar="FILE", file="input", is_local=True,
+        help="File of profiles to search with, beside the query files or instead of them: checkpoints of "
+        "--save-pssm or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
+    ),
+    Option(
+        "db", list, INPUT, SEARCHES, metavar="DB", file="input or URL",
+        help="Database; given several times, all are searched as one.",
+    ),
+    # --- run ---
+    Option(
+        "resume", str, RUN, STORED, metavar="RUN", completion="runs", is_local=True,
+        help="Go on with a run: its number, or latest. A new run starts where none fits.",
+    ),
+    Option(
+        "shard", str, RUN, (*SEARCHES, "allpairs"), "1/1", metavar="I/N", is_local=True,
+        help="Search one share of the queries: i/n, i from 1 to n; auto in a job array, or auto/n where tasks are "
+        "numbered from 1 to n. {shard} in the name of an output becomes 3-of-8 or so.",
+    ),
+    # --- output ---
+    Option(
+        "format", str, OUTPUT, ("query", "allpairs", "rbh", "report"), "table",
+        otherwise={"allpairs": "blast6", "rbh": "blast6", "cluster": "none"}, short="-f", metavar="NAME",
+        completion="formats",
+        help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, "
+        "sam, a3m, sto, afasta, fasta (the sequences of the hits), lca (the taxon of each query), kraken, "
+        "taxa-html (queries by taxon) or multiqc.",
+    ),
+    Option(
+        "format", str, OUTPUT, ("batch",), "none", short="-f", metavar="NAME", completion="formats",
+        help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
+    ),
+    Option(
+        "format", str, OUTPUT, ("msa",), "a3m", short="-f", choices=("a3m", "sto", "afasta"),
+        help="Format of alignments.",
+    ),
+    Option(
+        "fields", str, OUTPUT, (*REPORTS, "allpairs", "rbh"), metavar="NAMES", completion="fields",
+        help="Columns by BLAST's names, separated by blanks or commas.",
+    ),
+    Option(
+        "width", int, OUTPUT, (*REPORTS, "allpairs", "rbh"), minimum=20, maximum=10_000, is_local=True,
+        help="--format table: columns of a line. [those of the terminal; in files and pipes 100]",
+    ),
+    Option(
+        "lca_top", float, OUTPUT, (*REPORTS, "allpairs"), minimum=0, maximum=100, metavar="PERCENT",
+        help="Taxa of queries (lca, kraken, taxa-html) are those of hits with bit scores at most so much below the "
+        "best. [10]",
+    ),
+    Option(
+        "out", Path, OUTPUT, (*STORED, "report"), short="-o", file="output",
+        help="File for the results. [stdout]",
+    ),
+    Option(
+        "plot", Path, OUTPUT, SEARCHES, file="output", is_local=True,
+        help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
+    ),
+    Option(
+        "save_pssm", Path, OUTPUT, REPORTS, metavar="FILE", file="output", is_local=True,
+        help="File for the profile of each query's last round, as PSI-BLAST's checkpoint (ASN.1); a query file for "
+        "later searches.",
+    ),
+    Option(
+        "events", Path, OUTPUT, STORED, file="output", is_local=True,
+        help="File that takes a line of JSON for each event.",
+    ),
+    Option(
+        "explain", bool, OUTPUT, SEARCHES, False, is_local=True,
+        help="Print which kernels the engine will use for the queries, and why, instead of searching.",
+    ),
+    Option(
+        "store", str, OUTPUT, STORED, DEFAULT_STORE, file="store",
+        help="SQLite file or database URL that keeps the hits, or none.",
+    ),
+    Option(
+        "store", str, OUTPUT, ("report",), DEFAULT_STORE, file="kept store",
+        help="SQLite file or database URL that keeps the hits.",
+    ),
+    Option(
+        "stage_store", str, OUTPUT, STORED, "auto", choices=("auto", "always", "never"), is_local=True,
+        help="Write the store on this machine and publish it as whole files: auto where it is on a network file "
+        "system.",
+    ),
+    Option(
+        "quiet", bool, OUTPUT, ALL_SEARCHES, False, short="-q",
+        help="Say nothing but errors on stderr.",
+    ),
+    # --- sequences in and beside the report ---
+    Option(
+        "aligned", bool, SEQUENCES, REPORTS, False,
+        help="--format fasta: the aligned parts, one for each alignment. [whole sequences]",
+    ),
+    Option(
+        "flank", int, SEQUENCES, REPORTS, minimum=0,
+        help="--format fasta: the aligned parts with so many residues on each side.",
+    ),
+    Option(
+        "unaligned", Path, SEQUENCES, SEARCHES, metavar="FILE", file="output", is_local=True,
+        help="FASTA file for the queries without hits.",
+    ),
+    Option(
+        "aligned_queries", Path, SEQUENCES, SEARCHES, metavar="FILE", file="output", is_local=True,
+        help="FASTA file for the queries with hits.",
+    ),
+    Option(
+        "msa_coverage", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
+        help="Rows with residues in so much of the query (hhfilter -cov).",
+    ),
+    Option(
+        "msa_query_identity", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
+        help="Rows whose residues equal the query's so often (hhfilter -qid).",
+    ),
+    Option(
+        "msa_max_identity", int, ROWS, (*REPORTS, "msa"), 100, otherwise={"msa": 95}, metavar="PERCENT",
+        help="Rows at most so identical to a longer one (hhfilter -id).",
+    ),
+    Option(
+        "msa_diff", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 3000},
+        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff); 0: keep them.",
+    ),
+    Option(
+        "msa_filter_above", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 1000},
+        help="Leave --msa-max-identity and --msa-diff out of alignments with at most so many rows.",
+    ),
+    # --- which hits ---
+    Option(
+        "query", list, CHOICE, ("report",), metavar="ID",
+        help="Report this query alone, by identifier or accession; may be given several times.",
+    ),
+    Option(
+        "alphabet", str, CHOICE, SEARCHES, label="Queries are", choices=("protein", "dna"),
+        help="What the queries are. [detected]",
+    ),
+    Option(
+        "top", int, CHOICE, (*REPORTS, "msa"), 25,
+        otherwise={"report": None, "msa": FAMILY_TOP, "allpairs": EVERY_SUBJECT, "cluster": EVERY_SUBJECT, "rbh": 1},
+        short="-k", label="Hits to report",
+        range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}"), minimum=1,
+        help="Subjects reported for each query.",
+    ),
+    Option(
+        "evalue", float, CHOICE, (*ALL_SEARCHES, "report"), 10.0,
+        otherwise={"report": None, "msa": FAMILY_EVALUE, **dict.fromkeys(COMPARISONS, PAIR_EVALUE)}, short="-e",
+        label="Largest E-value", range=Range(0, math.inf, "a number above 0", is_above=True),
+        help="Largest E-value reported.",
+    ),
+    Option(
+        "ties", str, CHOICE, SEARCHES, "cut", label="Ties", choices=("cut", "all"),
+        help="cut: exactly --top; all: also those equal to the last.",
+    ),
+    Option(
+        "strand", str, CHOICE, STORED, "both", label="Strand", choices=("both", "plus", "minus"),
+        help="Strands of the query that are searched; for DNA.",
+    ),
+    Option(
+        "translate", str, CHOICE, SEARCHES, label="Translate", choices=("query", "subject", "both"),
+        help="query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
+    ),
+    Option(
+        "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",
+        help="NCBI's number of the code for --translate. [1]",
+    ),
+    Option(
+        "max_hsps", int, CHOICE, REPORTS, 1, otherwise={"report": None}, label="Alignments of a subject",
+        range=Range(1, EVERY_SUBJECT, f"a number of alignments of a subject, 1 to {EVERY_SUBJECT:,}"), minimum=1,
+        help="Alignments of one subject that are reported.",
+    ),
+    # --- scoring ---
+    Option(
+        "matrix", str, SCORING, ALL_SEARCHES, label="Matrix", metavar="NAME", file="input or URL",
+        completion="matrices",
+        help="A matrix by name (swsearch matrices lists them), or a file. [protein: BLOSUM62]",
+    ),
+    Option(
+        "match", int, SCORING, STORED, label="Match",
+        help="Score of equal bases. [DNA: 2]",
+    ),
+    Option(
+        "mismatch", int, SCORING, STORED, label="Mismatch",
+        help="Score of different bases. [DNA: -3]",
+    ),
+    Option(
+        "gap_open", int, SCORING, ALL_SEARCHES, label="Gap opening",
+        help="A gap of k residues costs open + k * extend. [that of the matrix; BLOSUM62: 11, DNA: 5]",
+    ),
+    Option(
+        "gap_extend", int, SCORING, ALL_SEARCHES, label="Gap extension",
+        help="See --gap-open. [BLOSUM62: 1, DNA: 2]",
+    ),
+    Option(
+        "dbsize", int, SCORING, STORED, label="Database size",
+        range=Range(1, 10**17, "a number of residues, at least 1, at most 10^17"),
+        help="Residues that E-values are scaled to. [those of the database]",
+    ),
+    Option(
+        "mask", str, SCORING, ALL_SEARCHES, "none", label="Mask queries", metavar="NAME[,NAME…]",
+        help="Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
+    ),
+    Option(
+        "mask_mode", str, SCORING, ALL_SEARCHES, "soft", label="Masking mode", choices=("soft", "hard"),
+        help="soft: masked residues find no subject but align; hard: they become X or N.",
+    ),
+    Option(
+        "composition", str, SCORING, ALL_SEARCHES, "adjust", label="Composition", choices=("adjust", "bias", "none"),
+        help="adjust: E-values consider what is aligned; bias: scores are lower for what is frequent nearby; for "
+        "protein.",
+    ),
+    # --- rounds ---
+    Option(
+        "iterations", int, ROUNDS, (*SEARCHES, "msa"), 1, otherwise={"msa": FAMILY_ITERATIONS}, label="Rounds",
+        range=Range(1, 100, "a whole number, 1 to 100"), minimum=1,
+        help="Largest number of rounds; each searches with a profile of the subjects that the round before "
+        "included. For proteins.",
+    ),
+    Option(
+        "inclusion_evalue", float, ROUNDS, (*SEARCHES, "msa"), 0.001, label="Inclusion E-value",
+        range=Range(0, sys.float_info.max, "a number above 0, and not inf", is_above=True),
+        help="Largest E-value of a subject that is included in the next round's profile.",
+    ),
+    # --- filters ---
+    Option(
+        "min_score", int, FILTERS, (*STORED, "report"), label="Lowest raw score", range=_COUNT,
+        help="Lowest raw score.",
+    ),
+    Option(
+        "min_bits", float, FILTERS, (*STORED, "report"), label="Lowest bit score",
+        range=Range(0, EVERY_SUBJECT, f"a number, 0 to {EVERY_SUBJECT:,}"),
+        help="Lowest bit score.",
+    ),
+    Option(
+        "min_identity", float, FILTERS, (*STORED, "report"), label="Lowest identity, %", range=_PERCENTAGE,
+        help="Lowest percentage of equal letters in the alignment.",
+    ),
+    Option(
+        "min_query_coverage", float, FILTERS, (*STORED, "report"), label="Lowest query coverage, %", range=_PERCENTAGE,
+        help="Lowest percentage of the query between the alignment's ends.",
+    ),
+    Option(
+        "min_subject_coverage", float, FILTERS, (*STORED, "report"), label="Lowest subject coverage, %",
+        range=_PERCENTAGE,
+        help="Lowest percentage of the subject between the alignment's ends.",
+    ),
+    Option(
+        "min_alignment_length", int, FILTERS, (*STORED, "report"), label="Shortest alignment", range=_COUNT,
+        help="Fewest columns of the alignment, gaps included.",
+    ),
+    Option(
+        "min_length", int, FILTERS, STORED, label="Shortest subject", range=_COUNT,
+        help="Shortest subject that is searched, in residues.",
+    ),
+    Option(
+        "max_length", int, FILTERS, STORED, label="Longest subject", range=_COUNT,
+        help="Longest subject that is searched, in residues.",
+    ),
+    Option(
+        "id_pattern", str, FILTERS, STORED, label="Identifier pattern", metavar="REGEX",
+        help="Search subjects whose identifier has a match of this regular expression.",
+    ),
+    Option(
+        "include", str, FILTERS, STORED, label="Only these subjects", metavar="FILE", file="input or URL",
+        is_local=True,
+        help="Search these subjects alone: identifiers or accessions, one a line. An accession without a version "
+        "names every version.",
+    ),
+    Option(
+        "exclude", str, FILTERS, ALL_SEARCHES, label="Without these subjects", metavar="FILE", file="input or URL",
+        is_local=True,
+        help="Do not search these subjects; as for --include.",
+    ),
+    Option(
+        "taxid", str, FILTERS, ALL_SEARCHES, label="Organisms", metavar="ID[,ID…]",
+        help="Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers), and of all below them if "
+        "the database has a taxonomy. --taxonomy or SWSEARCH_TAXONOMY gives one.",
+    ),
+    Option(
+        "taxid_map", str, FILTERS, (*ALL_SEARCHES, "report"), label="Taxonomy ids of subjects", metavar="FILE",
+        file="input or URL", is_local=True,
+        help="For --taxid and reports: lines of identifier and taxonomy ids, or NCBI's accession2taxid; headers "
+        "then do not count.",
+    ),
+    Option(
+        "taxonomy", str, FILTERS, (*ALL_SEARCHES, "report"), label="Taxonomy", metavar="PATH", file="input or URL",
+        is_local=True,
+        help="For --taxid and reports: NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), in place "
+        "of what the database has stored.",
+    ),
+    # --- machine ---
+    Option(
+        "engine", str, MACHINE, ALL_SEARCHES, "auto", choices=("auto", "cuda", "cpu", "reference"), is_local=True,
+        help="What computes; never changes the hits.",
+    ),
+    Option(
+        "threads", int, MACHINE, ALL_SEARCHES, short="-p", is_local=True,
+        help="CPU threads. [the cores this process may use]",
+    ),
+    Option(
+        "devices", str, MACHINE, ALL_SEARCHES, is_local=True,
+        help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]",
+    ),
+    Option(
+        "kernel", str, MACHINE, STORED, "strip", choices=("strip", "simt", "striped", "partitioned"), is_local=True,
+        help="Kernel of the cuda engine: strip, or one of CUDASW++ 2.0; never changes the hits.",
+    ),
+    Option(
+        "no_bound", bool, MACHINE, STORED, False, is_local=True,
+        help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
+    ),
+    Option(
+        "partition_residues", int, MACHINE, STORED, is_local=True,
+        help="Residues given to the engine at a time; never changes the hits.",
+    ),
+    Option(
+        "cluster", str, MACHINE, ("batch", *COMPARISONS), metavar="PLACE",
+        help="Search with the workers of a Dask cluster: tcp://host:port, a scheduler file, or local:N for N "
+        "workers on this machine.",
+    ),
+    Option(
+        "slices", str, MACHINE, ("batch", *COMPARISONS), "auto", choices=("auto", "yes", "no"),
+        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it.",
+    ),
+    Option(
+        "deadline", float, MACHINE, ("batch", *COMPARISONS), DEADLINE_SECONDS, minimum=0.1,
+        help="With --cluster: seconds after which the work of a worker that does not answer is given to others, at "
+        "the earliest.",
+    ),
+)  # fmt: skip
+"""All options, in the order of the help within a panel. An option that means something else in a command has a row of
+its own for it."""
+
+SEARCH_OPTIONS: Final[dict[str, Option]] = {row.name: row for row in OPTIONS if row.is_of_search}
+"""The options that decide which hits are found, by their names."""
+SEARCH_FILES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if row.metavar in ("FILE", "PATH"))
+"""Those whose values are files; ``matrix`` may be one."""
+
+
+def offered(command: str) -> tuple[Option, ...]:
+    """The options that the table has for a command."""
+    return tuple(row for row in OPTIONS if command in row.commands)
+
+
+def option_of(name: str, command: str | None = None) -> Option:
+    """The row of an option, in a command or by its first row; a command need not offer it.
+
+    >>> option_of("top").default, option_of("format", "batch").default
+    (25, 'none')
+    """
+    rows = [row for row in OPTIONS if row.name == name]
+    return next((row for row in rows if command in row.commands), rows[0])
