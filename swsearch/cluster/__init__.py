@@ -1,16 +1,13 @@
 """A search with several worker processes: of one machine with several GPUs, or of a Dask cluster.
 
 :func:`open_cluster_searcher` is the entry point; ``swsearch batch --cluster`` calls it. The process that calls it is
-the *driver*: it reads the queries, deals them to the workers, and receives the results in their order. A worker is a
-process that the driver starts, or any ``dask worker`` in whose environment this program is installed.
+the *driver*: it reads the queries, distributes them to the workers, and receives the results in their order. A worker
+is a process that the driver starts, or any ``dask worker`` in whose environment this program is installed.
 
-``searcher``         a planned search with workers as its engine
-``dispatcher``       which worker gets which part; lost and silent workers
-``parts``            what the dispatcher keeps account of
-``connection``       what the dispatcher needs of workers, with
-``dask_connection``  those of a Dask cluster, and
-``processes``        those that the driver starts on its machine
-``tasks``            what travels between the driver and a worker
+``searcher``         a planned search with workers as its engine ``dispatcher``       which worker gets which part; lost
+and silent workers ``batches``          batches, parts and workers as the dispatcher knows them ``connection``       the
+interface of a connection to workers, with ``dask_connection``  one to a Dask cluster, and ``processes``        one to
+processes that the driver starts on its machine ``tasks``            the messages between the driver and a worker
 ``residents``        what a worker keeps open, and what it does
 
 The entry point is imported when it is used: workers start their GPUs before they import the rest.

@@ -1,9 +1,8 @@
-"""Batches of queries and their parts, of which the dispatcher keeps account, and the workers that have them.
+"""Batches of queries and their parts, and the workers that have them, as the dispatcher knows them.
 
-:class:`Stream` divides the queries of one search into batches. A batch is as large as the dispatcher asks, in cells,
-but its queries, its results and its bytes are bounded. Queries are read ahead, so that the dispatcher sees the end of a
-search some seconds before it comes and can ask for smaller and smaller batches; the workers then end at about the same
-time.
+:class:`Stream` divides the queries of one search into batches. The dispatcher chooses the size of a batch in cells; its
+queries, results and bytes are bounded. Queries are read ahead, so that the dispatcher sees the end of a search some
+seconds in advance and can choose smaller and smaller batches; the workers then end at about the same time.
 """
 
 from __future__ import annotations
@@ -28,15 +27,9 @@ MEMORY_SHARE: Final = 0.7
 
 @dataclass(frozen=True)
 class SliceTask:
-    """What is the same for all parts of one slice.
+    """What all parts of one slice have in common.
 
-    Attributes
-    ----------
-    spec : SearchSpec
-    n_bytes : int
-        Memory that a worker needs to hold the slice.
-    share : float
-        Its share of the cells of a query.
+    ``n_bytes`` is the memory that a worker needs to hold the slice, ``share`` its share of the cells of a query.
     """
 
     spec: SearchSpec
@@ -59,13 +52,7 @@ class Batch:
 class Part:
     """The search of the queries ``first`` to ``stop`` - 1 of a batch in one slice.
 
-    Attributes
-    ----------
-    at : set of str
-        The workers that have it.
-    losses : int
-        Number of workers that ended while they probably worked on it.
-    is_done : bool
+    ``at`` has the workers that have it, ``losses`` the number of workers that ended while they probably worked on it.
     """
 
     batch: Batch
@@ -95,24 +82,11 @@ class Flight:
 class Worker:
     """A worker as the dispatcher knows it.
 
-    Attributes
-    ----------
-    info : WorkerInfo
-    rate : float
-        Cells per second.
-    is_measured : bool
-        Whether ``rate`` was measured, or is expected of its engine; otherwise it is a guess.
-    ready : Ready or None
-        What it said when its engine was open.
-    slices : dict of int to bool
-        The slices that it was given, the least recently used one first; whether it has answered for each.
-    flights : dict of int to Flight
-        Its tasks by ticket, in the order in which they were sent.
-    heard : float
-        Time of its last answer.
-    is_silent, is_left_out : bool
-    is_late : bool
-        Whether it came after the search had begun.
+    ``rate`` is in cells per second; it was measured, or is expected of its engine, if ``is_measured``, otherwise a
+    guess. ``ready`` is its message when its engine was open. ``slices`` has the slices that were assigned to it, the
+    least recently used one first, and whether it has answered for each; ``flights`` its tasks by ticket, in the order
+    in which they were sent; ``heard`` the time of its last answer. It ``is_late`` if it came after the search had
+    begun.
     """
 
     info: WorkerInfo
@@ -154,22 +128,9 @@ MAX_AHEAD_BYTES: Final = 8 * MAX_PACKED_BYTES
 class Stream:
     """One call of a search.
 
-    Parameters
-    ----------
-    queries : iterable of SequenceRecord
-    cells_of : callable
-        The number of cells of a query with all slices.
-    max_queries : int
-        Largest number of queries in a batch.
-    progress : callable or None
-        Told the cells of each part that is done.
-
-    Attributes
-    ----------
-    batches : deque of Batch
-        The batches that are begun and not yet yielded.
-    cells_ahead : int
-        Cells of the queries that were read and are in no batch yet.
+    ``cells_of`` is the number of cells of a query with all slices; ``progress`` gets the cells of each completed part.
+    ``batches`` are those that are begun and not yet yielded, ``cells_ahead`` the cells of queries that were read and
+    are in no batch yet.
     """
 
     def __init__(
@@ -195,7 +156,9 @@ class Stream:
         return self._is_at_end and not self._ahead
 
     def read_ahead(self, cells: float) -> bool:
-        """Read queries until so many cells are ahead, or as many bytes as may be; returns whether all are read."""
+        """Read queries until this number of cells, or the largest number of bytes, is ahead; returns whether all are
+        read.
+        """
         while not self._is_at_end and self.cells_ahead < cells and self._bytes_ahead < MAX_AHEAD_BYTES:
             query = next(self._queries, None)
             if query is None:
@@ -209,7 +172,7 @@ class Stream:
         return self._is_at_end
 
     def add_batch(self, order: int, cells: float, n_slices: int) -> Batch | None:
-        """Begin a batch with the next queries, at least one and at most so many that ``cells`` are exceeded by one.
+        """Begin a batch with the next queries: at least one, and no further one once they have ``cells`` cells.
 
         Returns None if there are no more queries. ``order`` is the batch's number among those of all streams.
         """

@@ -1,4 +1,4 @@
-"""What the dispatcher needs of the processes that search: which there are, requests to one of them, and its answers.
+"""The interface between the dispatcher and the processes that search: which there are, requests, and answers.
 
 :class:`Connection` is all that the dispatcher knows of them. Its two kinds are
 :class:`swsearch.cluster.dask_connection.DaskConnection`, to the workers of a Dask cluster, and
@@ -14,21 +14,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker as its connection describes it.
+    """A worker as its connection describes it; ``name`` is used in messages.
 
-    Attributes
-    ----------
-    address : str
-    name : str
-        How messages name it.
-    threads : int
-        Number of threads that it was given.
-    limit_bytes : int
-        The memory limit that it was given; 0 if it has none.
-    n_on_host : int
-        Number of workers on its host.
-    is_paused : bool
-        Whether it takes no tasks at present, because it has used most of its memory limit.
+    ``threads`` and ``limit_bytes``, its memory limit, are those that it was given (0 without a limit); ``n_on_host`` is
+    the number of workers on its host. While it ``is_paused``, it takes no tasks, because it has used most of its memory
+    limit.
     """
 
     address: str
@@ -43,13 +33,8 @@ class WorkerInfo:
 class Answered:
     """A request that has ended.
 
-    Attributes
-    ----------
-    ticket : int
-    data : bytes or None
-        The packed :data:`swsearch.cluster.tasks.Answer` of the worker; None if there is no answer.
-    error : Exception or None
-        Why there is no answer: the worker could not be asked. None if the request was lost with its worker.
+    ``data`` is the packed :data:`swsearch.cluster.tasks.Answer` of the worker; otherwise ``error`` says why the request
+    could not be sent, or is None if it was lost with its worker.
     """
 
     ticket: int
@@ -62,12 +47,12 @@ class Connection(Protocol):
 
     @property
     def where(self) -> str:
-        """The place of the workers, as messages name it."""
+        """The place of the workers, for messages."""
         ...
 
     @property
     def title(self) -> str:
-        """What the description of a search calls the workers."""
+        """The name of the workers in the description of a search."""
         ...
 
     @property
@@ -76,7 +61,7 @@ class Connection(Protocol):
         ...
 
     def reconnect(self) -> None:
-        """Wait until workers can be asked again."""
+        """Wait until workers accept requests again."""
         ...
 
     def workers(self) -> dict[str, WorkerInfo] | None:
@@ -96,9 +81,9 @@ class Connection(Protocol):
         ...
 
     def forget(self, ticket: int) -> None:
-        """Let go of a request, whether it has ended or not; it is not answered any more."""
+        """Forget a request, whether it has ended or not; its answer is not reported."""
         ...
 
     def answered(self, seconds: float) -> list[Answered]:
-        """The requests that have ended since the last call; waits for the first of them, but at most so long."""
+        """The requests that have ended since the last call; waits up to this time for the first of them."""
         ...

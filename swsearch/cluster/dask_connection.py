@@ -50,17 +50,8 @@ class _Task:
 class DaskConnection(Closeable):
     """A connection to the cluster at a place; see :class:`swsearch.cluster.connection.Connection`.
 
-    Parameters
-    ----------
-    where : str
-        The place, as in the text above.
-    notify : callable
-        Called with a message when the waiting for a scheduler begins.
-
-    Raises
-    ------
-    InputError
-        There is no scheduler at this place, or the text is none of the two kinds; or Dask is not installed.
+    ``notify`` is called with a message when the waiting for a scheduler begins. Raises :class:`InputError` if there is
+    no scheduler at this place, if the text is neither an address nor a file, or if Dask is not installed.
     """
 
     def __init__(self, where: str, notify: Callable[[str], None] = lambda _: None) -> None:
@@ -168,7 +159,7 @@ class DaskConnection(Closeable):
     def _fetch(self, ticket: int) -> None:
         """Begin to fetch what a task returned; called by a thread of Dask's when the task has ended.
 
-        If the worker ends now, there is nothing to fetch for ever, and nothing waits for it.
+        If the worker ends now, the fetching never ends, and nothing waits for it.
         """
         task, client = self._tasks.get(ticket), self._client
         if task is None or client is None:
@@ -178,7 +169,7 @@ class DaskConnection(Closeable):
         task.fetched.add_done_callback(lambda _: self._ended.put(ticket))
 
     def forget(self, ticket: int) -> None:
-        """Let go of a task, whether it has ended or not; it is not answered any more."""
+        """Forget a task, whether it has ended or not; its answer is not reported."""
         task = self._tasks.pop(ticket, None)
         if task is not None:
             with suppress(Exception):
@@ -187,7 +178,7 @@ class DaskConnection(Closeable):
                 task.future.release()
 
     def answered(self, seconds: float) -> list[Answered]:
-        """The tasks that have ended since the last call; waits for the first of them, but at most so long."""
+        """The tasks that have ended since the last call; waits up to this time for the first of them."""
         tickets = []
         with suppress(queue.Empty):
             if seconds > 0:

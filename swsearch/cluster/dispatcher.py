@@ -43,14 +43,14 @@ TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
 LEAST_SECONDS: Final = 0.1
 LEAST_BACKGROUND_SECONDS: Final = 0.5
-"""Predicted time of the smallest parts, those of the last batches of a search; of workers whose engine works in the
-background, which scores many queries together."""
+"""Predicted time of the smallest parts, those of the last batches of a search, for workers whose engine works in the
+background and so scores many queries together."""
 FIRST_CELLS_PER_SECOND: Final = 5e8
 """Speed of a thread that is assumed until it is measured; it is low, so that the first part is short."""
 MAX_HITS: Final = 50_000
 """Largest number of subjects that the results of a batch may list."""
 LOOK_SECONDS: Final = 1.0
-"""Time between two looks at which workers there are."""
+"""Time between two updates of the list of workers."""
 WAIT_SECONDS: Final = 0.25
 DEADLINE_FACTOR: Final = 5.0
 """The same, as a multiple of the predicted time of its part."""
@@ -77,14 +77,8 @@ class Dispatcher:
     notify : callable
         Called with messages for the user about workers and the scheduler.
 
-    Attributes
-    ----------
-    n_tasks : int
-        Number of parts that were sent so far, repeated ones included.
-    search_seconds : float
-        Sum of the times in which workers searched these parts.
-    workers_with_results : set of str
-        Addresses of the workers that have returned results.
+    ``n_tasks`` counts the parts that were sent, repeated ones included; ``search_seconds`` is the sum of the times in
+    which workers searched them.
     """
 
     def __init__(
@@ -121,12 +115,8 @@ class Dispatcher:
     def meet(self, first: SliceTask | None = None) -> list[tuple[WorkerInfo, Ready, int]]:
         """Wait until the workers are ready, at least one; returns them, and their memory for slices.
 
-        ``first`` is the only slice of the search, if that is known; workers then open it as soon as they are ready.
-
-        Raises
-        ------
-        SwSearchError
-            A worker has another version of the program, or cannot open the engine.
+        If ``first``, the only slice of the search, is known, workers open it as soon as they are ready. Raises
+        :class:`SwSearchError` if a worker has another version of the program, or cannot open the engine.
         """
         self._first = None if first is None else (first, packed(first.spec))
         while not any(worker.ready is not None for worker in self._workers.values()) or any(
@@ -154,14 +144,10 @@ class Dispatcher:
     ) -> Generator[QueryResult, None, None]:
         """Start to search; returns the results in the order of the queries.
 
-        ``merge`` joins the results of a query in all slices. ``when_answered`` is called when all results are there,
-        before the last are returned. Several searches may be under way; the earlier ones have
-        priority. Closing the generator ends its search.
-
-        Raises
-        ------
-        SwSearchError
-            A worker refuses the search, or no worker can perform it.
+        ``merge`` joins the results of a query in all slices. ``when_answered`` is called when all results have arrived,
+        before the last are returned. Several searches may run at the same time; earlier ones have priority. Closing the
+        generator ends its search. Raises :class:`SwSearchError` if a worker refuses the search, or no worker can
+        perform it.
         """
         stream = Stream(queries, self._cells_of, self._max_queries, progress)
         results = self._results(stream, merge, when_answered)
@@ -198,7 +184,7 @@ class Dispatcher:
             self._end(stream)
 
     def _end(self, stream: Stream) -> None:
-        """Let go of all parts of a search."""
+        """Forget all parts of a search."""
         self._streams.remove(stream)
         ended = set(map(id, stream.batches))
         self._waiting = [part for part in self._waiting if id(part.batch) not in ended]
@@ -229,7 +215,7 @@ class Dispatcher:
     # --- workers ---
 
     def _look(self) -> None:
-        """Notice workers that have come or gone."""
+        """Notice workers that have joined or left."""
         now = time.monotonic()
         if now - self._looked < (LOOK_SECONDS if self._workers else WAIT_SECONDS):
             return
@@ -252,7 +238,7 @@ class Dispatcher:
         self._has_said_waiting = not self._workers
 
     def _lose(self, worker: Worker) -> None:
-        """Give the parts of a worker that has gone to others."""
+        """Give the parts of a worker that has left to others."""
         parts = [flight.part for flight in worker.flights.values()]
         for ticket in worker.flights:
             self._connection.forget(ticket)
@@ -413,7 +399,7 @@ class Dispatcher:
         return False
 
     def _cells_of_batch(self, stream: Stream, worker: Worker) -> float:
-        """How large the next batch is: as the worker searches in one largest slice in the time of a part.
+        """The size of the next batch: what the worker searches in one largest slice in the time of a part.
 
         Near the end of the search it is half of the worker's share of the queries that are left, which lets all workers
         end at about the same time (guided self-scheduling; Polychronopoulos and Kuck 1987).

@@ -45,18 +45,8 @@ _WORK: Final = "from swsearch.cluster.processes import work; work({threads}, {de
 class WorkerProcesses(Closeable):
     """Worker processes of this machine; see :class:`swsearch.cluster.connection.Connection`.
 
-    Parameters
-    ----------
-    n_workers : int
-    threads : int, optional
-        Number of threads of each worker; by default, an equal share of the cores that this process may use.
-    devices : sequence of int, optional
-        The CUDA numbers of the workers' GPUs, one each.
-
-    Raises
-    ------
-    InputError
-        There are fewer devices than workers.
+    By default, each worker has an equal share of the cores that this process may use. ``devices`` are the CUDA numbers
+    of the workers' GPUs, one each. Raises :class:`InputError` if there are fewer devices than workers.
     """
 
     def __init__(self, n_workers: int, threads: int | None = None, devices: Sequence[int] | None = None) -> None:
@@ -80,12 +70,8 @@ class WorkerProcesses(Closeable):
 
     @classmethod
     def of(cls, place: str, threads: int | None, devices: Sequence[int] | None) -> WorkerProcesses:
-        """The workers of ``local:N``.
-
-        Raises
-        ------
-        InputError
-            The text names no number of workers, or there are fewer devices than workers.
+        """The workers of ``local:N``; raises :class:`InputError` if the text has no number, or for fewer devices than
+        workers.
         """
         match = re.fullmatch(f"{PREFIX}([1-9][0-9]{{0,3}})", place)
         if match is None:
@@ -108,10 +94,7 @@ class WorkerProcesses(Closeable):
     def workers(self) -> dict[str, WorkerInfo]:
         """The running workers by their addresses; those that have ended are replaced by others.
 
-        Raises
-        ------
-        EngineError
-            A worker has ended before it answered anything.
+        Raises :class:`EngineError` if a worker has ended before its first answer.
         """
         for address, worker in list(self._workers.items()):
             if worker.has_ended:
@@ -167,14 +150,7 @@ class WorkerProcesses(Closeable):
 
 
 class _WorkerProcess:
-    """A process of :func:`work`.
-
-    Attributes
-    ----------
-    name : str
-    device : int or None
-    has_answered : bool
-    """
+    """A process of :func:`work`, with a GPU of its own if it has a device."""
 
     def __init__(self, name: str, threads: int, device: int | None, answer: Callable[[Answered], None]) -> None:
         self.name = name
@@ -233,12 +209,7 @@ class _WorkerProcess:
 def work(threads: int, device: int | None) -> None:
     """Perform the requests of standard input, until it ends; this ends the process.
 
-    Parameters
-    ----------
-    threads : int
-        Number of threads that engine and alignments use, unless the driver asks for another.
-    device : int or None
-        The CUDA number of the GPU, unless the driver asks for others.
+    The driver may ask for other numbers of threads or other GPUs than these.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the driver as well, which ends the input
     channel = Connection(os.dup(0))

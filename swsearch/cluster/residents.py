@@ -63,18 +63,8 @@ changes the layout alone."""
 class Task:
     """Queries to search, from their arrival at the worker to the last result.
 
-    Attributes
-    ----------
-    spec : SearchSpec
-    key : bytes
-        Identifies the specification.
-    queries : list of SequenceRecord
-    room_bytes : int or None
-        Memory for databases; None if it is not limited.
-    results : generator, optional
-        The results, from the start on.
-    is_read : bool
-        Whether the engine has all queries.
+    ``key`` identifies the specification. ``room_bytes`` is the memory for databases, None if it is not limited. The
+    engine has all queries if ``is_read``.
     """
 
     spec: SearchSpec
@@ -85,12 +75,8 @@ class Task:
     is_read: bool = False
 
     def start(self, searcher: Searcher, *, is_first: bool) -> None:
-        """Pass the queries to the engine, unless it has them.
-
-        Raises
-        ------
-        InputError
-            A query does not fit the search.
+        """Pass the queries to the engine, unless it has them; raises :class:`InputError` if one does not fit the
+        search.
         """
         if self.results is not None:
             return
@@ -116,12 +102,8 @@ class Task:
 class Residents:
     """The engine, the databases and the searchers of one worker process.
 
-    Parameters
-    ----------
-    open_engine : callable
-        Opens an engine, as :func:`swsearch.engine.registry.open_engine` does.
-    host_bytes : int
-        Memory of the machine or container.
+    ``open_engine`` is :func:`swsearch.engine.registry.open_engine`; ``host_bytes`` the memory of the machine or
+    container.
     """
 
     def __init__(self, open_engine: Callable[..., tuple[ScoreEngine, str]] = open_engine, host_bytes: int = 0) -> None:
@@ -140,15 +122,9 @@ class Residents:
     def ready(self, machine: Machine, first: SearchSpec | None = None) -> Ready:
         """Open an engine, unless it is open; another one is closed before.
 
-        ``first`` is the search that probably comes first. What it needs besides the engine is loaded while a GPU
-        starts.
-
-        Raises
-        ------
-        EngineUnavailable
-            The engine cannot be used on this machine.
-        InputError
-            There is no such engine, or it does not have this number of threads or these devices.
+        What ``first``, the search that probably comes first, needs besides the engine is loaded while a GPU starts.
+        Raises :class:`EngineUnavailable` if the engine cannot be used on this machine, and :class:`InputError` if there
+        is no such engine, or it does not have this number of threads or these devices.
         """
         engine = self._opened(machine, first)
         memory, kept = (engine.memory_bytes, engine.kept_bytes) if isinstance(engine, MemoryEngine) else (None, None)
@@ -171,7 +147,9 @@ class Residents:
         return self._engine
 
     def open_search(self, spec: SearchSpec, key: bytes) -> None:
-        """Open what a search of the whole database needs, and let a GPU load it; a failure comes with the search."""
+        """Open what a search of the whole database needs, and let a GPU load it; failures are reported by the
+        search.
+        """
         with suppress(SwSearchError):
             searcher = self._searcher(spec, key, None)
             if isinstance(self._engine, BackgroundEngine):
@@ -187,13 +165,9 @@ class Residents:
         """Search the queries of a task.
 
         Databases that were used least recently are closed until all fit the task's memory, if it is limited.
-        ``following`` returns the task that comes next, if there is one already; an engine that works in the background
-        gets its queries before the last results of this task.
-
-        Raises
-        ------
-        SwSearchError
-            As :func:`swsearch.search.api.open_searcher`; or the worker's database is another one than the driver's.
+        ``following`` returns the next task, if there is one already; an engine that works in the background gets its
+        queries before the last results of this task. Raises the errors of :func:`swsearch.search.api.open_searcher`,
+        and :class:`SwSearchError` if the worker's database is not the driver's.
         """
         searcher = self._searcher(task.spec, task.key, task.room_bytes)
         self._started = None
@@ -208,7 +182,9 @@ class Residents:
         return Found(results, time.perf_counter() - began)
 
     def _start_next(self, task: Task, searcher: Searcher, following: Callable[[], Task | None]) -> None:
-        """Start the following task on the engine if it has all queries of this one; its errors come with its turn."""
+        """Start the following task on the engine if it has all queries of this one; its errors are raised when it is
+        performed.
+        """
         if task.is_read and self.is_background:
             after = following()
             if after is not None and after.key == task.key:
@@ -307,13 +283,9 @@ def _joined(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
 def database_path(path: str, digest: str) -> Path | str:
     """The path of a database on this machine: in a folder of ``SWSEARCH_DATABASES``, or the given one.
 
-    The result is the given URL for a database of an object store that is in none of these folders. A sequence file is
-    the first of its name; its content is compared when it is opened.
-
-    Raises
-    ------
-    DatabaseError
-        There is no database of this digest; the message states what was found.
+    For a database of an object store that is in none of these folders, the result is its URL. A sequence file is the
+    first of its name; its content is compared when it is opened. Raises :class:`DatabaseError`, with what was found, if
+    there is no database of this digest.
     """
     folders = filter(None, os.environ.get(DATABASES_VARIABLE, "").split(os.pathsep))
     candidates = [Path(folder, Path(path).name) for folder in folders]
@@ -342,7 +314,7 @@ def _n_bytes(database: PackedDatabase) -> int:
 
 
 class Tasks:
-    """The one thread of a worker that works; it takes what is asked of it in the order of the calls.
+    """The one thread of a worker that works; it performs requests in the order of the calls.
 
     Each method waits for its turn and returns when its work is done. They are called by several threads.
     """
@@ -377,7 +349,7 @@ class Tasks:
         return self._answer(lambda: self._residents.found(task, self._following), task)
 
     def close(self) -> None:
-        """End the thread after what was asked of it, and close the engine and the databases."""
+        """End the thread after the present requests, and close the engine and the databases."""
         self._thread.shutdown()
         self._residents.close()
 
@@ -408,14 +380,7 @@ class Tasks:
 
 @dataclass(frozen=True)
 class WorkerShare:
-    """A worker's own share of its machine.
-
-    Attributes
-    ----------
-    threads : int
-    devices : tuple of int, optional
-        By default, the engine chooses.
-    """
+    """A worker's own share of its machine; without devices, the engine chooses them."""
 
     threads: int
     devices: tuple[int, ...] | None = None

@@ -1,8 +1,8 @@
 """A search whose engines are those of workers: of a Dask cluster, or of processes of this machine.
 
 :func:`open_cluster_searcher` takes a database, options and the place of the workers, and yields a
-:class:`ClusterSearcher`. A run uses it as it uses a :class:`swsearch.search.searcher.Searcher`, so its order, its
-store, resumption and reports are the same, and so are its bytes.
+:class:`ClusterSearcher`. A run uses it like a :class:`swsearch.search.searcher.Searcher`, so its order, its store,
+resumption and reports are the same, to the byte.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ USUAL_LIST: Final = 1000
 OBSERVED_QUERIES: Final = 64
 """Queries that an observer gets at a time."""
 GROUPS: Final = 2
-"""Such groups at a time: one is searched while the profiles of the other are estimated."""
+"""Number of such groups at a time: one is searched while the profiles of the other are estimated."""
 
 
 class ClusterSearcher(PlannedSearch):
@@ -200,7 +200,7 @@ class ClusterSearcher(PlannedSearch):
     def _observed(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, observe: BatchObserver
     ) -> Generator[QueryResult, None, None]:
-        """Search once; ``observe`` gets the queries, some at a time, while the workers search."""
+        """Search once; ``observe`` gets groups of queries while the workers search."""
         read: deque[SequenceRecord] = deque()
 
         def noted() -> Iterator[SequenceRecord]:

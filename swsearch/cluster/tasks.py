@@ -1,9 +1,9 @@
-"""What travels between the driver and the workers of a cluster, as plain records.
+"""The messages between the driver and the workers of a cluster, as plain records.
 
 A worker is told the search by a :class:`SearchSpec`, and gets the queries of one task with it. It answers with a
-:class:`Found` or a :class:`Failed`; an exception never travels, because the class of one may be unknown or different at
-the other side. All records are pickled here rather than by Dask, so that a worker with another version of the program
-reads none of them before the versions are compared.
+:class:`Found` or a :class:`Failed`; an exception is never sent, because its class may be unknown or different at the
+other side. All records are pickled here rather than by Dask, so that a worker with another version of the program reads
+none of them before the versions are compared.
 """
 
 from __future__ import annotations
@@ -26,15 +26,9 @@ PROGRAM: Final = f"swsearch {__version__}"
 class DatabaseSpec:
     """A database that a worker opens; the fields are arguments of :meth:`PackedDatabase.open_content`.
 
-    Attributes
-    ----------
-    path : str
-        Its path on the driver's machine, absolute; or its URL in an object store.
-    digest : str
-    segments : tuple of int or None
-        The segments of a slice; None for the whole database.
-    layout : str or None
-        The division of the database into segments to which these numbers refer (:attr:`Catalogue.layout`).
+    ``path`` is the absolute path on the driver's machine, or the URL in an object store. ``segments`` are those of a
+    slice, None for the whole database, and ``layout`` is the division into segments to which they refer
+    (:attr:`Catalogue.layout`).
     """
 
     path: str
@@ -47,19 +41,10 @@ class DatabaseSpec:
 class SearchSpec:
     """The search that a worker performs, of the whole database or of one slice.
 
-    Attributes
-    ----------
-    databases : tuple of DatabaseSpec
-        The databases that are searched as one, at least one.
-    options : SearchOptions
-        Its files have absolute paths.
-    machine : Machine
-        What a worker uses; its share of its machine (:class:`swsearch.cluster.residents.WorkerShare`) where ``threads``
-        or ``devices`` are None.
-    one_round : bool
-        Whether each task is one round of an iterated search.
-    expected : RunInfo
-        The record of the run as a search of this slice must describe it.
+    The ``databases``, at least one, are searched as one. Files of the options have absolute paths. Where ``threads`` or
+    ``devices`` of the machine are None, a worker uses its share (:class:`swsearch.cluster.residents.WorkerShare`). With
+    ``one_round``, each task is one round of an iterated search. ``expected`` is the record of the run as a search of
+    this slice must describe it.
     """
 
     databases: tuple[DatabaseSpec, ...]
@@ -73,20 +58,10 @@ class SearchSpec:
 class Ready:
     """A worker that can search.
 
-    Attributes
-    ----------
-    engine_choice : str
-        Which engine it uses, and why.
-    engine_bytes : int or None
-        Memory of its engine, if it has memory of its own, such as that of a GPU.
-    host_bytes : int
-        Memory of its machine or container.
-    is_background : bool
-        Whether its engine works in the background; it then begins each task before it has finished the one before.
-    cells_per_second : float or None
-        The rate that its engine is expected to have, if that is known.
-    kept_bytes : int or None
-        Size of the largest database that stays in the memory of its engine, if it has memory of its own.
+    ``engine_bytes`` is the memory of its engine, if it has memory of its own, ``kept_bytes`` the size of the largest
+    database that stays in it, and ``host_bytes`` the memory of its machine or container. If the engine
+    ``is_background``, it begins each task before it has finished the one before. ``cells_per_second`` is the rate that
+    it is expected to have, if that is known.
     """
 
     engine_choice: str
@@ -99,15 +74,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Found:
-    """The results of one task.
-
-    Attributes
-    ----------
-    results : list of QueryResult
-        In the order of the queries.
-    seconds : float
-        Time of the search, without that of opening.
-    """
+    """The results of one task, in the order of its queries, and the seconds of the search without those of opening."""
 
     results: list[QueryResult]
     seconds: float
@@ -115,14 +82,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Failed:
-    """A task that a worker could not perform.
-
-    Attributes
-    ----------
-    kind : str
-        Name of the exception's class.
-    message : str
-    """
+    """A task that a worker could not perform: name of the exception's class, and message."""
 
     kind: str
     message: str
@@ -149,7 +109,7 @@ def packed(record: Any) -> bytes:
 def unpacked(data: bytes) -> Any:
     """The record that :func:`packed` made into bytes; only of data from the driver, or from one of its workers.
 
-    Python does not look for garbage cycles meanwhile: records have none, and the looks take a third of the time.
+    Garbage collection is suspended meanwhile: records have no cycles, and it would take a third of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

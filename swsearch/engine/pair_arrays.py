@@ -24,13 +24,9 @@ Runs = NDArray[np.uint32]
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Consecutive sequences in one array.
+    """Consecutive sequences in one array of uint16 letters.
 
-    Attributes
-    ----------
-    letters : uint16 array, shape (n_letters,)
-    ends : int64 array, shape (n,)
-        Index after the last letter of each sequence, ascending; the last one is ``n_letters``.
+    ``ends``, int64 of shape (n,), is the index after the last letter of each sequence, ascending.
     """
 
     letters: Letters

@@ -260,8 +260,8 @@ class LengthFloorsEngine(ScoreEngine, Protocol):
         Parameters
         ----------
         floors : sequence of (int, sequence of int), not empty
-            A number of residues, in ascending order, and the floor of each profile, at least 1, for the subjects with
-            at least so many. The first number is at most the length of the shortest subject.
+            A number of residues, in ascending order, and the floor of each profile, at least 1, for subjects of at
+            least this length. The first number is at most the length of the shortest subject.
         """
         ...
 

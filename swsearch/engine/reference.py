@@ -40,11 +40,7 @@ NO_PAIR: Final = -(1 << 62)
 def local_score(profile: QueryProfile, subject: Codes) -> int:
     """Optimal local score of one pair, exact in 64 bits; 0 if no alignment has a score above 0.
 
-    Parameters
-    ----------
-    profile : QueryProfile
-    subject : uint8 array, shape (subject_length,)
-        Residue codes; soft-mask flags do not change the score.
+    ``subject`` has residue codes (uint8), whose soft-mask flags do not change the score.
     """
     return local_scores(profile, [subject])[0]
 

@@ -51,10 +51,7 @@ class ReferencePairs:
     ) -> PairPaths:
         """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises
-        ------
-        InputError
-            A pair has more than 25 million cells.
+        Raises :class:`InputError` for a pair of more than 25 million cells.
         """
         found = []
         for index in range(len(queries)):
@@ -73,13 +70,7 @@ class ReferencePairs:
 
 
 def letter_scores(query: Letters, subject: Letters, problem: AlignmentProblem) -> Matrix:
-    """Score of each query letter (row) against each subject letter (column).
-
-    Raises
-    ------
-    InputError
-        There are more than 25 million cells.
-    """
+    """Score of each query letter (row) against each subject letter (column), for at most 25 million cells."""
     cells = len(query) * len(subject)
     if cells > MAX_CELLS:
         raise InputError(
@@ -93,15 +84,7 @@ def letter_scores(query: Letters, subject: Letters, problem: AlignmentProblem) -
 
 
 def fill(scores: Matrix, problem: AlignmentProblem) -> Matrices:
-    """The matrices of a pair.
-
-    Parameters
-    ----------
-    scores : int64 array, shape (query length, subject length)
-        Score of each query letter against each subject letter.
-    problem : AlignmentProblem
-        Its gap costs and free ends.
-    """
+    """The matrices of a pair, by the int64 scores of each query letter against each subject letter."""
     m, n = scores.shape
     opening, extend, first = problem.gap_open, problem.gap_extend, problem.gap_first
     e = np.full((m + 1, n + 1), _NEVER, dtype=np.int64)

@@ -29,15 +29,14 @@ and on cores with AVX2 or AVX-512."""
 
 @dataclass(frozen=True)
 class Machine:
-    """What of a machine a search uses. No result depends on it.
+    """What a search uses of a machine. No result depends on it.
 
     Attributes
     ----------
     engine : str
         One of :data:`ENGINES`; ``auto`` denotes the first engine that can be used and suits the search.
     threads : int, optional
-        CPU threads, at least 1; by default one per core that this process may use. A worker of a cluster uses its share
-        of the cores by default.
+        CPU threads, at least 1; by default one per core that this process may use, in a cluster the worker's share.
     devices : sequence of int, optional
         CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
         not accept devices.
@@ -46,8 +45,8 @@ class Machine:
     bound : bool
         Whether the engine may exclude subjects below a score threshold by an upper bound of their scores.
     partition_residues : int, optional
-        Number of residues that the engine gets at a time, at least 1. It affects the use of memory and how often
-        progress is reported; by default, the engine gets all at once.
+        Residues that the engine gets at a time, at least 1, by default all. It affects memory and the frequency of
+        progress.
 
     Raises
     ------
@@ -72,17 +71,11 @@ class Machine:
 
     @property
     def n_threads(self) -> int:
-        """The number of CPU threads.
-
-        Raises
-        ------
-        InputError
-            ``threads`` is out of range.
-        """
+        """The number of CPU threads; raises :class:`InputError` if ``threads`` is out of range."""
         return threads_to_use(self.threads)
 
     def gpu_is_faster(self, cells: int) -> bool:
-        """Whether a search of so many cells is predicted to end earlier on a GPU, its start included, than here."""
+        """Whether a search of this number of cells is predicted to end earlier on a GPU, its start included."""
         on_cpu = cells / (CPU_CELLS_PER_SECOND * self.n_threads)
         return GPU_START_SECONDS + cells / GPU_CELLS_PER_SECOND < on_cpu
 
@@ -102,15 +95,7 @@ ANY_MACHINE: Final = Machine()
 
 
 def engine_info(name: str, *, gpus: GpuProbe | None = None) -> EngineInfo:
-    """One engine, and whether it can be used on this machine.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`ENGINES` except ``auto``.
-    gpus : GpuProbe, optional
-        The GPUs of this machine, if they were probed before.
-    """
+    """Whether the engine of this name, one of :data:`ENGINES` except ``auto``, can be used on this machine."""
     if name == "cuda":
         from swsearch.engine.cuda.runtime.info import cuda_info
 
@@ -133,15 +118,8 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
     """Open the engine of ``machine``; return it with a sentence that names it and the reason.
 
     If ``auto`` does not use a GPU although there is one, or although PyCUDA is installed, the sentence gives the
-    reason; otherwise it does not mention GPUs.
-
-    Parameters
-    ----------
-    machine : Machine
-    cells : int, optional
-        About the number of cells of the search; if they are few, ``auto`` does not start a GPU.
-    gpus : GpuProbe, optional
-        The GPUs of this machine; by default they are probed.
+    reason; otherwise it does not mention GPUs. If the search has few ``cells``, ``auto`` does not start a GPU. Without
+    ``gpus``, this machine is probed.
 
     Raises
     ------

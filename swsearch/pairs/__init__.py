@@ -1,17 +1,13 @@
 """Pairs: exact alignment of two sequences or texts over all cells: local, global, semi-global, edit distance or LCS.
 
-===============  ==================================================================================
-``scoring``      scores of letters and costs of gaps, and the named cost sets
-``sequence``     a sequence of a pair: residues of an alphabet, or the letters of a text
-``align``        modes, pairs as arrays, and the best alignments from a backend
-``aligner``      alignment of a stream of pairs, each by a suitable backend
-``matrix_file``  the score matrix of a small pair as a file
-``edits``        an alignment as a list of edits, and the common subsequence
-``report``       table, tsv, json, jsonl, pairwise
-``dotplot``      a dot-plot of a pair
-===============  ==================================================================================
+===============  ================================================================================== ``sequence``     a
+sequence of a pair: residues of an alphabet, or the letters of a text ``align``        modes and costs, pairs as arrays,
+and the best alignments from a backend ``aligner``      alignment of a stream of pairs, each by a suitable backend
+``matrices``     the score matrix of a small pair, and a dot plot, as files ``pair_report``  table, tsv, json, jsonl,
+pairwise; an alignment as a list of edits ===============
+==================================================================================
 
-The backends are ``swsearch.engine.cpu.pairs``, ``swsearch.engine.reference_pairs``, and ``short_pairs``,
-``long_pairs`` and ``wavefront`` in ``swsearch.engine.cuda.pairs``. docs/design/diamond.md defines the modes, and which
-one of several optimal alignments is returned.
+The backends are ``swsearch.engine.cpu.pairs``, ``swsearch.engine.reference_pairs``, and ``short_pairs``, ``long_pairs``
+and ``wavefront`` in ``swsearch.engine.cuda.pairs``. docs/design/diamond.md defines the modes, and which one of several
+optimal alignments is returned.
 """

@@ -33,16 +33,7 @@ from swsearch.words import option, shortened
 class PairScoring:
     """Scores of letters and costs of gaps; a gap of k letters costs ``gap_open + k * gap_extend``.
 
-    Attributes
-    ----------
-    name : str
-        The name that reports print.
-    match, mismatch : int
-        Scores of equal and of different letters, used if there is no matrix.
-    gap_open, gap_extend : int
-        Costs, from 0 to 16,383.
-    matrix : SubstitutionMatrix or None
-        Scores of the letters of an alphabet; None if letters are compared.
+    Costs are from 0 to 16,383. ``match`` and ``mismatch`` are used if there is no matrix; letters are then compared.
     """
 
     name: str
@@ -164,11 +155,7 @@ class PairAlignment:
 def mode_scoring(mode: str, scoring: PairScoring | None) -> PairScoring:
     """The scoring of a mode: the fixed one for ``edit`` and ``lcs``, otherwise the argument.
 
-    Raises
-    ------
-    InputError
-        The mode is unknown, requires a scoring and ``scoring`` is None, or has a fixed scoring and ``scoring`` is not
-        None.
+    Raises :class:`InputError` for an unknown mode, and if the scoring is missing or the mode has a fixed one.
     """
     if mode not in MODES:
         raise InputError(f"{option('mode', mode)} is unknown; choose {', '.join(MODES)}")
@@ -277,19 +264,9 @@ def align_pairs(
 
 
 def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
-    """The ends at which letters outside an alignment of a mode cost nothing.
+    """The ends at which letters outside an alignment of a mode cost nothing; words as for :func:`align_pairs`.
 
-    Parameters
-    ----------
-    mode : str
-        One of :data:`MODES`.
-    free_ends : str, optional
-        As for :func:`align_pairs`.
-
-    Raises
-    ------
-    InputError
-        ``free_ends`` has unknown words, or is set for a mode to which it does not apply.
+    Raises :class:`InputError` for unknown words, and for a mode to which they do not apply.
 
     >>> free_ends_of_mode("edit", "HW") is free_ends_of_mode("semiglobal", "subject-start,subject-end")
     True
@@ -329,23 +306,12 @@ def _has_empty_alignments(ends: FreeEnds) -> bool:
 def pair_arrays(
     pairs: Sequence[Pair], mode: str, scoring: PairScoring, free_ends: str | None = None
 ) -> tuple[AlignmentProblem, tuple[Sequences, Sequences], tuple[Sequences, Sequences]]:
-    """Pairs as the arrays that backends require.
+    """Pairs as the arrays that backends require: the problem, the letters that it scores, and the letters to compare.
 
     A comparison of letters is faster than a lookup of their score. Therefore letters are compared if the matrix has one
-    score for all equal and one for all different letters of the pairs, as for unambiguous DNA.
-
-    Returns
-    -------
-    problem : AlignmentProblem
-    scored : (Sequences, Sequences)
-        Queries and subjects with the letters that ``problem`` scores.
-    compared : (Sequences, Sequences)
-        The same sequences, in which letters that are reported as equal have equal numbers.
-
-    Raises
-    ------
-    InputError
-        The sequences do not fit the scoring, or the texts have too many distinct letters.
+    score for all equal and one for all different letters of the pairs, as for unambiguous DNA. In the second arrays,
+    letters that are reported as equal have equal numbers. Raises :class:`InputError` if the sequences do not fit the
+    scoring, or the texts have too many distinct letters.
     """
     if scoring.matrix is not None and any(side.record is None for pair in pairs for side in pair):
         advice = f"choose {option('mode', 'edit')} or lcs"

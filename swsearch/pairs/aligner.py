@@ -49,16 +49,15 @@ class PairAligner(Closeable):
     mode, scoring, free_ends
         As for :func:`swsearch.pairs.align.align_pair`.
     path : bool, optional
-        Whether alignments are computed; by default, they are computed for pairs of up to 25 million cells.
+        Whether alignments are computed; by default, for pairs of up to 25 million cells.
     engine : str
         ``auto``, ``cuda``, ``cpu``, or ``reference``, which computes complete matrices in NumPy.
     kernel : str
         ``diamond``, or ``wavefront``, which computes scores of global alignments with linear gap costs on a GPU.
-    n_threads : int
+    n_threads, batch_pairs : int
+        Threads, and the largest number of short pairs in a batch.
     open_device : callable, optional
-        Opens the GPU; by default the first GPU.
-    batch_pairs : int
-        Largest number of short pairs in a batch.
+        Opens the GPU; by default the first one.
     gpu_batch_cells, gpu_pair_cells : int
         Smallest numbers of cells of a batch, and of one pair, for which ``auto`` uses a GPU.
 
@@ -224,7 +223,7 @@ class PairAligner(Closeable):
 
 
 def first_gpu() -> Device:
-    """The first GPU of the machine; EngineUnavailable if none can be used."""
+    """The first GPU of the machine; raises :class:`EngineUnavailable` if none can be used."""
     from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
     return PyCudaDevice()

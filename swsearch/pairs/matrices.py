@@ -37,12 +37,8 @@ def score_matrix(
 ) -> Matrix:
     """H of all nodes of a pair, int64 of shape (query length + 1, subject length + 1); distances for ``edit``.
 
-    Parameters as for :func:`swsearch.pairs.align.align_pairs`.
-
-    Raises
-    ------
-    InputError
-        The parameters do not fit, or the pair has more than 25 million cells.
+    Parameters are those of :func:`swsearch.pairs.align.align_pairs`. Raises :class:`InputError` if they do not fit, or
+    if the pair has more than 25 million cells.
 
     >>> from swsearch.pairs.sequence import PairSequence
     >>> int(score_matrix((PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")), "edit")[7, 6])
@@ -54,13 +50,7 @@ def score_matrix(
 
 
 def check_matrix_size(pair: Pair) -> None:
-    """Refuse a matrix that is too large to be written.
-
-    Raises
-    ------
-    InputError
-        The matrix has more than 4 million cells.
-    """
+    """Raise :class:`InputError` for a matrix of more than 4 million cells, which is too large to be written."""
     rows, columns = len(pair[0]), len(pair[1])
     if rows * columns > MAX_CELLS:
         raise InputError(
@@ -72,14 +62,8 @@ def check_matrix_size(pair: Pair) -> None:
 def write_matrix(path: Path, pair: Pair, h: Matrix) -> None:
     """Write a matrix with one row per query letter and one column per subject letter, after the border row and column.
 
-    The file appears only when it is complete; it is compressed if its name ends in ``.gz``, for example.
-
-    Raises
-    ------
-    InputError
-        The file cannot be created.
-    OSError
-        The file cannot be written, for example because the disk is full.
+    The file appears only when it is complete; it is compressed if its name ends in ``.gz``, for example. Raises
+    :class:`InputError` if it cannot be created, and :class:`OSError` if it cannot be written.
     """
     query, subject = pair
     with text_file(path, "--matrix-out") as stream:

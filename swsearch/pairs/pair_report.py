@@ -29,7 +29,7 @@ Value = str | int | float | None
 
 
 def check_format(name: str) -> None:
-    """Refuse a format that does not exist for pairs."""
+    """Raise :class:`InputError` for a format that does not exist for pairs."""
     if name not in FORMATS:
         raise InputError(f"--format {name!r} is unknown for pairs; choose {', '.join(FORMATS)}")
 
@@ -176,14 +176,9 @@ def _write_blocks(pair: PairAlignment, stream: TextIO) -> None:
 
 
 def edits(query: str, subject: str, cigar: str) -> Iterator[str]:
-    """The edits in order, one per letter; unchanged letters are omitted.
+    """The edits in order, one per letter of the aligned parts; unchanged letters are omitted.
 
-    Parameters
-    ----------
-    query, subject : str
-        The aligned letters, without gaps.
-    cigar : str
-        ``=``, ``X``, ``I`` (consumes the query: a deletion from it), ``D`` (consumes the subject: an insertion).
+    ``I`` of the CIGAR consumes the query (a deletion from it), ``D`` the subject (an insertion).
 
     >>> list(edits("RISOTTO", "PRESTO", "1D1=1X1=1I1=1I1="))
     ['insert P', 'substitute I with E', 'delete O', 'delete T']

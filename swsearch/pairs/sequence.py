@@ -28,16 +28,7 @@ MAX_LETTERS: Final = 65_000
 
 @dataclass(frozen=True, eq=False)
 class PairSequence:
-    """One side of a pair.
-
-    Attributes
-    ----------
-    header : str
-    letters : str
-        The letters as written.
-    record : SequenceRecord or None
-        The residues; None for a text.
-    """
+    """One side of a pair: its letters as written and, except for a text, the record of its residues."""
 
     header: str
     letters: str
@@ -62,12 +53,8 @@ def read_pairs(
 ) -> list[tuple[PairSequence, PairSequence]]:
     """Pairs of residue sequences: record i of one file with record i of the other, or successive records of one file.
 
-    Raises
-    ------
-    AlphabetMismatch
-        One file looks like protein, the other like DNA.
-    InputError
-        The files cannot be read, or differ in their number of records.
+    Raises :class:`AlphabetMismatch` if one file looks like protein and the other like DNA, and :class:`InputError` if
+    the files cannot be read or differ in their number of records.
     """
     refuse_repeated_pipes([path for path in (query_path, subject_path) if path is not None])
     queries = [from_record(record) for record in read_sequences(query_path, alphabet)]
@@ -157,10 +144,7 @@ def number_letters(query: PairSequence, subject: PairSequence) -> tuple[Letters,
 def number_texts(texts: Sequence[str]) -> list[Letters]:
     """The letters of texts as numbers, one per code point; equal letters have equal numbers in all texts.
 
-    Raises
-    ------
-    InputError
-        The texts have more than :data:`MAX_LETTERS` distinct letters.
+    Raises :class:`InputError` for more than :data:`MAX_LETTERS` distinct letters.
     """
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     different, numbers = np.unique(points, return_inverse=True)

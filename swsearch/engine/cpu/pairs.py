@@ -24,22 +24,10 @@ MEMORY_BYTES: Final = 256 << 20
 
 
 class CpuPairs:
-    """The pair backend of the CPU.
+    """The pair backend of the CPU; raises :class:`InputError` unless ``n_threads`` is from 1 to 1,024.
 
-    Parameters
-    ----------
-    n_threads : int
-        At least 1.
-    memory_bytes : int
-        Bytes of matrix rows saved for the traceback.
-    instruction_set : str, optional
-        One of :func:`swsearch.engine.cpu.engine.usable_instruction_sets`; by default the fastest for short and for long
-        pairs.
-
-    Raises
-    ------
-    InputError
-        ``n_threads`` is below 1, or above 1,024.
+    ``memory_bytes`` are those of matrix rows saved for the traceback. By default, ``instruction_set`` is the fastest
+    for short and for long pairs.
     """
 
     name = "cpu"
@@ -63,10 +51,7 @@ class CpuPairs:
     ) -> PairPaths:
         """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises
-        ------
-        InputError
-            The arrays are inconsistent, or scores may exceed 30 bits.
+        Raises :class:`InputError` if the arrays are inconsistent, or scores may exceed 30 bits.
         """
         if len(queries) != len(subjects):
             raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
@@ -133,19 +118,9 @@ def _fastest_for_short(*, path: bool) -> str:
 
 
 def cigars(paths: PairPaths, queries: Sequences, subjects: Sequences, n_threads: int = 1) -> list[str]:
-    """The CIGAR of each pair.
+    """The CIGAR of each pair, with ``=`` for columns of equal numbers and ``X`` for columns of different ones.
 
-    Parameters
-    ----------
-    paths : PairPaths
-        Outcomes that include paths.
-    queries, subjects : Sequences
-        Columns with equal numbers are written ``=``, columns with different numbers ``X``.
-
-    Raises
-    ------
-    ValueError
-        The paths are inconsistent with the sequences.
+    Raises :class:`ValueError` if the paths are inconsistent with the sequences.
     """
     return _native.write_cigars(
         queries.letters, queries.ends, subjects.letters, subjects.ends,
