@@ -4,11 +4,18 @@
 the *driver*: it reads the queries, distributes them to the workers, and receives the results in their order. A worker
 is a process that the driver starts, or any ``dask worker`` in whose environment this program is installed.
 
-``searcher``         a planned search with workers as its engine ``dispatcher``       which worker gets which part; lost
-and silent workers ``batches``          batches, parts and workers as the dispatcher knows them ``connection``       the
-interface of a connection to workers, with ``dask_connection``  one to a Dask cluster, and ``processes``        one to
-processes that the driver starts on its machine ``tasks``            the messages between the driver and a worker
-``residents``        what a worker keeps open, and what it does
+===================  ===================================================================================
+module               holds
+===================  ===================================================================================
+``searcher``         a planned search with workers as its engine
+``dispatcher``       which worker gets which part; lost and silent workers
+``batches``          batches, parts and workers as the dispatcher knows them
+``connection``       the interface of a connection to workers
+``dask_connection``  the connection to a Dask cluster
+``processes``        the connection to processes that the driver starts on its machine
+``tasks``            the messages between the driver and a worker
+``residents``        what a worker keeps open, and the requests that it performs
+===================  ===================================================================================
 
 The entry point is imported when it is used: workers start their GPUs before they import the rest.
 """

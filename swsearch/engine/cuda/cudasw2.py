@@ -2,12 +2,13 @@
 
 Inputs are query profiles and partitions of the packed database; the output is the score of every subject.
 
-=============  ================================================================================== kernel         work
-=============  ================================================================================== simt           one
-thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/cudasw2/simt.cu``) striped        one warp per
-subject over a striped query, H and E in memory (``cuda/cudasw2/striped.cuh``) partitioned    the same in query
-partitions that stay in registers (``cuda/cudasw2/partitioned.cu``) =============
-==================================================================================
+=============  ==================================================================================
+kernel         work
+=============  ==================================================================================
+simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/cudasw2/simt.cu``)
+striped        one warp per subject over a striped query, H and E in memory (``cuda/cudasw2/striped.cuh``)
+partitioned    the same in query partitions that stay in registers (``cuda/cudasw2/partitioned.cu``)
+=============  ==================================================================================
 
 One launch scores a query against all subjects of a piece of the database. ``simt`` and ``striped`` store H and E in 16
 bits; the host lists subjects that score more than 65,535 and scores them again with 32 bits. ``partitioned`` uses 32
