@@ -349,25 +349,36 @@ class _Alignments:
         size = 1
         most = self._n_judged
         while threshold.is_adjusted:
-            evalues = [
-                sorted(one.evalue for one in several if one.evalue is not None and one.place < n_judged)
+            judged = [
+                sorted((one for one in several if one.place < n_judged), key=lambda one: one.key)
                 for several, n_judged in zip(self._found, most.tolist(), strict=True)
             ]
-            firsts = [several[0] if several else np.inf for several in evalues]
+            firsts = [several[0].key[0] if several else np.inf for several in judged]
+            lasts = [several[max_hsps - 1] if len(several) >= max_hsps else None for several in judged]
             farthest = threshold.farthest(listed, firsts, wanted)
             lowest = threshold.min_next_scores(
                 candidates.subject_index,
                 self._next_scores.max(axis=0),
                 np.array(firsts),
-                np.array([several[max_hsps - 1] if len(several) >= max_hsps else np.inf for several in evalues]),
+                np.array([np.inf if last is None else last.key[0] for last in lasts]),
                 farthest,
             )
             self._next_scores[self._n_aligned >= most] = 0
-            further = [np.flatnonzero((scores > 0) & (scores >= lowest)) for scores in self._next_scores]
+            # An alignment with the E-value and the score of the last one precedes it if its comparison does.
+            equal = np.array([0 if last is None else last.alignment.score for last in lasts], dtype=np.int32)
+            of_last = np.array([0 if last is None else last.comparison for last in lasts])
+            floors = [
+                np.where(number < of_last, np.minimum(lowest, equal), lowest)
+                for number in range(len(self._next_scores))
+            ]
+            further = [
+                np.flatnonzero((scores > 0) & (scores >= floor))
+                for scores, floor in zip(self._next_scores, floors, strict=True)
+            ]
             if not any(rows.size for rows in further):
                 return
             for number, rows in enumerate(further):
-                self._extend(number, rows, size, lowest[rows], most)
+                self._extend(number, rows, size, floors[number][rows], most)
             size = min(2 * size, _MOST_FURTHER)
 
     def _extend(

@@ -312,7 +312,10 @@ class World:
         lists = CompleteLists(self.records, self.alphabet, self.scheme_options)
         options = SearchOptions(**self.scheme_options, evalue=self.kind.evalue)
         queries = [query for several in self.query_sets.values() for query in several]
-        floor = min(lowest_score(lists, length, options) for length in {len(query) for query in queries})
+        lengths = {len(query) for query in queries}
+        searches = [options] if lists.aligned is PROTEIN and options.query_frames == (0,) else []
+        searches = searches or [options, replace(options, strand="plus")]  # fewer comparisons have lower E-values
+        floor = min(lowest_score(lists, length, one) for one in searches for length in lengths)
         return CompleteLists(self.records, self.alphabet, self.scheme_options, floor)
 
     def _treatment(self) -> dict[str, Any]:
