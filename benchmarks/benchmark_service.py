@@ -12,9 +12,9 @@ answer      median seconds of one client from the submission to the hits
 one, many   queries per second of one client, and of ``--clients``; ``times`` is their ratio
 batch       queries per second of ``swsearch batch`` between its first and last event, with as many queries as the
             clients had; ``share`` is ``many`` divided by it
-processor   milliseconds of processor time per search of the many clients, of the worker and of the web processes with
-            their supervisor; ``ranking`` and ``storing`` are the two threads of the worker with the most of it. They
-            tell the same on a machine without a GPU (``--engine cpu --subjects 700``), but for the scores
+processor   milliseconds of processor time per search of the many clients, of the worker and of the web process;
+            ``ranking`` and ``storing`` are the two threads of the worker with the most of it. They tell the same on a
+            machine without a GPU (``--engine cpu --subjects 700``), but for the scores
 
 ``--out`` writes the same figures as JSON, with commit, device and driver.
 """
@@ -93,7 +93,7 @@ def several(arguments: tuple[Any, ...], first_seed: int, n_clients: int) -> list
 
 
 def processor_seconds(server: int) -> dict[str, dict[str, float]]:
-    """Processor time of a server's worker, its web processes and the worker's threads, by their ids (Linux)."""
+    """Processor time of a server's worker, its web process and the worker's threads, by their ids (Linux)."""
     found: dict[str, dict[str, float]] = {"worker": {}, "web": {}, "threads": {}}
 
     def seconds(folder: Path) -> float:

@@ -17,7 +17,7 @@ import typer
 
 from swsearch.cli import options, stores
 from swsearch.command_log import LOG_VARIABLE, log_path
-from swsearch.cores import threads_to_use, usable_cores
+from swsearch.cores import threads_to_use
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
 from swsearch.options import DEFAULT_STORE
@@ -65,10 +65,6 @@ def serve(
     threads: options.Threads = None,
     devices: options.Devices = None,
     worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
-    web_processes: Annotated[
-        int | None,
-        typer.Option(min=1, max=64, help="Processes that answer requests; by default 1 on up to 4 cores, 4 on 16."),
-    ] = None,
     expiry_days: ExpiryDays = 30.0,
     give_up_after: GiveUpAfter = 3,
     limit: Annotated[
@@ -107,7 +103,7 @@ def serve(
     _require_service()
     from swsearch.service.protocols.registry import check_protocols
     from swsearch.service.proxies import check_proxies, check_root_path
-    from swsearch.service.server import is_loopback, usual_web_processes
+    from swsearch.service.server import is_loopback
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import ServerLimits, Settings
     from swsearch.service.worker_processes import worker_command
@@ -143,9 +139,8 @@ def serve(
         trusted_proxies=proxies,
         sso_header=sso_header,
         root_path=root_path,
-        web_processes=usual_web_processes(usable_cores()) if web_processes is None else web_processes,
     )
-    # Workers and web processes inherit the log and the store; it may have a password, which a command line would show.
+    # Workers inherit the log and the store; it may have a password, which a command line would show.
     with _environment({stores.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
         run_server(settings, host, port, lambda url: print(url, flush=True))
 

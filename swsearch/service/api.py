@@ -201,9 +201,7 @@ async def events(request: Request, key: Key) -> EventSourceResponse:
 @router.post("/searches/{key}/cancel", response_model=models.Search)
 def cancel(request: Request, key: Key) -> models.Search:
     """Cancel a search; one that is finished stays as it is."""
-    status = service_of(request).cancel(key, owner_of(request))
-    request.app.state.changed(key)
-    return models.search_answer(status)
+    return models.search_answer(service_of(request).cancel(key, owner_of(request)))
 
 
 # --- links ---

@@ -1,9 +1,8 @@
 """The FastAPI application of the web process: :func:`create_app`.
 
 ``app.state`` has ``service`` (:class:`~swsearch.service.service.Service`), ``hub`` (who waits for a change),
-``identity`` (who sent a request), ``readers`` (threads for long texts), ``changed(key)`` (wakes the worker and
-everybody who waits for a search) and ``settings``. ``request.state`` has ``owner`` and ``request_id``. What the process
-exchanges with others goes through an :class:`~swsearch.service.exchange.Exchange`.
+``identity`` (who sent a request), ``readers`` (threads for long texts) and ``settings``. ``request.state`` has
+``owner`` and ``request_id``.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 from anyio import to_thread
@@ -26,17 +24,16 @@ from swsearch.errors import SwSearchError
 from swsearch.service.answers import add_error_answers, error_answer
 from swsearch.service.api import describe_tokens, router
 from swsearch.service.bodies import Readers
-from swsearch.service.exchange import Exchange, OwnWorkers
 from swsearch.service.guard import Guard, Identity
 from swsearch.service.hub import Hub
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
-from swsearch.service.pages.wiring import add_pages
+from swsearch.service.pages.routes import add_pages
 from swsearch.service.protocols.registry import add_protocols
 from swsearch.service.proxies import RootPath, TrustedProxies
 from swsearch.service.service import Service
 from swsearch.service.settings import Settings
-from swsearch.service.shared import SharedMemory
+from swsearch.service.worker_processes import WorkerProcesses
 from swsearch.threads import SWITCH_SECONDS
 
 THREADS: Final = 4
@@ -46,61 +43,42 @@ _EXPIRY_SECONDS: Final = 60.0
 """Time between two looks for expired searches."""
 
 
-def create_app(
-    settings: Settings,
-    exchange: Exchange | None = None,
-    memory: SharedMemory | None = None,
-    metrics_folder: Path | None = None,
-    *,
-    deletes_expired: bool = True,
-) -> FastAPI:
-    """The application for these settings.
-
-    Parameters
-    ----------
-    settings : Settings
-    exchange : Exchange, optional
-        By default, that of the only web process of a server: its lifespan starts and stops the worker.
-    memory : SharedMemory, optional
-        What it shares with other web processes.
-    metrics_folder : Path, optional
-        Where it counts together with them.
-    deletes_expired : bool
-        Whether this process deletes searches that have expired.
+def create_app(settings: Settings) -> FastAPI:
+    """The application for these settings; its lifespan starts and stops the workers.
 
     Raises
     ------
     StoreError
         The store cannot be opened.
     """
-    shared = SharedMemory() if memory is None else memory
-    service = Service(settings, shared.downloads(settings.limits))
-    metrics = Metrics(service, metrics_folder)
+    service = Service(settings)
+    metrics = Metrics(service)
     hub = Hub(service)
-    others = exchange or OwnWorkers(
-        settings.worker_commands, metrics.worker_restarts.inc, settings.limits.worker_silence_seconds
-    )
-    others.on_change, others.on_valid = hub.hint, service.remember_valid
-    service.on_submit, service.on_valid = others.work, others.valid
+    silence = settings.limits.worker_silence_seconds
+    workers = WorkerProcesses(settings.worker_commands, hub.hint, metrics.worker_restarts.inc, silence)
     readers = Readers()
+
+    def cancelled(key: str) -> None:
+        workers.wake()
+        hub.hint_from_thread([key])
+
+    service.on_submit, service.on_cancel = workers.wake, cancelled
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         sys.setswitchinterval(SWITCH_SECONDS)
         hub.start()
-        others.start()
-        expiry = asyncio.create_task(_delete_expired(service)) if deletes_expired else None
+        workers.start()
+        expiry = asyncio.create_task(_delete_expired(service))
         try:
             yield
         finally:
-            if expiry is not None:
-                expiry.cancel()
+            expiry.cancel()
             await hub.stop()
-            await others.stop()
+            await workers.stop()
             readers.close()
             service.close()
-            shared.close()
 
     app = FastAPI(
         title="swsearch",
@@ -117,12 +95,7 @@ def create_app(
     app.state.hub = hub
     app.state.readers = readers
 
-    def changed(key: str) -> None:
-        others.work()
-        others.changed(key)
-
-    app.state.changed = changed
-    app.state.identity = Identity(service, shared)
+    app.state.identity = Identity(service)
     app.add_middleware(Guard, service=service, identity=app.state.identity, metrics=metrics)
     if settings.tokens_required:
         describe_tokens(app)
@@ -144,7 +117,7 @@ def create_app(
     def readyz() -> JSONResponse:
         """The store can be read, and a worker has made progress lately: that of this server, if it has one."""
         try:
-            is_ready = service.is_ready() and (others.is_worker_ready or not settings.worker_commands)
+            is_ready = service.is_ready() and (workers.is_ready or not settings.worker_commands)
             service.store.check_place()
             service.store.waiting()
         except SwSearchError:

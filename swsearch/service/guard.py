@@ -26,11 +26,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import ipaddress
 import math
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
@@ -45,13 +47,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from swsearch.errors import Refused, SwSearchError
 from swsearch.service.answers import EarlyAnswer, described, refusal_of
 from swsearch.service.bodies import CLAIM, Budget, Claim, whole_body
-from swsearch.service.buckets import network_of
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
 from swsearch.service.proxies import cookie_path, site_of
 from swsearch.service.service import Service
 from swsearch.service.settings import LOCAL_OWNER, NOBODY
-from swsearch.service.shared import SharedMemory
 from swsearch.store.links import is_link_key
 from swsearch.store.tokens import is_owner_name
 
@@ -64,6 +64,82 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 _STATIC: Final = ("/static/", "/favicon.ico")
 _LINKED: Final = re.compile(r"/(?:results|api/v1/searches)/([^/]+)(?:/.*)?", re.DOTALL)
 _COOKIE_DAYS: Final = 30
+MOST_BUCKETS: Final = 16_384
+"""Senders or addresses whose requests are counted at a time."""
+
+
+# --- limits on requests per minute ---
+
+
+class Buckets:
+    """Token buckets by name, for one event loop.
+
+    A bucket holds at most as many tokens as there may be requests in a minute, and fills evenly; a request takes one.
+    So a burst of a minute's requests passes at once, and the rate after it is the limit. A bucket that is full is the
+    same as none. Of more than :data:`MOST_BUCKETS`, the one that was used longest ago is forgotten.
+
+    Parameters
+    ----------
+    per_minute : int
+        Capacity of each bucket, and tokens that it gets in a minute.
+    clock : callable, optional
+        Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._capacity = float(per_minute)
+        self._per_second = per_minute / 60
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """The level of each bucket, and the time of that level; the bucket that was used last at the end."""
+
+    def seconds(self, name: str) -> float:
+        """Time until the bucket has a token; 0 if it has one."""
+        return max(0.0, (1.0 - self._level(name, self._clock())) / self._per_second)
+
+    def take(self, name: str) -> float:
+        """Take a token and return 0; or take none, and return the time until there is one, in seconds."""
+        now = self._clock()
+        level = self._level(name, now)
+        if level < 1.0:
+            return (1.0 - level) / self._per_second
+        self._put(name, level - 1.0, now)
+        return 0.0
+
+    def charge(self, name: str) -> None:
+        """Take a token even if there is none, down to a bucket that must fill twice: failures at once count whole."""
+        now = self._clock()
+        self._put(name, max(-self._capacity, self._level(name, now) - 1.0), now)
+
+    def _put(self, name: str, level: float, now: float) -> None:
+        self._levels[name] = level, now
+        self._levels.move_to_end(name)
+        if len(self._levels) > MOST_BUCKETS:
+            self._levels.popitem(last=False)
+
+    def _level(self, name: str, now: float) -> float:
+        level, seen = self._levels.get(name, (self._capacity, now))
+        return min(self._capacity, level + (now - seen) * self._per_second)
+
+
+def network_of(address: str) -> str:
+    """What counts as one address: an IPv4 address, or the /64 of an IPv6 address, which one subscriber has.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3::4"), network_of("::ffff:192.0.2.7"), network_of("?")
+    ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7', '?')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), 64), strict=False))
+
+
+# --- who sent a request ---
 
 
 @dataclass(frozen=True)
@@ -92,14 +168,12 @@ class Identity:
     Parameters
     ----------
     service : Service
-    memory : SharedMemory
-        What the web processes count together.
     """
 
-    def __init__(self, service: Service, memory: SharedMemory) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._failures = memory.failures(service.settings.limits)
-        self._requests = memory.requests(service.settings.limits)
+        self._failures = Buckets(service.settings.limits.failures_per_minute)
+        self._requests = Buckets(service.settings.limits.requests_per_minute)
 
     async def sender(self, scope: Scope, headers: Headers) -> Sender:
         """Who sent a request.

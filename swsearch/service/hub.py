@@ -1,7 +1,7 @@
 """Who waits for a change of a search: streams of events, and requests that are held until there is something to say.
 
 One task looks at the searches that anybody waits for: at those that a worker says it has changed, at once, and at all
-of them twice a second. A thousand streams so cost the store one statement at a time.
+of them twice a second. A thousand streams therefore cost one query of the store per look.
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ class Hub:
         self._looks_at_all = 0.0
         self._is_released = False
         self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
         """Begin to look."""
+        self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._look())
 
     async def stop(self) -> None:
@@ -78,6 +80,12 @@ class Hub:
         else:
             self._hinted.update(keys)
         self._hint.set()
+
+    def hint_from_thread(self, keys: Iterable[str]) -> None:
+        """As :meth:`hint`; any thread may call it."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self.hint, keys)
 
     async def changes(self, key: str) -> AsyncIterator[SearchStatus]:
         """The status of a search now and after changes, until it is finished; about once a second, the end at once.

@@ -1,55 +1,34 @@
-"""The metrics of a server for Prometheus.
-
-Several web processes count in files of one folder (the multiprocess mode of ``prometheus_client``), so each of them has
-the sums of all. Before that package is loaded, the folder must be in the environment as
-:data:`~swsearch.service.start.METRICS_VARIABLE`.
-"""
+"""The metrics of a server for Prometheus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from swsearch.errors import SwSearchError
 from swsearch.service.service import SEEN_WITHIN, Service
 
 
-def restart_counters(registry: CollectorRegistry | None = None) -> tuple[Counter, Counter]:
-    """The counters of the workers and of the web processes that died."""
-    known = CollectorRegistry() if registry is None else registry
-    workers = "Workers of this server that ended and were started again."
-    webs = "Web processes of this server that ended and were started again."
-    return (
-        Counter("swsearch_worker_restarts", workers, registry=known),
-        Counter("swsearch_web_restarts", webs, registry=known),
-    )
-
-
 class Metrics:
-    """Counters of the web processes, and gauges of the store that are read when somebody asks.
+    """Counters of the web process, and gauges of the store that are read when somebody asks.
 
     Parameters
     ----------
     service : Service
-    folder : Path, optional
-        Folder in which several web processes count; by default this is the only one.
     """
 
-    def __init__(self, service: Service, folder: Path | None = None) -> None:
+    def __init__(self, service: Service) -> None:
         self._registry = counted = CollectorRegistry()
         labels = ["method", "route", "status"]
         self._requests = Counter("swsearch_requests", "Requests.", labels, registry=counted)
         self._seconds = Histogram(
             "swsearch_request_seconds", "Time of a request.", ["method", "route"], registry=counted
         )
-        self.worker_restarts, _ = restart_counters(counted)
-        if folder is not None:
-            self._registry = CollectorRegistry()
-            MultiProcessCollector(self._registry, str(folder))  # type: ignore[no-untyped-call]
+        self.worker_restarts = Counter(
+            "swsearch_worker_restarts", "Workers of this server that ended and were started again.", registry=counted
+        )
         self._registry.register(_StoreCollector(service))
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:

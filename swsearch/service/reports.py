@@ -152,7 +152,7 @@ class Download:
         self._format = report
         self._info = service.run_info(run_id)
         check_fits(self._format, self._info)
-        if not service.download_slots.acquire():
+        if not service.download_slots.acquire(blocking=False):
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
         self._opened = ExitStack()

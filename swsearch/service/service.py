@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -31,15 +30,14 @@ from swsearch.options import EVERY_SUBJECT
 from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
 from swsearch.service.estimates import SearchForecast, forecasts
 from swsearch.service.settings import Settings
-from swsearch.service.shared import Slots
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.store.links import LinkStore, StoredLink, is_link_key
-from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary, ResultViews
+from swsearch.store.page_store import PageStore
+from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, UsageOfDay, Waiting
-from swsearch.store.searches import SearchStore
 from swsearch.store.service_models import QUEUED
 from swsearch.store.submitted_groups import HitLimit
-from swsearch.store.tokens import TokenStore, token_digest
+from swsearch.store.tokens import TokenStore
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""
@@ -50,7 +48,7 @@ _MOST_TOKENS: Final = 1000
 """Number of tokens that are remembered."""
 
 
-class ServiceStore(SearchStore, ResultViews, TokenStore, LinkStore):
+class ServiceStore(PageStore, TokenStore, LinkStore):
     """The store of the web process."""
 
 
@@ -72,22 +70,21 @@ class Service(Closeable):
     Parameters
     ----------
     settings : Settings
-    download_slots : Slots
 
     Attributes
     ----------
     settings : Settings
     databases : Databases
     store : ServiceStore
-    download_slots : Slots
+    download_slots : Semaphore
         One for each report that is written.
     on_submit : callable
         Called after searches were stored, to wake the worker; by any thread.
-    on_valid : callable
-        Called with the SHA-256 of a token that was found valid, when this process did not know it; by any thread.
+    on_cancel : callable
+        Called with the key of a search that was cancelled; by any thread.
     """
 
-    def __init__(self, settings: Settings, download_slots: Slots) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.databases = Databases(settings.databases, settings.folder, settings.subject_sets)
         sets = settings.subject_sets
@@ -95,17 +92,15 @@ class Service(Closeable):
         self.store = ServiceStore(settings.store, create=True)
         self.downloads = ServiceStore(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
-        self.download_slots = download_slots
+        self.download_slots = threading.Semaphore(settings.limits.downloads)
         self.on_submit: Callable[[], None] = lambda: None
-        self.on_valid: Callable[[str], None] = lambda digest: None
+        self.on_cancel: Callable[[str], None] = lambda key: None
         self._hit_limit = HitLimit(settings.limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
         """When the forecasts were made, of what, with which speed, and the forecasts."""
         self._owners: dict[str, tuple[float, str]] = {}
-        self._valid_elsewhere: OrderedDict[str, None] = OrderedDict()
-        """SHA-256 of tokens that other web processes found valid, the newest last."""
 
     def close(self) -> None:
         """Store what was submitted, and close the connections to the store."""
@@ -130,24 +125,13 @@ class Service(Closeable):
                 self._owners.clear()
             if owner is None:
                 self._owners.pop(token, None)
-                self._valid_elsewhere.pop(token_digest(token), None)
             else:
                 self._owners[token] = (now, owner)
-        if owner is not None and known is None:
-            self.on_valid(token_digest(token))
         return owner
 
     def was_valid(self, token: str) -> bool:
-        """Whether a token was valid when one of the web processes last looked it up."""
-        return token in self._owners or token_digest(token) in self._valid_elsewhere
-
-    def remember_valid(self, digest: str) -> None:
-        """Remember that another web process found the token with this SHA-256 valid."""
-        with self._lock:
-            self._valid_elsewhere[digest] = None
-            self._valid_elsewhere.move_to_end(digest)
-            if len(self._valid_elsewhere) > _MOST_TOKENS:
-                self._valid_elsewhere.popitem(last=False)
+        """Whether a token was valid when it was last looked up."""
+        return token in self._owners
 
     # --- searches ---
 
@@ -243,7 +227,9 @@ class Service(Closeable):
 
     def cancel(self, key: str, owner: str) -> SearchStatus:
         """Cancel a search of the owner, unless it is finished."""
-        return self.status_of(self.store.cancel(key, owner))
+        cancelled = self.store.cancel(key, owner)
+        self.on_cancel(key)
+        return self.status_of(cancelled)
 
     def status_of(self, search: StoredSearch) -> SearchStatus:
         """A search with its forecast."""

@@ -25,7 +25,7 @@ class ServerLimits:
         Largest number of bytes of the bodies of an owner's requests that are in memory at a time, decompressed; the
         first 64 kB of each do not count.
     bytes_in_flight : int
-        The same for all owners together, in each web process.
+        The same for all owners together.
     query_residues : int
         Longest query, in residues.
     search_queries : int
@@ -94,8 +94,6 @@ class Settings:
         Addresses and networks of reverse proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` hold.
     sso_header : str
         Header in which a trusted proxy names the owner of a request; empty if there is none.
-    web_processes : int
-        Number of processes that answer requests.
     folder : Path or None
         A folder whose databases are offered too, as long as they are in it.
     subject_sets : Path or None
@@ -113,7 +111,6 @@ class Settings:
     protocols: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     sso_header: str = ""
-    web_processes: int = 1
     folder: Path | None = None
     subject_sets: Path | None = None
     root_path: str = ""

@@ -41,7 +41,7 @@ from swsearch.service.estimates import Pace
 from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.submit import content, fingerprint, most_hits
-from swsearch.service.worker_processes import ALIVE
+from swsearch.service.worker_processes import ALIVE, CHANGED, READY
 from swsearch.store.claims import Query
 from swsearch.store.leases import MAX_LOSSES, Completed, WorkStore
 from swsearch.store.search_records import Batch, ClaimedQuery, Parameters, SearchedDatabase, StoredSearch
@@ -205,7 +205,7 @@ class SearchWorker:
         if self._hints:
             threads.append(threading.Thread(target=self._listen, daemon=True))
         self._searchers.warm_up()
-        self._say("ready")
+        self._say(READY)
         for thread in threads:
             thread.start()
         self._commits = Commits(
@@ -478,7 +478,7 @@ class SearchWorker:
         self.stop()
 
     def _say_changed(self, keys: Iterable[str]) -> None:
-        self._say(" ".join(["changed", *keys]))
+        self._say(" ".join([CHANGED, *keys]))
 
     def _say(self, word: str) -> None:
         if self._hints:

@@ -1,9 +1,8 @@
 """kill -9 of the processes of a search service at random moments, under load.
 
 A client submits searches one after the other, each with another length of the list, and waits for them as a script
-does. Meanwhile the worker or a web process is killed. The main process of a server is started again, as by systemd; the
-others are started by it. In every second trial the server has two web processes beside its main process. In the end
-every accepted search is done, once, with the bytes of an undisturbed run.
+does. Meanwhile the worker or the web process is killed. The web process is started again, as by systemd; the worker is
+started by it. In the end every accepted search is done, once, with the bytes of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import func, select
@@ -26,7 +24,7 @@ from swsearch.store.session import reading
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.stores import Server, run_with_server
 from tests.campaign.trials import Trial, run_trials
-from tests.service.servers import RunningServer, local_report, web_pids, worker_pids
+from tests.service.servers import RunningServer, local_report, worker_pids
 
 DATA = Path(__file__).parents[2] / "data"
 KILLS = 5
@@ -88,11 +86,8 @@ def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
     def trial(trial: Trial) -> None:
         database, lines = database_and_expected(trial.state_dir)
         target = str(trial.folder / "hits.sqlite") if postgres is None else postgres.url(f"trial_{trial.number}")
-        several = trial.number % 2 == 1
-        options = (*NEVER, "--web-processes", "2" if several else "1")
         victims = ["main process", "worker", "worker" if postgres is None else "PostgreSQL"]
-        victims += ["one of two web processes"] * 2 * several
-        server = RunningServer(trial.folder, [database], *options, store=target)
+        server = RunningServer(trial.folder, [database], *NEVER, store=target)
         port = int(server.url.rpartition(":")[2])
         load = Load(server.url)
         try:
@@ -102,14 +97,8 @@ def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
                 victim = trial.rng.choice(victims)
                 trial.counts[f"kills: {victim}"] += 1
                 if victim == "main process":
-                    orphans = web_pids(server)
                     server.kill()
-                    for pid in orphans:  # as systemd does, and then their port is free
-                        with suppress(ProcessLookupError):
-                            os.kill(pid, signal.SIGKILL)
-                    server = RunningServer(trial.folder, [database], *options, port=port, store=target)
-                elif victim == "one of two web processes":
-                    os.kill(trial.rng.choice(web_pids(server)), signal.SIGKILL)
+                    server = RunningServer(trial.folder, [database], *NEVER, port=port, store=target)
                 elif victim == "worker":
                     for pid in worker_pids(server):
                         os.kill(pid, signal.SIGKILL)

@@ -310,10 +310,9 @@ def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monke
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("n_web", ["1", "2"])
-def test_a_service_logs_the_lines_of_all_its_processes(tmp_path, few_proteins_db, n_web):
-    """Source: the JSON lines that server, web processes and worker wrote on stderr."""
-    server = RunningServer(tmp_path, [few_proteins_db], "--log", "service.log", "--web-processes", n_web)
+def test_a_service_logs_the_lines_of_all_its_processes(tmp_path, few_proteins_db):
+    """Source: the JSON lines that server and worker wrote on stderr."""
+    server = RunningServer(tmp_path, [few_proteins_db], "--log", "service.log")
     assert server.request("/api/v1/databases")[0] == 200
     assert server.stop() == 0
     found = messages(tmp_path / "service.log")

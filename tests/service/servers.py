@@ -26,9 +26,8 @@ from tests.forking.processes import Fork, ForkServer
 class RunningServer:
     """A server with its worker, and the log of both.
 
-    With ``forks``, the main process is a fork that has loaded its modules; its children are new interpreters. A server
-    of several web processes needs an interpreter of its own, because the metrics' library asks the environment when it
-    is loaded whether to share its numbers. Without it, ``program`` is what runs the command; by default, the module.
+    With ``forks``, the main process is a fork that has loaded its modules; its children are new interpreters. Without
+    it, ``program`` is what runs the command; by default, the module.
     """
 
     def __init__(
@@ -149,11 +148,6 @@ def answer_of(
 def worker_pids(server: RunningServer) -> list[int]:
     """The worker processes of a server, by their parent."""
     return [pid for pid, command in _children(server) if b"--hints" in command]
-
-
-def web_pids(server: RunningServer) -> list[int]:
-    """The web processes of a server that has several."""
-    return [pid for pid, command in _children(server) if b"swsearch.service.process" in command]
 
 
 def _children(server: RunningServer) -> list[tuple[int, bytes]]:

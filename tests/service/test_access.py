@@ -7,20 +7,15 @@ import gzip
 import http.client
 import json
 import re
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.service.buckets import Buckets
 from swsearch.service.client import ServerError
-from swsearch.service.settings import ServerLimits
-from swsearch.service.shared import SharedMemory
+from swsearch.service.guard import MOST_BUCKETS, Buckets
 from swsearch.store.tokens import TokenStore
 from tests.service.servers import RunningServer
 
@@ -371,16 +366,9 @@ def test_guessing_ends_soon(guarded):
     assert {status for status, _, _ in clients} == {429}
 
 
-@pytest.fixture
-def buckets_of():
-    """Makes buckets of a clock, in memory as the web processes share it."""
-    with SharedMemory() as memory:
-        yield lambda per_minute, clock: Buckets(per_minute, memory.requests(ServerLimits())._table, clock)
-
-
-def test_failures_at_once_count_whole(buckets_of):
+def test_failures_at_once_count_whole():
     now = [0.0]
-    buckets = buckets_of(60, lambda: now[0])
+    buckets = Buckets(60, lambda: now[0])
     for _ in range(100):
         buckets.charge("guesser")
     assert buckets.seconds("guesser") == pytest.approx(41.0)
@@ -391,9 +379,9 @@ def test_failures_at_once_count_whole(buckets_of):
     assert buckets.seconds("guesser") == 0.0
 
 
-def test_a_bucket_fills_evenly(buckets_of):
+def test_a_bucket_fills_evenly():
     now = [0.0]
-    buckets = buckets_of(60, lambda: now[0])
+    buckets = Buckets(60, lambda: now[0])
     assert [buckets.take("ann") for _ in range(60)] == [0.0] * 60
     assert buckets.take("ann") == pytest.approx(1.0)
     assert buckets.seconds("ann") == pytest.approx(1.0)
@@ -407,11 +395,10 @@ def test_a_bucket_fills_evenly(buckets_of):
     assert [buckets.take("ann") for _ in range(61)].count(0.0) == 60
 
 
-def test_buckets_of_many_addresses_are_forgotten(buckets_of):
-    """Those in use longest; what an attacker used last is kept, and the table does not grow."""
+def test_buckets_of_many_addresses_are_forgotten():
+    """Those in use longest; what an attacker used last is kept, and their number does not grow."""
     now = [0.0]
-    buckets = buckets_of(1, lambda: now[0])
-    n_bytes = len(buckets._table._memory.bytes)
+    buckets = Buckets(1, lambda: now[0])
     for number in range(40_000):
         now[0] += 1e-6
         assert buckets.take(str(number)) == 0.0
@@ -422,38 +409,7 @@ def test_buckets_of_many_addresses_are_forgotten(buckets_of):
     for number in range(40_000, 50_000):
         assert buckets.take(str(number)) == 0.0
     assert buckets.take("49999") > 0
-    assert len(buckets._table._memory.bytes) == n_bytes
-
-
-def test_processes_share_limits():
-    """Another process uses the same memory: each bucket and slot is there once, and one that was killed gives back."""
-    program = """
-import os, sys
-from swsearch.service.settings import ServerLimits
-from swsearch.service.shared import SharedMemory
-memory = SharedMemory(int(sys.argv[1]))
-limits = ServerLimits(requests_per_minute=5, failures_per_minute=5, downloads=3)
-requests = memory.requests(limits)
-slots = memory.downloads(limits)
-print([requests.take("ann") == 0.0 for _ in range(3)], slots.acquire(), slots.acquire(), flush=True)
-sys.stdin.read(1)
-os.kill(os.getpid(), 9)
-"""
-    limits = ServerLimits(requests_per_minute=5, failures_per_minute=5, downloads=3)
-    with SharedMemory() as memory:
-        command = [sys.executable, "-c", program, str(memory.descriptor)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        with subprocess.Popen(command, pass_fds=[memory.descriptor], **pipes) as other:
-            assert other.stdout.readline() == "[True, True, True] True True\n"
-            requests, failures, slots = memory.requests(limits), memory.failures(limits), memory.downloads(limits)
-            assert [requests.take("ann") == 0.0 for _ in range(3)] == [True, True, False]
-            assert failures.seconds("ann") == 0.0
-            assert [slots.acquire() for _ in range(2)] == [True, False]
-            other.stdin.write("x")
-        assert other.returncode == -signal.SIGKILL
-        assert [slots.acquire() for _ in range(3)] == [True, True, False]
-        slots.release(3)
-        assert slots.acquire()
+    assert len(buckets._levels) == MOST_BUCKETS
 
 
 @pytest.mark.parametrize(

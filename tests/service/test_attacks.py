@@ -25,10 +25,9 @@ import pytest
 from swsearch.errors import InputError, Refused
 from swsearch.service.app import create_app
 from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
-from swsearch.service.exchange import OwnWorkers
 from swsearch.service.sent_text import check_wanted
 from swsearch.service.settings import ServerLimits, Settings
-from swsearch.service.worker_processes import Child
+from swsearch.service.worker_processes import WorkerProcesses
 from swsearch.store.leases import WorkStore
 from swsearch.store.tokens import TokenStore
 from tests.patience import LIMIT_SECONDS, wait_until
@@ -146,6 +145,8 @@ def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
     bob_is_answered(attacked, top=16)
     assert [event["process"] for event in attacked.events("worker hangs")] == [pid]
     wait_until(lambda: attacked.request("/readyz")[0] == 200, "the next worker is ready")
+    metrics = attacked.request("/metrics", X_API_Key=attacked.tokens["ann"])[2]
+    assert b"swsearch_worker_restarts_total 1.0" in metrics
 
 
 # --- the parts ---
@@ -240,33 +241,36 @@ print("ended")
     )
 
 
-def test_a_child_that_says_nothing_is_killed_and_started_again():
-    """The child is ready and hangs; one that says that it is alive is left alone."""
+def test_a_worker_that_says_nothing_is_killed_and_started_again():
+    """The worker is ready and hangs; one that says that it is alive is left alone."""
     said, heard, deaths = "import time; print('ready', flush=True); time.sleep(1000)", [], []
     alive = "import time; print('ready', flush=True)\nwhile True: print('alive', flush=True); time.sleep(0.01)"
 
+    def watched(name, program, silence):
+        command = [sys.executable, "-c", program]
+        return WorkerProcesses([command], lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
+
     async def watch():
-        hangs = Child("worker", [sys.executable, "-c", said], heard.append, lambda: deaths.append("hangs"), silence=0.3)
-        works = Child("worker", [sys.executable, "-c", alive], heard.append, lambda: deaths.append("works"), silence=60)
-        for child in (hangs, works):
-            child.start()
-        while len(heard) < 3:
+        hangs, works = watched("hangs", said, 0.3), watched("works", alive, 60)
+        for workers in (hangs, works):
+            workers.start()
+        while heard.count(("hangs", None)) < 3 or ("works", None) not in heard:
             await asyncio.sleep(0.01)
+        assert works.is_ready
         await asyncio.gather(hangs.stop(0), works.stop(0))
 
     asyncio.run(watch())
     assert deaths[0] == "hangs"
     assert "works" not in deaths
-    assert {tuple(words) for words in heard} == {("ready",)}
+    assert heard.count(("works", None)) == 1, "a sign of life is no change"
 
 
-def test_a_worker_without_progress_is_not_ready(databases, tmp_path):
+def test_a_worker_without_progress_is_not_ready(databases, tmp_path, monkeypatch):
     """Also if it is the server's own, which said that it was ready."""
-    own = OwnWorkers((), lambda: None, 60)
-    own.is_worker_ready = True
+    monkeypatch.setattr(WorkerProcesses, "is_ready", True)
     for commands in ((), (("worker",),)):
         store = str(tmp_path / f"hits{len(commands)}.sqlite")
-        app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands), own)
+        app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands))
         (readyz,) = [route.endpoint for route in app.routes if getattr(route, "path", "") == "/readyz"]
         assert readyz().status_code == 503
         with WorkStore(store) as work:

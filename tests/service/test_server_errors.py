@@ -1,30 +1,21 @@
-"""What a server says and does when something of it fails: an error of its own, a store that is away, a child that dies.
+"""What a server says and does when something of it fails: an error of its own, a store that is away, its own death.
 
-The applications run in this process, and answer one request each.
+Most applications run in this process, and answer one request each.
 """
 
 import json
 import logging
-import os
-import signal
-import socket
-import sys
 from pathlib import Path
 
 import pytest
 
 from swsearch.errors import InputError, StoreError
 from swsearch.search.options import SearchOptions
-from swsearch.service import process
-from swsearch.service import server as server_module
 from swsearch.service.app import create_app
 from swsearch.service.logs import LogLines
-from swsearch.service.server import bound_socket
 from swsearch.service.settings import Settings
-from swsearch.service.shared import SharedMemory
-from swsearch.service.start import Start
-from swsearch.service.supervisor import supervise
-from tests.service.servers import answer_of
+from tests.patience import wait_until
+from tests.service.servers import RunningServer, answer_of, worker_pids
 
 
 @pytest.fixture
@@ -120,45 +111,9 @@ def test_lists_of_words_are_in_the_description(app):
     assert "query_coverage" in words["sort"]
 
 
-# --- start ---
-
-
-def test_a_web_process_that_is_killed_while_it_starts_is_started_again(tmp_path):
-    """The first of two kills itself, as the kernel would when memory is short; the server comes up nevertheless."""
-    once = tmp_path / "once"
-    program = f"import os; os.mkdir({str(once)!r}); os.kill(os.getpid(), 9)"
-    command = f"try: exec({program!r})\nexcept FileExistsError: from swsearch.service.process import main; main()"
-    settings = Settings(databases={}, store=str(tmp_path / "hits.sqlite"), web_processes=2)
-    create_app(settings).state.service.close()  # it makes the store
-    announced = []
-
-    def announce():
-        announced.append(True)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    with pytest.MonkeyPatch.context() as patch, bound_socket("127.0.0.1", 0) as listening:
-        patch.setattr("swsearch.service.supervisor._COMMAND", (sys.executable, "-c", command))
-        supervise(settings, listening, announce)
-    assert announced == [True]
-    assert once.is_dir()
-
-
-def test_a_store_that_is_away_at_the_start_of_a_web_process_is_one_line(tmp_path, monkeypatch, capfd):
-    memory = SharedMemory()
-    settings = Settings(databases={}, store=str(tmp_path / "missing" / "hits.sqlite"))
-    start = Start(settings, 0, 0, memory.descriptor, Path(tmp_path), os.getpid())
-    monkeypatch.setattr(process, "lines_of", lambda descriptor: iter([[start.line().decode().strip()]]))
-    with pytest.raises(SystemExit) as ended:
-        process.main()
-    assert ended.value.code == 1
-    (line,) = capfd.readouterr().err.splitlines()
-    assert json.loads(line)["event"] == "web process cannot start"
-    assert "the folder" in json.loads(line)["message"]
-
-
-def test_a_port_whose_server_is_ending_is_waited_for(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        monkeypatch.setattr(server_module.time, "sleep", lambda seconds: other.close())
-        with bound_socket("127.0.0.1", port) as listening:
-            assert listening.getsockname()[1] == port
+def test_no_worker_outlives_a_killed_server(tmp_path, databases, fork_server):
+    running = RunningServer(tmp_path, [databases / "few.db"], forks=fork_server)
+    wait_until(lambda: running.request("/readyz")[0] == 200, "the worker is ready")
+    (worker,) = worker_pids(running)
+    running.kill()
+    wait_until(lambda: not Path(f"/proc/{worker}").exists(), "the worker sees the end of its pipe")

@@ -10,12 +10,7 @@ from typing import Any
 
 def request_body(queries: str, database: str, options: Mapping[str, Any]) -> str:
     """The body of the request to the API that submits the search, as JSON."""
-    body: dict[str, Any] = {"queries": queries, "database": database}
-    given = dict(options)
-    alphabet = given.pop("alphabet", None)
-    if alphabet is not None:
-        body["alphabet"] = alphabet
-    return json.dumps({**body, "options": given}, indent=1)
+    return json.dumps({"queries": queries, "database": database, "options": dict(options)}, indent=1)
 
 
 def curl_lines(server: str, reference: str, *, needs_token: bool = False) -> str:
@@ -36,10 +31,7 @@ def curl_lines(server: str, reference: str, *, needs_token: bool = False) -> str
 
 def python_lines(server: str, database: str, options: Mapping[str, Any]) -> str:
     """A script that does the same with the client of the package."""
-    given = dict(options)
-    alphabet = given.pop("alphabet", None)
-    arguments = f", {given!r}" if given else ""
-    arguments += "" if alphabet is None else f", alphabet={alphabet!r}"
+    arguments = f", {dict(options)!r}" if options else ""
     return (
         "from pathlib import Path\n\nimport swsearch\n\n"
         f"client = swsearch.Client({server!r})\n"

@@ -1,4 +1,4 @@
-"""The addresses of the pages: :func:`pages_router` makes the router that the application includes.
+"""The addresses of the pages, which :func:`add_pages` adds to the application.
 
 ``/``                                        search form
 ``/searches`` (POST)                         submits it
@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, FastAPI, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
@@ -27,14 +27,15 @@ from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
-from swsearch.errors import InputError, RunNotFound, StoreError, SwSearchError
+from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.hit_sequences import reads_database
 from swsearch.report.registry import formats, get_format
 from swsearch.service.answers import log_error
-from swsearch.service.bodies import readers_of, sent_form
+from swsearch.service.api import owner_of
+from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.models import shown
 from swsearch.service.pages import downloads
-from swsearch.service.pages.backend import NotFound, PageBackend, RequestRefused, SearchRequest
 from swsearch.service.pages.commands import curl_lines, python_lines, query_line, request_body
 from swsearch.service.pages.examples import EXAMPLES
 from swsearch.service.pages.figures import coverage_figure, score_figure
@@ -50,10 +51,14 @@ from swsearch.service.pages.results import (
     overview_figure,
     read_view,
 )
+from swsearch.service.pages.searches import PageSearches, field_of
+from swsearch.service.pages.sign_in import sign_in_router
 from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response
 from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import MEDIA_TYPES, ending, opens_database
+from swsearch.service.service import Service
+from swsearch.service.submit import Submission, plain_text
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
 
@@ -76,7 +81,7 @@ class PageRoute(APIRoute):
         async def answered(request: Request) -> Response:
             try:
                 return await handler(request)
-            except (NotFound, RunNotFound, RequestValidationError):
+            except (SearchNotFound, RunNotFound, RequestValidationError):
                 return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
             except SwSearchError as error:
                 # Messages of the store name files of the server, which are nobody else's business.
@@ -103,36 +108,33 @@ def is_part(request: Request) -> bool:
 class Pages:
     """The handlers' shared functions."""
 
-    backend: PageBackend
-    owner_of: Callable[[Request], str]
+    service: Service
+    searches: PageSearches
 
     def run(self, request: Request, reference: str) -> StoredRun:
-        """The run of a reference; :class:`NotFound` if nothing is searched yet."""
-        found = self.backend.run(self.owner_of(request), reference)
-        if found is None:
-            raise NotFound(f"{reference} has no results yet")
-        return found
+        """The run of a reference; :class:`SearchNotFound` if nothing is searched yet."""
+        return self.searches.run(owner_of(request), reference)
 
     def hits_view(self, request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
-        """One page of hits; :class:`NotFound` if the run has no such query."""
+        """One page of hits; :class:`SearchNotFound` if the run has no such query."""
         run = self.run(request, reference)
         view = read_view(given)
         try:
-            view = with_taxa(view, self.backend, run, number - 1)
-            found = self.backend.store.view(run.id, number - 1, view)
+            view = with_taxa(view, self.service, run, number - 1)
+            found = self.service.store.view(run.id, number - 1, view)
         except StoreError as error:
-            raise NotFound(str(error)) from error
+            raise SearchNotFound(reference) from error
         return HitsView(run, found, view, _query_address(reference, number), given)
 
     def search_page(self, form: SearchForm, status: int = 200) -> HTMLResponse:
         """The page with the search form."""
-        databases = self.backend.databases()
+        databases = self.service.offered()
         fields = form_fields()
         labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
         labels |= {one.name: one.label for one in fields}
         return page(
             "search.html", status, form=form, databases=databases, examples=EXAMPLES, labels=labels,
-            takes_subjects=self.backend.takes_subjects,
+            takes_subjects=self.service.settings.subject_sets is not None,
             first=[one for one in fields if one.name in FIRST],
             groups=_grouped([one for one in fields if one.name not in FIRST]),
         )  # fmt: skip
@@ -152,9 +154,9 @@ class Pages:
             return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
         first = view.page
         if view.view != HitView(limit=view.view.limit):
-            first = self.backend.store.view(view.run.id, number - 1, HitView(limit=ROWS))
-        search = self.backend.status(self.owner_of(request), reference)
-        before, after = self.backend.store.neighbours(view.run.id, number - 1)
+            first = self.service.store.view(view.run.id, number - 1, HitView(limit=ROWS))
+        search = self.searches.view(owner_of(request), reference)
+        before, after = self.service.store.neighbours(view.run.id, number - 1)
         return page(
             "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
             facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
@@ -175,22 +177,16 @@ def _page_of(request: Request) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
-def pages_router(backend: PageBackend, owner_of: Callable[[Request], str]) -> APIRouter:
-    """The router of all pages.
-
-    Parameters
-    ----------
-    backend : PageBackend
-    owner_of : callable
-        The owner of a request; it raises an ``HTTPException`` if the request has no permission.
-    """
+def add_pages(app: FastAPI) -> None:
+    """Add the pages to the application that :func:`swsearch.service.app.create_app` makes."""
     router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    pages = Pages(backend, owner_of)
+    pages = Pages(app.state.service, PageSearches(app.state.service, app.state.hub))
     _add_search(router, pages)
     _add_result(router, pages)
     _add_query(router, pages)
     _add_lists(router, pages)
-    return router
+    app.include_router(sign_in_router())
+    app.include_router(router)
 
 
 def _add_search(router: APIRouter, pages: Pages) -> None:
@@ -198,12 +194,12 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
     def search_form(request: Request) -> HTMLResponse:
         form = SearchForm()
         again, wanted = request.query_params.get("again"), request.query_params.get("example")
-        databases = pages.backend.databases()
+        databases = pages.service.offered()
         if again is not None:
-            sent = pages.backend.request(pages.owner_of(request), again)
+            sent = pages.searches.submission(owner_of(request), again)
             if sent is not None:
-                form = SearchForm.of(sent.sequences.decode("utf-8", "replace"), [sent.database], sent.options)
-                form.subjects = pages.backend.subjects(sent.database)
+                form = SearchForm.of(shown(sent.queries), [sent.database], sent.options)
+                form.subjects = pages.searches.sent_subjects(sent.database)
         elif len(databases) == 1:
             form.databases = (databases[0].name,)
         for example in EXAMPLES:
@@ -216,7 +212,7 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
     async def submit(request: Request) -> Response:
         async with sent_form(request, max_part_size=MAX_PASTED) as sent:
             form, sequences = await _read_form(sent)
-        return await readers_of(request).read(request, _submitted, pages, pages.owner_of(request), form, sequences)
+        return await readers_of(request).read(request, _submitted, pages, owner_of(request), form, sequences)
 
 
 async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
@@ -236,49 +232,56 @@ async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
 def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> Response:
     """The answer to a form: to the progress of the search, or the form with its errors."""
     options = form.options()
-    offered = [one.name for one in pages.backend.databases()]
+    offered = [one.name for one in pages.service.offered()]
     if not sequences.strip():
         form.errors["sequences"] = "Paste at least one sequence, or choose a file."
     if not form.databases and not form.subjects.strip():
         form.errors["databases"] = "Choose at least one database."
     elif unknown := [name for name in form.databases if name not in offered]:
         form.errors["databases"] = f"There is no database {unknown[0][:60]!r} any more; choose another one."
-    references = []
-    if not form.errors:
-        requests = [SearchRequest(sequences, name, options) for name in form.databases]
-        if form.subjects.strip():
-            requests.append(SearchRequest(sequences, "", options, form.subjects))
-        try:
-            for request in requests:
-                references.append(pages.backend.submit(owner, request))  # noqa: PERF401
-        except RequestRefused as error:
-            form.add_error(error.field, error.on_command_line())
-        except InputError as error:
-            form.add_error(None, error.on_command_line())
+    references = [] if form.errors else _submit(pages.service, owner, form, sequences, options)
     if form.errors and not references:
         return pages.search_page(form, 422)
     there = f"/results/{references[0]}" if len(references) == 1 else "/history"
     return RedirectResponse(there, 303)
 
 
+def _submit(
+    service: Service, owner: str, form: SearchForm, sequences: bytes, options: dict[str, str | int | float]
+) -> list[str]:
+    """Search each chosen database; returns the keys of the searches. The first problem is added to the form."""
+    keys: list[str] = []
+    name, alphabet = "", options.pop("alphabet", None)
+    queries_are = None if alphabet is None else str(alphabet)
+    subjects = [form.subjects] if form.subjects.strip() else []
+    try:
+        text = plain_text(sequences, service.settings.limits, CLAIM.get().take)
+        for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
+            submission = Submission(text, name, options, queries_are, subjects=sent)
+            keys.append(service.submit(submission, owner)[0].key)
+    except InputError as error:
+        form.add_error(field_of(error, name, queries_are), error.on_command_line())
+    return keys
+
+
 def _add_result(router: APIRouter, pages: Pages) -> None:
-    backend, owner_of = pages.backend, pages.owner_of
+    service, searches = pages.service, pages.searches
 
     @router.get("/results/{reference}")
     def result(request: Request, reference: str) -> HTMLResponse:
         owner = owner_of(request)
-        search = backend.status(owner, reference)
-        run = backend.run(owner, reference)
+        search = searches.view(owner, reference)
+        run = searches.begun_run(owner, reference)
         if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
-            only = backend.store.summaries(run.id, 0, 1)
+            only = service.store.summaries(run.id, 0, 1)
             if only:
                 return pages.query_page(request, reference, only[0].number + 1)
         number = _page_of(request)
         lines, failures = [], []
         if run is not None:
-            summaries = backend.store.summaries(run.id, (number - 1) * _LISTED, _LISTED)
+            summaries = service.store.summaries(run.id, (number - 1) * _LISTED, _LISTED)
             lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
-            failures = backend.store.failures(run.id)[:_LISTED]
+            failures = service.store.failures(run.id)[:_LISTED]
         return page(
             "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
             facts=None if run is None else RunFacts(run.info), page_number=number,
@@ -288,7 +291,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
 
     @router.get("/results/{reference}/progress")
     def progress(request: Request, reference: str) -> Response:
-        search = backend.status(owner_of(request), reference)
+        search = searches.view(owner_of(request), reference)
         if not is_part(request):
             return RedirectResponse(f"/results/{reference}", 303)
         return page("progress.html", search=search, reference=reference)
@@ -296,10 +299,10 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
     @router.get("/results/{reference}/events")
     async def events(request: Request, reference: str) -> EventSourceResponse:
         owner = owner_of(request)
-        await run_in_threadpool(backend.status, owner, reference)
+        await run_in_threadpool(searches.view, owner, reference)
 
         async def changes() -> AsyncIterator[dict[str, str]]:
-            async for search in backend.watch(owner, reference):
+            async for search in searches.watch(owner, reference):
                 yield {
                     "event": "progress",
                     "data": rendered("progress.html", {"search": search, "reference": reference}),
@@ -310,12 +313,12 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
 
     @router.post("/results/{reference}/cancel")
     def cancel(request: Request, reference: str) -> RedirectResponse:
-        backend.cancel(owner_of(request), reference)
+        searches.cancel(owner_of(request), reference)
         return RedirectResponse(f"/results/{reference}", 303)
 
     def shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
         shared_at = None if new is None else f"{server_url(request)}/results/{new}"
-        links = backend.links(owner_of(request), reference)
+        links = searches.links(owner_of(request), reference)
         return page("share.html", address=shared_at, links=links, reference=reference, is_part=is_part(request))
 
     @router.get("/results/{reference}/share")
@@ -324,18 +327,18 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
 
     @router.post("/results/{reference}/share")
     def share(request: Request, reference: str) -> HTMLResponse:
-        return shared(request, reference, backend.share(owner_of(request), reference))
+        return shared(request, reference, searches.share(owner_of(request), reference))
 
     @router.post("/results/{reference}/share/{link}/withdraw")
     def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
-        backend.withdraw(owner_of(request), reference, link)
+        service.delete_links(reference, owner_of(request), link)
         return shared(request, reference, None)
 
     @router.get("/results/{reference}/commands")
     def commands(request: Request, reference: str) -> HTMLResponse:
         owner = owner_of(request)
-        sent = backend.request(owner, reference)
-        run = backend.run(owner, reference)
+        sent = searches.submission(owner, reference)
+        run = searches.begun_run(owner, reference)
         server = server_url(request)
         values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
         if sent is not None:
@@ -347,49 +350,50 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
     @router.get("/results/{reference}/request.json")
     def request_json(request: Request, reference: str) -> Response:
         sent = _sent(pages, request, reference)
-        text = request_body(sent.sequences.decode("utf-8", "replace"), sent.database, sent.options)
+        text = request_body(shown(sent.queries), sent.database, sent.options)
         return Response(text, media_type="application/json")
 
     @router.get("/results/{reference}/queries.fasta")
     def queries_fasta(request: Request, reference: str) -> Response:
         headers = {"Content-Disposition": 'attachment; filename="queries.fasta"'}
-        return Response(_sent(pages, request, reference).sequences, media_type=_FASTA, headers=headers)
+        fasta = _sent(pages, request, reference).queries.encode("utf-8", "surrogateescape")
+        return Response(fasta, media_type=_FASTA, headers=headers)
 
     @router.get("/results/{reference}/report/{format_name}")
     def report(request: Request, reference: str, format_name: str) -> Response:
         run = pages.run(request, reference)
         if format_name not in formats():
-            raise NotFound(f"there is no format {format_name}")
+            raise SearchNotFound(reference)
         asked = request.query_params.get("query")
-        with backend.downloading() as store:
+        with searches.downloading() as store:
             if asked is None:
                 queries = store.queries(run.id)
                 name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
             else:
                 view = pages.hits_view(request, reference, _number(asked), {})
-                keep = with_taxa(read_view(dict(request.query_params)), backend, run, view.query.number).keep
+                keep = with_taxa(read_view(dict(request.query_params)), service, run, view.query.number).keep
                 hits = tuple(store.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
                 name = downloads.file_name(view.query.header, ending(format_name))
             with ExitStack() as stack:
                 database = None
                 if opens_database(get_format(format_name), run.info):
-                    database = stack.enter_context(backend.open_database(run.info.database))
+                    database = stack.enter_context(service.open_database(run.info.database))
                 file = downloads.written_report(run.info, queries, format_name, database)
         return _download(file, name, MEDIA_TYPES[format_name])
 
 
-def _sent(pages: Pages, request: Request, reference: str) -> SearchRequest:
-    found = pages.backend.request(pages.owner_of(request), reference)
-    if found is None:
-        raise NotFound(f"{reference} is a run of the command line")
-    return found
+def _sent(pages: Pages, request: Request, reference: str) -> Submission:
+    sent = pages.searches.submission(owner_of(request), reference)
+    if sent is None:  # a large run of the command line
+        raise SearchNotFound(reference)
+    return sent
 
 
 def _number(text: str) -> int:
     if text.isascii() and text.isdigit() and 0 < len(text) < 12:
         return int(text)
-    raise NotFound(f"there is no query {text[:20]}")
+    raise SearchNotFound(text[:20])
 
 
 def _download(file: Any, name: str, media: str) -> StreamingResponse:
@@ -402,7 +406,7 @@ def _download(file: Any, name: str, media: str) -> StreamingResponse:
 
 
 def _add_query(router: APIRouter, pages: Pages) -> None:
-    backend = pages.backend
+    service, searches = pages.service, pages.searches
     base = "/results/{reference}/queries/{number}"
 
     @router.get(base)
@@ -412,9 +416,9 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/hits/{{rank}}")
     def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        found = backend.store.subject(run.id, number - 1, rank)
+        found = service.store.subject(run.id, number - 1, rank)
         if not found.hits:
-            raise NotFound(f"there is no hit {rank}")
+            raise SearchNotFound(reference)
         view = SubjectView.of(run.info, found)
         return page(
             "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
@@ -424,24 +428,24 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/scores")
     def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        n_passed = backend.store.subject(run.id, number - 1, 0).n_passed
-        figure = score_figure(*backend.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
+        n_passed = service.store.subject(run.id, number - 1, 0).n_passed
+        figure = score_figure(*service.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
         return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
     @router.get(f"{base}/coverage")
     def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        starts, ends = backend.store.query_places(run.id, number - 1)
-        length = backend.store.subject(run.id, number - 1, 0).length
+        starts, ends = service.store.query_places(run.id, number - 1)
+        length = service.store.subject(run.id, number - 1, 0).length
         figure = coverage_figure(starts, ends, length) if len(starts) else None
         return _figure_page(request, reference, number, figure, "There are no alignments.")
 
     @router.get(f"{base}/organisms")
     def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        subjects = backend.store.subjects(run.id, number - 1)
+        subjects = service.store.subjects(run.id, number - 1)
         values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
-        with taxonomy_of_run(backend, run) as taxonomy:
+        with taxonomy_of_run(service, run) as taxonomy:
             if taxonomy is not None:
                 return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
         found, unknown = organisms(header for _, header in subjects)
@@ -458,11 +462,11 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
             raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
         part = downloads.subject_part(given.get("part", "aligned"), int(flank))
         with ExitStack() as stack:
-            store = stack.enter_context(backend.downloading())
+            store = stack.enter_context(searches.downloading())
             database = None
             if reads_database(part, run.info):
-                database = stack.enter_context(backend.open_database(run.info.database))
-            keep = with_taxa(read_view(given), backend, run, number - 1).keep
+                database = stack.enter_context(service.open_database(run.info.database))
+            keep = with_taxa(read_view(given), service, run, number - 1).keep
             rank = given.get("rank")
             hits = (
                 store.hits(run.id, number - 1, keep)
@@ -480,21 +484,20 @@ def _figure_page(request: Request, reference: str, number: int, figure: Any, mis
 
 
 def _add_lists(router: APIRouter, pages: Pages) -> None:
-    backend, owner_of = pages.backend, pages.owner_of
+    service, searches = pages.service, pages.searches
 
     @router.get("/history")
     def history(request: Request) -> HTMLResponse:
         owner, number = owner_of(request), _page_of(request)
-        searches = backend.history(owner, (number - 1) * _LISTED, _LISTED + 1)
-        runs = backend.stored_runs(owner)[:_LISTED] if number == 1 else []
+        listed = searches.history(owner, (number - 1) * _LISTED, _LISTED + 1)
+        runs = searches.stored_runs(owner)[:_LISTED] if number == 1 else []
         return page(
-            "history.html", searches=searches[:_LISTED], runs=runs, page_number=number, has_more=len(searches) > _LISTED
+            "history.html", searches=listed[:_LISTED], runs=runs, page_number=number, has_more=len(listed) > _LISTED
         )
 
     @router.get("/databases")
     def databases(request: Request) -> HTMLResponse:
-        owner_of(request)
-        return page("databases.html", databases=backend.databases())
+        return page("databases.html", databases=service.offered())
 
     @router.get("/static/{name}")
     def static(name: str) -> Response:

@@ -17,7 +17,7 @@ from swsearch.organisms import known_taxonomy, reads_database
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa_html import caption, icicle, shown_name
 from swsearch.sequences.headers import header_organism, header_taxid
-from swsearch.service.pages.backend import PageBackend
+from swsearch.service.service import Service
 from swsearch.store.records import StoredRun
 from swsearch.store.result_views import HitView
 from swsearch.taxonomy.counts import clade_counts, without_repetitions
@@ -144,16 +144,16 @@ def organism_tree(taxonomy: TaxonomyOfSubjects, subjects: Sequence[tuple[int, st
 
 
 @contextmanager
-def taxonomy_of_run(backend: PageBackend, run: StoredRun) -> Iterator[TaxonomyOfSubjects | None]:
+def taxonomy_of_run(service: Service, run: StoredRun) -> Iterator[TaxonomyOfSubjects | None]:
     """The organisms of the subjects of a run, if its database had a taxonomy then and is still offered; else None."""
     with ExitStack() as stack:
         database = None
         if reads_database(TaxonomyUse.IF_KNOWN, run.info, None, None):
-            database = stack.enter_context(backend.open_database(run.info.database))
+            database = stack.enter_context(service.open_database(run.info.database))
         yield known_taxonomy(TaxonomyUse.IF_KNOWN, database, None, None)
 
 
-def with_taxa(view: HitView, backend: PageBackend, run: StoredRun, number: int) -> HitView:
+def with_taxa(view: HitView, service: Service, run: StoredRun, number: int) -> HitView:
     """The view of a query, with the subjects of a taxon and of all below it in place of its id, if there is a taxonomy.
 
     ``number`` is that of the query, from 0. Raises :class:`swsearch.errors.StoreError` if the run has no such query.
@@ -161,10 +161,10 @@ def with_taxa(view: HitView, backend: PageBackend, run: StoredRun, number: int) 
     taxid = view.keep.taxid
     if taxid is None:
         return view
-    with taxonomy_of_run(backend, run) as taxonomy:
+    with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is None:
             return view
-        chosen = subjects_of_taxon(taxonomy, backend.store.subjects(run.id, number), taxid)
+        chosen = subjects_of_taxon(taxonomy, service.store.subjects(run.id, number), taxid)
     return replace(view, keep=replace(view.keep, taxid=None, subjects=chosen))
 
 

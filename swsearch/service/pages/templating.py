@@ -33,6 +33,8 @@ _STATIC: Final = {
     "icon.svg": "image/svg+xml",
     "LICENSES.txt": "text/plain; charset=utf-8",
 }
+_STATE_WORDS: Final = {"queued": "waiting", "done": "finished"}
+"""What people read of states whose names are others."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _YEAR: Final = "public, max-age=31536000, immutable"
 
@@ -107,6 +109,7 @@ def environment() -> Environment:
     )
     made.filters.update(duration=shown_duration, time=shown_time, one_line=one_line, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
+    made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
     made.filters["number"] = lambda value: f"{value:,}"
     made.globals.update(static=static_address, version=__version__, sender=SENDER.get, root=partial(address, ""))
     return made

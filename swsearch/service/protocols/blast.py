@@ -108,7 +108,6 @@ async def _delete(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
         status = await run_in_threadpool(service_of(request).cancel, key_of(rid), owner_of(request))
     except SearchNotFound:
         return state_page("UNKNOWN", _UNKNOWN, status=404)
-    request.app.state.changed(status.search.key)
     text = "is cancelled" if status.search.state == "cancelled" else "was finished, and is kept until it expires"
     return HTMLResponse(f"<!doctype html>\n<title>swsearch</title>\n<p>Search {rid} {text}.</p>\n")
 

@@ -49,7 +49,6 @@ from swsearch.service.protocols.ticket_jobs import (
 )
 from swsearch.service.service import Service
 from swsearch.service.submit import plain_text
-from swsearch.store.page_store import PageStore
 from swsearch.store.search_records import StoredSearch
 
 HOLD_SECONDS: Final = 5.0
@@ -208,7 +207,7 @@ def _add_results(router: APIRouter) -> None:
     @router.get("/result/{ticket_id}/query")
     def fasta(request: Request, ticket_id: Id) -> PlainTextResponse:
         searches = _finished(request, Ticket.of(ticket_id))
-        store = PageStore.beside(service_of(request).store)
+        store = service_of(request).store
         return PlainTextResponse(store.fasta(searches[0]).encode("utf-8", "surrogateescape"))
 
     @router.get("/result/{ticket_id}/{number}")
@@ -216,7 +215,7 @@ def _add_results(router: APIRouter) -> None:
         ticket = Ticket.of(ticket_id)
         if ticket.type != "search":
             raise InputError(f"a ticket of /ticket/{ticket.type} has an archive; get /result/download/{ticket.id}")
-        store = PageStore.beside(service_of(request).store)
+        store = service_of(request).store
         return JSONResponse(query_answer(store, _finished(request, ticket), number, database))
 
     @router.get("/template/{names}")
@@ -231,7 +230,7 @@ def _finished(request: Request, ticket: Ticket) -> list[StoredSearch]:
 async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredSearch]) -> Any:
     """The archive, made when one of the server's downloads may begin: a refusal would be taken for the archive."""
     deadline = time.monotonic() + _SLOT_SECONDS
-    while not service.download_slots.acquire():
+    while not service.download_slots.acquire(blocking=False):
         if time.monotonic() > deadline:
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")

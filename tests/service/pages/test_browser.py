@@ -115,7 +115,7 @@ def test_a_search_is_cancelled(browser, settings, tmp_path):
         page.goto("/")
         page.get_by_role("link", name="several proteins").click()
         page.get_by_role("button", name="Search").click()
-        page.wait_for_selector("#progress .waiting")
+        page.wait_for_selector("#progress .queued")
         page.locator("#announcer", has_text="Waiting").wait_for(state="attached")
         keep(page, "progress")
         page.get_by_role("button", name="Cancel the search").click()
@@ -221,7 +221,7 @@ def test_where_events_do_not_arrive_the_progress_is_asked_for(browser, settings,
         with page.expect_request("**/progress"):
             page.get_by_role("button", name="Search").click()
         assert asked.count("events") >= 3
-        assert page.locator("#progress .waiting").count() == 1
+        assert page.locator("#progress .queued").count() == 1
         with working(idle):
             page.locator("#progress").wait_for(state="detached")
             page.wait_for_selector("#queries-caption")

@@ -102,7 +102,7 @@ if (progress) {
     try {
       await htmx.ajax("GET", progress.dataset.poll, { target: progress, swap: "innerHTML" });
     } catch { /* the server may be starting again; the next attempt follows */ }
-    if (progress.querySelector(".finished, .failed, .cancelled")) ended();
+    if (progress.querySelector(".done, .failed, .cancelled")) ended();
     else setTimeout(poll, 2000);
   };
   let failures = 0;

@@ -1,0 +1,274 @@
+"""The searches that pages show, by the *reference* in an address.
+
+A reference is the key of a search, the key of a link to one, or ``run-7`` for a run that a command stored, which is
+shown as a search that has ended.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+from starlette.concurrency import run_in_threadpool
+
+from swsearch.database.export import export
+from swsearch.database.reader import PackedDatabase
+from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
+from swsearch.search.options import SearchOptions
+from swsearch.service.databases import UnreadableSubjects, is_subject_set
+from swsearch.service.hub import Hub
+from swsearch.service.service import SearchStatus, Service, ServiceStore
+from swsearch.service.settings import LOCAL_OWNER
+from swsearch.service.submit import Submission
+from swsearch.store.links import StoredLink, is_link_key
+from swsearch.store.records import StoredRun
+from swsearch.store.service_models import CANCELLED, DONE, FAILED, RUNNING
+
+_RUN: Final = re.compile(r"run-([0-9]{1,18})")
+_MAX_AGAIN: Final = 1000
+"""Largest number of queries of a run of the command line with which a form is filled."""
+_FIELDS: Final = {
+    "unknown_database": "databases", "top_too_large": "top", "no_such_organism": "taxid",
+    **dict.fromkeys(("no_subjects", "too_many_subjects", "too_many_subject_sets"), "subjects"),
+}  # fmt: skip
+"""The fields that refusals are about; the others are about the sequences."""
+
+
+@dataclass(frozen=True)
+class SearchView:
+    """A search, or a stored run, as templates show it.
+
+    Attributes
+    ----------
+    reference : str
+    state : str
+        One of :data:`swsearch.store.service_models.STATES`.
+    database : str
+    title : str
+        The header of the first query.
+    n_queries, n_done : int
+        Number of queries, and of those that are searched.
+    submitted : datetime
+    position : int or None
+        Number of searches before this one, if it waits.
+    seconds_left : float or None
+        Estimate of the time until the end; None if there is none.
+    share_done : float or None
+        Completed share of the work, 0 to 1; None if unknown.
+    problem : str
+        Why it failed; otherwise empty.
+    expires : datetime or None
+        When the result is deleted; None if it is kept.
+    is_linked : bool
+        Whether it is seen through a link, which shows it and no more.
+    """
+
+    reference: str
+    state: str
+    database: str
+    title: str
+    n_queries: int
+    n_done: int
+    submitted: datetime
+    position: int | None = None
+    seconds_left: float | None = None
+    share_done: float | None = None
+    problem: str = ""
+    expires: datetime | None = None
+    is_linked: bool = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the state does not change any more."""
+        return self.state in (DONE, FAILED, CANCELLED)
+
+
+class PageSearches:
+    """The searches of a service by reference. All methods but :meth:`watch` may wait for the store.
+
+    Methods that take a reference raise :class:`~swsearch.errors.SearchNotFound` or
+    :class:`~swsearch.errors.RunNotFound` if the owner may not see it.
+
+    Parameters
+    ----------
+    service : Service
+    hub : Hub
+
+    """
+
+    def __init__(self, service: Service, hub: Hub) -> None:
+        self._service = service
+        self._store = service.store
+        self._hub = hub
+
+    def view(self, owner: str, reference: str) -> SearchView:
+        """A search, or a stored run."""
+        if _RUN.fullmatch(reference):
+            return self._view_of_run(self._stored_run(owner, reference), reference)
+        return self._views([self._service.status(reference, owner)])[0]
+
+    async def watch(self, owner: str, reference: str) -> AsyncIterator[SearchView]:
+        """A search now and whenever it has changed; whether the owner may see it was checked before."""
+        title = None
+        watched = await run_in_threadpool(self._service.watched_key, reference, owner)
+        async for status in self._hub.changes(watched):
+            if title is None:
+                title = self._store.titles([status.search])[status.search.id]
+            yield self._view(status.under(reference), title)
+
+    def run(self, owner: str, reference: str) -> StoredRun:
+        """The run with the results; raises SearchNotFound, too, if no query has been searched yet."""
+        run = self.begun_run(owner, reference)
+        if run is None:
+            raise SearchNotFound(reference)
+        return run
+
+    def begun_run(self, owner: str, reference: str) -> StoredRun | None:
+        """The run with the results; None if no query has been searched yet."""
+        if _RUN.fullmatch(reference):
+            return self._stored_run(owner, reference)
+        run_id = self._service.search(reference, owner).run_id
+        return None if run_id is None else self._store.run(run_id)
+
+    def submission(self, owner: str, reference: str) -> Submission | None:
+        """The search as it was submitted, to search again; None for a large run of the command line.
+
+        Its options are those that differ from their defaults.
+        """
+        if _RUN.fullmatch(reference):
+            run = self._stored_run(owner, reference)
+            if run.n_queries > _MAX_AGAIN:
+                return None
+            options = _changed_options(run.info.reported_parameters)
+            return Submission(self._store.run_fasta(run.id), run.info.database.name, options)
+        search = self._service.search(reference, owner)
+        return Submission(self._store.fasta(search), search.database.name, _changed_options(search.options))
+
+    def cancel(self, owner: str, reference: str) -> None:
+        """Cancel a search that has not ended; a stored run cannot be cancelled."""
+        if not _RUN.fullmatch(reference):
+            self._service.cancel(reference, owner)
+
+    def share(self, owner: str, reference: str) -> str:
+        """A new link; on a server without tokens, where everyone who reaches it sees all results, the reference."""
+        if not self._service.settings.tokens_required:
+            self.view(owner, reference)
+            return reference
+        return self._service.add_link(reference, owner)[1]
+
+    def links(self, owner: str, reference: str) -> Sequence[StoredLink]:
+        """The links to a search, oldest first."""
+        return [] if _RUN.fullmatch(reference) else self._service.links(reference, owner)
+
+    def sent_subjects(self, name: str) -> str:
+        """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""
+        path = self._service.databases.paths.get(name)
+        if path is None or not is_subject_set(name):
+            return ""
+        text = io.StringIO()
+        try:
+            with PackedDatabase.open(path) as database:
+                export(database, text, threads=1)
+        except DatabaseError:  # it was deleted just now
+            return ""
+        return text.getvalue()
+
+    def history(self, owner: str, offset: int, limit: int) -> Sequence[SearchView]:
+        """The owner's searches, newest first."""
+        return self._views(self._service.history(owner, offset + limit)[offset:])
+
+    def stored_runs(self, owner: str) -> Sequence[StoredRun]:
+        """The runs that no search has; all of them on a server without tokens, otherwise none."""
+        return [] if owner != LOCAL_OWNER else self._store.runs_without_search(limit=50)
+
+    @contextmanager
+    def downloading(self) -> Iterator[ServiceStore]:
+        """The store whose connections are for downloads. Raises :class:`~swsearch.errors.Refused` if all are in use."""
+        if not self._service.download_slots.acquire(blocking=False):
+            most = self._service.settings.limits.downloads
+            raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
+        try:
+            yield self._service.downloads
+        finally:
+            self._service.download_slots.release()
+
+    def _stored_run(self, owner: str, reference: str) -> StoredRun:
+        number = _RUN.fullmatch(reference)
+        if number is None or owner != LOCAL_OWNER:
+            raise SearchNotFound(reference)
+        return self._store.run(int(number[1]))
+
+    def _views(self, statuses: Sequence[SearchStatus]) -> list[SearchView]:
+        titles = self._store.titles([status.search for status in statuses])
+        return [self._view(status, titles[status.search.id]) for status in statuses]
+
+    def _view(self, status: SearchStatus, title: str) -> SearchView:
+        search, forecast = status.search, status.forecast
+        is_running = search.state == RUNNING
+        return SearchView(
+            reference=search.key,
+            state=search.state,
+            database=search.database.name,
+            title=title or "unnamed",
+            n_queries=search.n_queries,
+            n_done=search.n_done + search.n_failed,
+            submitted=search.created,
+            position=None if forecast is None or is_running else forecast.position - 1,
+            seconds_left=None if forecast is None else forecast.seconds,
+            share_done=search.cells_done / max(1, search.cells) if is_running else None,
+            problem=self._service.databases.without_paths(search.reason or ""),
+            expires=search.expires,
+            is_linked=is_link_key(search.key),
+        )
+
+    def _view_of_run(self, run: StoredRun, reference: str) -> SearchView:
+        first = self._store.summaries(run.id, 0, 1)
+        n_asked = None if run.asked is None else run.asked.n_of_share
+        n_queries = run.n_queries + run.n_failed if n_asked is None else n_asked
+        return SearchView(
+            reference=reference,
+            state={"running": RUNNING, "interrupted": CANCELLED}.get(run.state, DONE),
+            database=run.info.database.name,
+            title=first[0].header if first else f"run {run.id}",
+            n_queries=n_queries,
+            n_done=run.n_queries + run.n_failed,
+            submitted=run.started,
+            share_done=(run.n_queries + run.n_failed) / max(1, n_queries),
+        )
+
+
+def field_of(error: InputError, database: str, alphabet: str | None) -> str | None:
+    """The field of the form that the refusal of a search is about; None if its message tells.
+
+    Parameters
+    ----------
+    error : InputError
+    database : str
+        The one that was chosen.
+    alphabet : str or None
+        What the queries are said to be.
+    """
+    if isinstance(error, Refused):
+        return _FIELDS.get(error.code, "sequences")
+    if isinstance(error, UnreadableSubjects):
+        return "subjects"
+    if isinstance(error, AlphabetMismatch):
+        # The database refuses what is translated, or the queries are not what they are said to be.
+        is_translation = str(error).startswith(database)
+        return "translate" if is_translation else "sequences" if alphabet is None else "alphabet"
+    return None
+
+
+def _changed_options(stored: Mapping[str, Any]) -> dict[str, str | int | float]:
+    """The options that differ from their defaults."""
+    changed = {}
+    for field in fields(SearchOptions):
+        value = stored.get(field.name)
+        if value is not None and value != field.default and not (value == "inf" == field.default):
+            changed[field.name] = value
+    return changed
