@@ -3,44 +3,21 @@
 A file is identified by the SHA-256 of everything that determines it: the sources, the options and the compiler's
 version. The first process that needs it builds it while the others wait for the lock; it is written under another name
 and renamed, so no process sees an incomplete file. It lies in ``build/tests`` of the checkout, which ``make clean``
-removes, or in ``$SWSEARCH_TEST_CACHE``; if that cannot be written, in a folder of this process. Beyond ``MOST_BYTES``
-the least recently used files are removed, except those of the last hour, which a test may be about to open.
+removes, or in ``$SWSEARCH_TEST_CACHE``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
 import os
 import subprocess
 import tarfile
-import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MOST_BYTES = 1 << 29
-KEPT_SECONDS = 3600.0
-
-
-@cache
-def _private_folder() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="swsearch-compiled-")
-
-
-@cache
-def default_folder() -> Path:
-    """Return the folder of compiled files (see above)."""
-    folder = Path(os.environ.get("SWSEARCH_TEST_CACHE") or ROOT / "build" / "tests")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return Path(_private_folder().name)
 
 
 @cache
@@ -62,7 +39,7 @@ def digest_of(*folders: Path) -> str:
     return digest.hexdigest()
 
 
-def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None], folder: Path | None = None) -> Path:
+def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None]) -> Path:
     """Return the file that ``make`` writes, made now or earlier, here or in another process.
 
     Parameters
@@ -73,58 +50,22 @@ def compiled(name: str, parts: Iterable[str], make: Callable[[Path], None], fold
         Everything that determines the content: digests of sources, options, the compiler's version.
     make : callable
         Writes the file at the given path; an exception of it is raised here, and nothing is stored.
-    folder : Path, optional
-        The folder of the cache.
     """
-    folder = default_folder() if folder is None else folder
+    folder = Path(os.environ.get("SWSEARCH_TEST_CACHE") or ROOT / "build" / "tests")
+    folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     path = folder / f"{digest[:32]}-{name}"
-    if _used(path):
-        return path
-    with _locked(folder / f"lock-{digest[:2]}"):
-        if _used(path):
-            return path
-        scratch = folder / f"making-{os.getpid()}-{path.name}"
-        try:
-            make(scratch)
-            os.replace(scratch, path)
-        finally:
-            scratch.unlink(missing_ok=True)
-    remove_oldest(folder, MOST_BYTES)
+    if not path.exists():
+        with (folder / f"lock-{digest[:2]}").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # which the system releases if this process is killed
+            if not path.exists():
+                scratch = folder / f"making-{os.getpid()}-{path.name}"
+                try:
+                    make(scratch)
+                    os.replace(scratch, path)
+                finally:
+                    scratch.unlink(missing_ok=True)
     return path
-
-
-def _used(path: Path) -> bool:
-    """Return whether the file exists, and mark it as used now."""
-    try:
-        os.utime(path)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock for one process, and one thread of it; the system releases the lock of a killed process."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def remove_oldest(folder: Path, most_bytes: int) -> None:
-    """Remove the least recently used files until the others fit, except those of the last hour."""
-    found = []
-    for path in folder.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            status = path.stat()
-            found.append((status.st_mtime, status.st_size, path))
-    n_bytes = sum(size for _, size, _ in found)
-    for used, size, path in sorted(found):
-        if n_bytes <= most_bytes or time.time() - used < KEPT_SECONDS:
-            return
-        if not path.name.startswith("lock-"):
-            path.unlink(missing_ok=True)
-            n_bytes -= size
 
 
 def unpack(archive: Path, folder: Path) -> None:

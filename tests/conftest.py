@@ -24,7 +24,6 @@ os.environ["SWSEARCH_CONFIG"] = ""
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.forking.processes import ForkServer, ForkServers, running_servers
 from tests.patience import LIMIT_SECONDS
 from tests.peers import are_thorough, chromium, need, peers_of
 
@@ -45,19 +44,6 @@ def user_store(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_PLACES))
     monkeypatch.setenv("XDG_DATA_HOME", str(home))
     return home / "swsearch" / "hits.sqlite"
-
-
-@pytest.fixture(scope="session")
-def fork_servers() -> Iterator[ForkServers]:
-    """Fork servers by environment (:mod:`tests.forking`)."""
-    with running_servers() as servers:
-        yield servers
-
-
-@pytest.fixture
-def fork_server(fork_servers: ForkServers) -> ForkServer:
-    """The fork server for the environment of the tests."""
-    return fork_servers()
 
 
 @pytest.fixture(scope="module")

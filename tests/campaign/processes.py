@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from tests.campaign import faults
-from tests.forking.preload import load_program
+from tests.campaign.preload import load_program
 
 COMMAND = Path(sys.executable).with_name("swsearch")
 _PR_SET_PDEATHSIG = 1

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from swsearch.cli import progress
 from swsearch.cli.app import main
-from tests.forking.processes import Fork, ForkServer
+from tests.processes import Process, start
 
 DATA = Path(__file__).parents[2] / "data"
 QUERIES = DATA / "queries.fasta"
@@ -56,8 +57,9 @@ class Outcome:
 
 @pytest.fixture
 def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
-    """Run ``swsearch`` with the given arguments, in an empty folder."""
+    """Run ``swsearch`` with the given arguments, in an empty folder; a busy machine adds no lines of progress."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "PLAIN_INTERVAL_SECONDS", progress.LONGEST_INTERVAL_SECONDS)
 
     def call(*arguments: object) -> Outcome:
         capfd.readouterr()
@@ -69,11 +71,11 @@ def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
 
 
 @pytest.fixture
-def spawn(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Fork]:
+def spawn(tmp_path: Path) -> Callable[..., Process]:
     """Start ``swsearch`` in a process of its own, in an empty folder."""
 
-    def call(*arguments: object, stdin: object = None) -> Fork:
-        return fork_server.popen(
+    def call(*arguments: object, stdin: object = None) -> Process:
+        return start(
             ["-m", "swsearch", *map(str, arguments)],
             cwd=tmp_path,
             stdin=stdin,
@@ -86,11 +88,11 @@ def spawn(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Fork]:
 
 
 @pytest.fixture
-def spawn_paused(fork_server: ForkServer, tmp_path: Path) -> Callable[..., Fork]:
+def spawn_paused(tmp_path: Path) -> Callable[..., Process]:
     """As `spawn`, but paused at a given call: after ``HitStore, "add_query", 3`` the third query is stored."""
 
-    def call(moment: str, *arguments: object) -> Fork:
-        process = fork_server.popen(
+    def call(moment: str, *arguments: object) -> Process:
+        process = start(
             ["-c", PAUSED.format(moment=moment), *map(str, arguments)],
             cwd=tmp_path,
             stdin=subprocess.PIPE,

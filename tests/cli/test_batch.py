@@ -14,6 +14,7 @@ import pytest
 
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA, QUERIES
+from tests.tiers import mostly_thorough
 
 
 def forget_queries(store, first):
@@ -49,7 +50,7 @@ def test_queries_with_the_same_letters_are_computed_once(swsearch, few_proteins_
     assert free == [4, 9, 14, 19, 24, 29, 34]
 
 
-@pytest.mark.parametrize(("committed", "told"), [(1, True), (6, False), (15, True)])
+@pytest.mark.parametrize(("committed", "told"), mostly_thorough([(1, True), (6, False), (15, True)], (6, False)))
 def test_a_killed_batch_resumes_to_the_same_bytes(
     swsearch, spawn_paused, tmp_path, few_proteins_db, many_queries, committed, told
 ):

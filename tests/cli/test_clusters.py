@@ -150,6 +150,7 @@ def test_reciprocal_best_hits_are_those_of_two_searches(swsearch, fastas):
     assert {(a, b) for a, b, *_ in found} == {(a, b) for b, a, *_ in swapped}
 
 
+@pytest.mark.thorough
 def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
     asked = ["rbh", "odd.fasta", "even.fasta", "--quiet", "--format", "json"]
     whole = swsearch(*asked, "--store", "none").out

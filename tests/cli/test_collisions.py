@@ -20,6 +20,7 @@ from swsearch.output_files import text_file
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.store.repository import HitStore
+from tests.processes import SWSEARCH
 from tests.taxonomy.dumps import write_dump
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFWMKVLAAGIVGLLLAQWERTY"
@@ -191,8 +192,8 @@ def test_index_replaces_nothing_that_must_stay(swsearch, folder, force):
 
 
 @pytest.mark.parametrize("name", ["q.fa", "other.sqlite", str(IN_DATABASE)])
-def test_stdout_that_is_appended_to_is_an_output_too(fork_server, folder, name):
-    command = [fork_server.swsearch, "query", "q.fa", "p.db", "--store", "none"]
+def test_stdout_that_is_appended_to_is_an_output_too(folder, name):
+    command = [SWSEARCH, "query", "q.fa", "p.db", "--store", "none"]
     before = snapshot(folder)
     with (folder / name).open("ab") as target:
         outcome = subprocess.run(command, check=False, cwd=folder, stdout=target, stderr=subprocess.PIPE, text=True)
@@ -201,8 +202,8 @@ def test_stdout_that_is_appended_to_is_an_output_too(fork_server, folder, name):
     assert snapshot(folder) == before
 
 
-def test_stdin_that_is_a_file_is_an_input_too(fork_server, folder):
-    command = [fork_server.swsearch, "batch", "-", "p.db", "--store", "b.sqlite", "--events", "q.fa"]
+def test_stdin_that_is_a_file_is_an_input_too(folder):
+    command = [SWSEARCH, "batch", "-", "p.db", "--store", "b.sqlite", "--events", "q.fa"]
     before = snapshot(folder)
     with (folder / "q.fa").open("rb") as source:
         outcome = subprocess.run(command, check=False, cwd=folder, stdin=source, stderr=subprocess.PIPE, text=True)

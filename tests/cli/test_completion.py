@@ -64,6 +64,7 @@ def test_bash_completes_commands_options_and_values(offered):
     ]
 
 
+@pytest.mark.thorough
 def test_bash_completes_the_runs_of_the_store(swsearch, offered, few_proteins_db):
     """A missing store has no numbers, and no message disturbs the line that is typed."""
     assert swsearch("query", DATA / "queries.fasta", few_proteins_db, "--store", "mine.sqlite", "-q").code == 0

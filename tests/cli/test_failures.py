@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import tomllib
 from pathlib import Path
@@ -17,6 +18,8 @@ import pytest
 from swsearch.errors import StoreError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
+from tests.processes import PROGRAMS, SWSEARCH
+from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
 
@@ -146,10 +149,10 @@ def test_a_name_with_a_line_break_is_one_line(swsearch, tmp_path, arguments):
     assert "a\\nb" in line
 
 
-def test_a_closed_pipe_ends_quietly(fork_server, protein_db, tmp_path):
+def test_a_closed_pipe_ends_quietly(protein_db, tmp_path):
     """Source: the effect of `head` on a well-behaved program."""
     command = f"swsearch query {QUERIES} {protein_db} --format blast6 --top 500 --store none | head -n 1"
-    environment = {**os.environ, "PATH": f"{fork_server.folder}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
     outcome = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {command}"],
         check=True,
@@ -163,21 +166,21 @@ def test_a_closed_pipe_ends_quietly(fork_server, protein_db, tmp_path):
     assert "error" not in outcome.stderr
 
 
-def test_what_was_printed_before_an_error_is_not_lost(fork_server):
+def test_what_was_printed_before_an_error_is_not_lost():
     """The command ends without the interpreter's finalization, and therefore without its last flush."""
     program = "import swsearch.cli.app as app; app.main = lambda: (print('printed'), 3)[1]; app.run()"
-    outcome = subprocess.run([fork_server.python, "-c", program], check=False, capture_output=True, text=True)
+    outcome = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
     assert (outcome.returncode, outcome.stdout) == (3, "printed\n")
 
 
-def test_a_thread_that_is_at_work_ends_its_work(fork_server, tmp_path):
+def test_a_thread_that_is_at_work_ends_its_work(tmp_path):
     program = (
         "import threading, time, pathlib, swsearch.cli.app as app\n"
         "def work(): time.sleep(0.3); pathlib.Path('done').touch()\n"
         "app.main = lambda: threading.Thread(target=work).start() or 0\n"
         "app.run()\n"
     )
-    assert subprocess.run([fork_server.python, "-c", program], check=False, cwd=tmp_path).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], check=False, cwd=tmp_path).returncode == 0
     assert (tmp_path / "done").exists()
 
 
@@ -197,7 +200,9 @@ run()
 """
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), mostly_thorough([(signal.SIGINT, 130), (signal.SIGTERM, 143)], (signal.SIGINT, 130))
+)
 def test_a_signal_while_the_program_is_loaded_ends_it_quietly(sent, code):
     process = subprocess.Popen(
         [os.sys.executable, "-c", LOADING],
@@ -238,11 +243,11 @@ def test_closed_streams_change_no_exit_code():
     assert (outcome.returncode, outcome.stdout.split()[0]) == (0, "swsearch")
 
 
-def test_a_full_disk_is_one_line(fork_server, protein_db, tmp_path):
+def test_a_full_disk_is_one_line(protein_db, tmp_path):
     """Source: /dev/full, on which every write fails with ENOSPC."""
     with open("/dev/full", "w") as full:
         outcome = subprocess.run(
-            [fork_server.swsearch, "query", QUERIES, protein_db, "--store", "none"],
+            [SWSEARCH, "query", QUERIES, protein_db, "--store", "none"],
             check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         )  # fmt: skip
     assert outcome.returncode == 1
@@ -262,12 +267,12 @@ def test_a_full_disk_is_one_line(fork_server, protein_db, tmp_path):
         (["batch", "--store", "none.sqlite", "--events", "/dev/full"], "/dev/full"),
     ],
 )
-def test_a_file_that_cannot_take_more_is_named_and_not_left(fork_server, protein_db, tmp_path, arguments, place):
+def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path, arguments, place):
     """Source: the system's limit on a file's size, which has the effect of a full disk, and /dev/full."""
     command, *options = arguments
     limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
     outcome = subprocess.run(
-        [fork_server.swsearch, command, QUERIES, protein_db, *options],
+        [SWSEARCH, command, QUERIES, protein_db, *options],
         check=False, capture_output=True, text=True, cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
@@ -287,7 +292,10 @@ def holds_a_query(store: Path) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    mostly_thorough([(signal.SIGINT, 130), (signal.SIGKILL, -9), (signal.SIGTERM, 143)], (signal.SIGKILL, -9)),
+)
 def test_a_search_that_is_stopped_keeps_its_committed_queries_and_leaves_no_out_file(
     swsearch, spawn, tmp_path, user_store, few_proteins_db, number, code
 ):

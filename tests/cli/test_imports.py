@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.cli.conftest import DATA
+from tests.tiers import mostly_thorough
 
 QUERIES = str(DATA / "queries.fasta")
 
@@ -35,7 +36,7 @@ def imported(among: set[str], *arguments: str, folder) -> list[str]:
     return ended.stderr.splitlines()[-1].removeprefix("imported:").split()
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize("option", mostly_thorough(["--version", "--help"], "--version"))
 def test_the_program_itself_imports_no_command(tmp_path, option):
     commands = {f"swsearch.cli.{name}" for name in ("query", "db", "runs", "report", "searchers")}
     assert imported({"numpy", "json", *commands, *OF_OTHER_COMMANDS, *STORE}, option, folder=tmp_path) == []
@@ -47,6 +48,7 @@ def test_a_search_without_a_store_imports_no_store(tmp_path, few_proteins_db):
     assert imported(unused, "query", QUERIES, few_proteins_db, "--store", "none", folder=tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_db):
     """The tables are those of SQLAlchemy's core, and PostgreSQL's dialect is that of another store."""
     unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_OTHER_QUERIES, *OF_ARCHIVES, *SELDOM_USED}
@@ -56,7 +58,9 @@ def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_
     assert imported({"swsearch.store.service_models"}, "runs", "list", "--store", "hits.sqlite", folder=tmp_path) == []
 
 
-@pytest.mark.parametrize("command", [["runs", "list"], ["runs", "show", "latest"], ["report", "latest"]])
+@pytest.mark.parametrize(
+    "command", mostly_thorough([["runs", "list"], ["runs", "show", "latest"], ["report", "latest"]], ["runs", "list"])
+)
 def test_stored_runs_are_shown_without_what_a_search_needs(swsearch, tmp_path, few_proteins_db, command):
     assert swsearch("query", QUERIES, few_proteins_db, "--store", "hits.sqlite", "--quiet").code == 0
     unused = {*OF_OTHER_STORES, *OF_OTHER_COMMANDS, *OF_ARCHIVES, *OF_SEARCHES, *SELDOM_USED}

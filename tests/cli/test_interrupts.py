@@ -12,12 +12,15 @@ import threading
 import pytest
 
 from tests.cli.conftest import DATA
+from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("command", ["query", "batch"])
+@pytest.mark.parametrize(
+    ("sent", "code"), mostly_thorough([(signal.SIGINT, 130), (signal.SIGTERM, 143)], (signal.SIGINT, 130))
+)
+@pytest.mark.parametrize("command", mostly_thorough(["query", "batch"], "query"))
 def test_the_command_that_is_printed_finishes_the_search(
     swsearch, spawn_paused, tmp_path, few_proteins_db, user_store, command, sent, code
 ):

@@ -1,20 +1,19 @@
 """Commands read pipes like files: FIFOs, process substitution, /dev/stdin and -, compressed or not.
 
-The expected output is that of the same command on the file. Most commands are forks of a server that has loaded the
-program (:mod:`tests.forking`); one reader of each kind of pipe is started as a new interpreter.
+The expected output is that of the same command on the file.
 """
 
 import os
-import shlex
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import DATA
+from tests.processes import PROGRAMS
+from tests.tiers import mostly_thorough
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 FASTA = f">one first\n{LETTERS}\n>two\n{LETTERS[::-1]}\n"
@@ -65,29 +64,16 @@ WAYS = {
 }
 
 
-STARTED_ANEW = "query FASTA"
-"""The reader whose commands are new interpreters."""
-
-
-@pytest.fixture(scope="session")
-def new_interpreters(tmp_path_factory):
-    """A folder that holds the command as a new interpreter, for the shell's PATH."""
-    folder = tmp_path_factory.mktemp("bin")
-    (folder / "swsearch").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m swsearch "$@"\n')
-    (folder / "swsearch").chmod(0o755)
-    return folder
-
-
 @pytest.fixture
-def shell(fork_server, tmp_path, swsearch):
+def shell(tmp_path, swsearch):
     for name, text in INPUTS.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "list.txt").write_text("one\n")
     assert swsearch("index", "q.fa", "-o", "p.db").code == 0
     assert swsearch("index", "q.fq", "-o", "d.db").code == 0
 
-    def run(command, commands=fork_server.folder):
-        environment = {**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}
+    def run(command):
+        environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
         return subprocess.run(
             ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
         )
@@ -95,11 +81,10 @@ def shell(fork_server, tmp_path, swsearch):
     return run
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_pipes_are_read_like_files(shell, swsearch, fork_server, new_interpreters, tmp_path, reader):
+@pytest.mark.parametrize("reader", mostly_thorough(READERS, "query FASTA"))
+def test_pipes_are_read_like_files(shell, swsearch, tmp_path, reader):
     """Source: the output of the same command for the file. Each kind of pipe uses the compressions in turn."""
     file, command = READERS[reader]
-    commands = new_interpreters if reader == STARTED_ANEW else fork_server.folder
     before, after = command.split(" {} ") if " {} " in command else (command.removesuffix(" {}"), "")
     expected = None
     packers = list(COMPRESSORS.values()) if reader != "db remove" else ["cat"]
@@ -113,7 +98,7 @@ def test_pipes_are_read_like_files(shell, swsearch, fork_server, new_interpreter
         script = f"swsearch {before} {file} {after}"
         if way != "file":
             script = WAYS[way].format(before=before, after=after, packer=packer, file=file)
-        outcome = shell(script, commands)
+        outcome = shell(script)
         assert outcome.returncode == 0, (way, outcome.stderr)
         found = outcome.stdout
         if "b.sqlite" in command:
@@ -128,6 +113,7 @@ def test_pipes_are_read_like_files(shell, swsearch, fork_server, new_interpreter
         assert found == expected, way
 
 
+@pytest.mark.thorough
 def test_a_bad_record_in_a_pipe_is_named_with_its_place(shell):
     for command in ("query {} p.db --store none", "index {} -o new.db", "db add p.db {}", "align {} q.fa"):
         outcome = shell("swsearch " + command.format(r"<(printf '>a\nMKV\n>b\nMK7V\n')"))
@@ -136,6 +122,7 @@ def test_a_bad_record_in_a_pipe_is_named_with_its_place(shell):
         assert "/dev/fd/" in outcome.stderr
 
 
+@pytest.mark.thorough
 def test_a_pipe_is_named_once(shell, tmp_path):
     """A second reader of the same pipe would wait forever for a writer."""
     os.mkfifo(tmp_path / "pipe")
@@ -168,7 +155,12 @@ def test_a_copy_of_a_pipe_goes_when_it_is_not_needed(tmp_path):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@pytest.mark.parametrize("command", ["query {} p.db", "index {} -o new.db", "align {} q.fa", "batch {} p.db --store b"])
+@pytest.mark.parametrize(
+    "command",
+    mostly_thorough(
+        ["query {} p.db", "index {} -o new.db", "align {} q.fa", "batch {} p.db --store b"], "query {} p.db"
+    ),
+)
 def test_a_copy_that_finds_no_room_is_one_line(shell, tmp_path, command):
     """Source: the system's limit on a file's size."""
     source = f"head -c 200000 {DATA / 'proteins.fasta.gz'}"

@@ -21,6 +21,7 @@ from swsearch.cli import progress
 from swsearch.cli.output import say
 from swsearch.cli.progress import PLAIN_INTERVAL_SECONDS, ProgressReport
 from tests.cli.conftest import DATA
+from tests.processes import SWSEARCH
 
 
 class Clock:
@@ -159,9 +160,9 @@ sys.exit(app.main(sys.argv[1:]))
 """The command line with a bar for each step, even if the machine completes the step fast."""
 
 
-def test_results_and_the_bar_never_share_a_line(fork_server, few_proteins_db, tmp_path):
+def test_results_and_the_bar_never_share_a_line(few_proteins_db, tmp_path):
     """Source: the same command with its results in a file. Both stdout and stderr are the terminal."""
-    command = [fork_server.python, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(few_proteins_db)]
+    command = [sys.executable, "-c", EVERY_BAR, "query", str(DATA / "queries.fasta"), str(few_proteins_db)]
     command += ["--store", "none", "--top", "5"]
     environment = {**os.environ, "TERM": "xterm"}
     environment.pop("COLUMNS", None)
@@ -184,13 +185,13 @@ def test_results_and_the_bar_never_share_a_line(fork_server, few_proteins_db, tm
 @pytest.mark.parametrize(
     ("columns", "options", "width"), [("", [], 100), ("118", [], 118), ("118", ["--width", "96"], 96)]
 )
-def test_a_table_has_the_width_of_its_terminal(swsearch, fork_server, few_proteins_db, columns, options, width):
+def test_a_table_has_the_width_of_its_terminal(swsearch, few_proteins_db, columns, options, width):
     """Source: the same command with its results in a file and the width as an option."""
     command = ["query", DATA / "queries.fasta", few_proteins_db, "--store", "none", "--quiet", *options]
     assert swsearch(*command[:6], "--width", width, "--out", "hits.txt").code == 0
     screen = Screen()
     environment = {**os.environ, "COLUMNS": columns}
-    subprocess.run([fork_server.swsearch, *map(str, command)], check=True, env=environment, stdout=screen.slave)
+    subprocess.run([SWSEARCH, *map(str, command)], check=True, env=environment, stdout=screen.slave)
     screen.read()
     assert screen.sent.decode().replace("\r\n", "\n") == Path("hits.txt").read_text()
 

@@ -14,6 +14,7 @@ from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import forget_queries, report
 from tests.peers import SFTP_SERVER
+from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
 
@@ -132,7 +133,7 @@ def test_auto_outside_an_array_stores_nothing(swsearch, tmp_path, few_proteins_d
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("same_node", [True, False])
+@pytest.mark.parametrize("same_node", mostly_thorough([True, False], False))
 def test_a_killed_task_goes_on_from_its_published_store(
     swsearch, spawn_paused, monkeypatch, tmp_path, few_proteins_db, same_node
 ):
@@ -162,7 +163,9 @@ def test_a_killed_task_goes_on_from_its_published_store(
     assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
 
 
-@pytest.mark.parametrize("variables", [{"SLURM_RESTART_COUNT": "1"}, {"LSB_RESTART": "Y"}, {}])
+@pytest.mark.parametrize(
+    "variables", mostly_thorough([{"SLURM_RESTART_COUNT": "1"}, {"LSB_RESTART": "Y"}, {}], {"SLURM_RESTART_COUNT": "1"})
+)
 def test_a_job_that_is_queued_again_elsewhere_goes_on_with_its_own_run(
     swsearch, monkeypatch, few_proteins_db, variables
 ):

@@ -1,8 +1,6 @@
 """Closed streams, names that are not UTF-8 and too many threads: the command works, or one clear line says why not.
 
-The expected output comes from the same command with all its streams, or with permitted values. Each combination of
-closed streams and each locale is also met by a new interpreter; the other commands are forks of a server that has
-loaded the program (:mod:`tests.forking`).
+The expected output comes from the same command with all its streams, or with permitted values.
 """
 
 import itertools
@@ -14,6 +12,8 @@ import sys
 import pytest
 
 from tests.cli.conftest import DATA
+from tests.processes import SWSEARCH
+from tests.tiers import mostly_thorough
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 CLOSED = ["".join(chosen) for n in (1, 2, 3) for chosen in itertools.combinations(("<&- ", ">&- ", "2>&- "), n)]
@@ -27,10 +27,10 @@ def folder(swsearch, tmp_path):
 
 
 @pytest.fixture
-def run(fork_server, folder):
+def run(folder):
     """Run a command of the shell that begins with the arguments of ``swsearch``."""
 
-    def call(command, python=fork_server.python, **options):
+    def call(command, python=sys.executable, **options):
         return subprocess.run(
             ["bash", "-c", f"{python} -m swsearch {command}"],
             check=False, capture_output=True, cwd=folder, **options,
@@ -39,7 +39,7 @@ def run(fork_server, folder):
     return call
 
 
-@pytest.mark.parametrize("closed", CLOSED)
+@pytest.mark.parametrize("closed", mostly_thorough(CLOSED, ">&- "))
 def test_closed_streams_lose_nothing_and_mix_nothing(swsearch, folder, run, closed):
     """Source: the same command with all its streams open."""
     expected = swsearch("query", "q.fa", "p.db", "--store", "none").out.encode()
@@ -120,15 +120,14 @@ COMMANDS_WITH_NAMES = [
 ]
 
 
-@pytest.mark.parametrize("locale", ["C.UTF-8", "POSIX"])
-@pytest.mark.parametrize("command", COMMANDS_WITH_NAMES)
-def test_names_that_are_no_text(fork_servers, folder, command, locale):
+@pytest.mark.parametrize("locale", mostly_thorough(["C.UTF-8", "POSIX"], "POSIX"))
+@pytest.mark.parametrize("command", mostly_thorough(COMMANDS_WITH_NAMES, b"query x\xe9.fa p.db --store none"))
+def test_names_that_are_no_text(folder, command, locale):
     (folder / os.fsdecode(b"x\xe9.fa")).write_text(f">one\n{LETTERS}\n")
     (folder / "p.db").rename(folder / os.fsdecode(b"x\xe9p.db"))
     (folder / "p.db").symlink_to(os.fsdecode(b"x\xe9p.db"))
     variables = {"LC_ALL": locale, "PYTHONIOENCODING": ""}
-    interpreter = sys.executable if command == COMMANDS_WITH_NAMES[0] else fork_servers(**variables).python
-    python = f"{interpreter} -m swsearch".encode()
+    python = f"{sys.executable} -m swsearch".encode()
     whole = python + b" " + command.replace(b"{}", python)
     environment = {**os.environ, **variables}
     outcome = subprocess.run([b"bash", b"-ec", whole], check=False, capture_output=True, cwd=folder, env=environment)
@@ -164,13 +163,13 @@ def test_a_part_of_a_database_may_be_larger_than_any_database(swsearch, folder):
     assert (beyond.code, beyond.out) == (0, large.out), beyond.err
 
 
-def test_fewer_threads_than_asked_for_do_the_work(swsearch, fork_server, folder):
+def test_fewer_threads_than_asked_for_do_the_work(swsearch, folder):
     """Source: one thread. A memory limit stops the system from starting more threads, each with a stack of 8 MB."""
     query = ["query", DATA / "queries.fasta", "big.db", "--store", "none", "--top", "2"]
     assert swsearch("index", DATA / "proteins.fasta.gz", "-o", "big.db").code == 0
     expected = swsearch(*query, "--threads", "1").out
     outcome = subprocess.run(
-        [fork_server.swsearch, *map(str, query), "--threads", "1024"],
+        [SWSEARCH, *map(str, query), "--threads", "1024"],
         check=False, capture_output=True, text=True, cwd=folder,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)),
     )  # fmt: skip
@@ -178,8 +177,10 @@ def test_fewer_threads_than_asked_for_do_the_work(swsearch, fork_server, folder)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", ["engines", "--help", "runs list", "db info p.db", "report latest"])
-def test_a_reader_that_is_gone_is_no_error(swsearch, fork_server, folder, command, unbuffered):
+@pytest.mark.parametrize(
+    "command", mostly_thorough(["engines", "--help", "runs list", "db info p.db", "report latest"], "runs list")
+)
+def test_a_reader_that_is_gone_is_no_error(swsearch, folder, command, unbuffered):
     """Source: `query | head`; with and without a buffer the closed pipe is detected at different operations.
 
     Messages are those for a reader that stays, or none, if the pipe was found closed before.
@@ -190,7 +191,7 @@ def test_a_reader_that_is_gone_is_no_error(swsearch, fork_server, folder, comman
     os.close(reader)
     try:
         outcome = subprocess.run(
-            [fork_server.swsearch, *command.split()],
+            [SWSEARCH, *command.split()],
             check=False, stdout=writer, stderr=subprocess.PIPE, text=True, cwd=folder,
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip

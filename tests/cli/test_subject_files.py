@@ -25,6 +25,7 @@ from swsearch.database.sequence_files import packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
+from tests.processes import PROGRAMS
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
 PROTEINS = f">one first\n{LETTERS}\n>two\n{LETTERS[::-1]}\n>three\n{LETTERS[:20]}\n"
@@ -50,9 +51,9 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def shell(fork_server, files):
+def shell(files):
     def run(command):
-        environment = {**os.environ, "PATH": f"{fork_server.folder}:{os.environ['PATH']}"}
+        environment = {**os.environ, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
         return subprocess.run(
             ["bash", "-c", command], check=False, capture_output=True, text=True, cwd=files, env=environment
         )

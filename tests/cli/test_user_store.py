@@ -11,6 +11,7 @@ import pytest
 
 from swsearch.store.repository import HitStore
 from tests.cli.conftest import DATA
+from tests.processes import SWSEARCH
 
 QUERIES = DATA / "queries.fasta"
 NO_FILE_HERE = "is not used, runs are kept in"
@@ -127,7 +128,7 @@ def test_a_damaged_or_foreign_store_does_not_hide_the_hits(swsearch, user_store,
 
 @pytest.mark.parametrize(("limit", "is_open"), [(60_000, False), (600_000, True)])
 def test_a_disk_that_is_full_ends_the_storing_and_not_the_search(
-    swsearch, fork_server, tmp_path, user_store, few_proteins_db, limit, is_open
+    swsearch, tmp_path, user_store, few_proteins_db, limit, is_open
 ):
     """No file may grow beyond a limit. Queries that repeat others are copied from the store, or searched again."""
     records = QUERIES.read_text().split(">")[1:]
@@ -135,7 +136,7 @@ def test_a_disk_that_is_full_ends_the_storing_and_not_the_search(
     command = ["query", "q.fasta", few_proteins_db, "--format", "blast6", "--evalue", "1000", "--threads", "1"]
     expected = swsearch(*command, "--store", "none").out
     outcome = subprocess.run(
-        [fork_server.swsearch, *map(str, command)],
+        [SWSEARCH, *map(str, command)],
         check=False, capture_output=True, text=True, cwd=tmp_path,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip

@@ -1,7 +1,4 @@
-"""Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine.
-
-The processes are forks (:mod:`tests.forking`), which have the program loaded; Dask's own start takes less than that.
-"""
+"""Dask clusters for tests: a scheduler and workers in processes of their own, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -10,18 +7,17 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.forking.processes import Fork, ForkServer
 from tests.patience import wait_until
+from tests.processes import Process, start
 
 
 class Cluster:
     """A scheduler, whose address is in ``place``, and the workers that a test starts."""
 
-    def __init__(self, folder: Path, forks: ForkServer) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._forks = forks
         self.place = str(folder / "scheduler.json")
-        self.workers: list[Fork] = []
+        self.workers: list[Process] = []
         self.start_scheduler()
 
     def start_scheduler(self) -> None:
@@ -36,7 +32,7 @@ class Cluster:
         except (OSError, ValueError):
             return False
 
-    def add_worker(self, *arguments: str, cwd: Path | None = None, **environment: str) -> Fork:
+    def add_worker(self, *arguments: str, cwd: Path | None = None, **environment: str) -> Process:
         """Start a worker of one thread; it need not be there when this returns."""
         threads = ("--nthreads", "1", "--memory-limit", "0", "--no-nanny", "--local-directory", str(self.folder))
         worker = self._started("worker", *threads, *arguments, cwd=cwd, **environment)
@@ -56,16 +52,16 @@ class Cluster:
             self.end_worker(worker)
         self.wait_for_workers()
 
-    def _started(self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str) -> Fork:
+    def _started(self, kind: str, *arguments: str, cwd: Path | None = None, **environment: str) -> Process:
         program = f"from distributed.cli.dask_{kind} import main; main()"
         options = ("--scheduler-file", self.place, "--no-dashboard")
         with open(self.folder / "log", "ab") as log:
-            return self._forks.popen(
+            return start(
                 ["-c", program, *options, *arguments], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, env=os.environ | environment,
             )  # fmt: skip
 
-    def end_worker(self, worker: Fork) -> None:
+    def end_worker(self, worker: Process) -> None:
         """Kill a worker without notice."""
         worker.kill()
         worker.wait()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.clusters import Cluster
-from tests.forking.processes import ForkServers
 from tests.sliced_databases import sliced_databases
 
 
@@ -29,8 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, fork_servers: ForkServers) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster without workers."""
-    started = Cluster(tmp_path_factory.mktemp("cluster"), fork_servers())
+    started = Cluster(tmp_path_factory.mktemp("cluster"))
     yield started
     started.close()

@@ -25,6 +25,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles, SubjectQueries
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
+from tests.tiers import mostly_thorough
 
 NO_COST = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
@@ -68,7 +69,7 @@ def query_file(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize(
     ("n_workers", "n_cases"),
-    [(1, 2), *(pytest.param(*counts, marks=pytest.mark.thorough) for counts in ((2, len(CASES)), (3, 1), (4, 2)))],
+    mostly_thorough([(1, 2), (2, len(CASES)), (3, 1), (4, 2)], (1, 2)),
 )
 def test_reports_are_those_of_one_process(
     folder: Path, cluster: Cluster, expected: list[dict[str, str]], tmp_path: Path, n_workers: int, n_cases: int
@@ -86,6 +87,7 @@ def test_reports_are_those_of_one_process(
                 assert found == digests, (name, chosen, slices)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chosen", [{"top": 3, "ties": "all", "evalue": 1000}, {"iterations": 2, "id_pattern": "[AC]"}])
 def test_several_databases_are_searched_as_one(
     folder: Path, cluster: Cluster, tmp_path: Path, chosen: dict[str, Any]
@@ -105,6 +107,7 @@ def test_several_databases_are_searched_as_one(
             assert reported(searcher, folder / "queries.fasta", tmp_path / "cluster") == expected, slices
 
 
+@pytest.mark.thorough
 def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> None:
     """Expected values: a search of all against all in this process, which is tested by itself."""
     while len(cluster.workers) < 2:
@@ -128,6 +131,7 @@ def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> N
             assert pairs(searcher) == expected, slices
 
 
+@pytest.mark.thorough
 def test_two_slices_are_the_whole_database(folder: Path, cluster: Cluster, tmp_path: Path) -> None:
     """A third segment that is too small to be a slice goes with the second."""
     database = tmp_path / "two.db"

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,8 +27,8 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import Cluster
-from tests.forking.processes import ForkServer
 from tests.patience import wait_until
+from tests.processes import start
 from tests.sliced_databases import records_of
 
 pytestmark = pytest.mark.thorough
@@ -206,7 +207,7 @@ def test_a_query_that_ends_its_workers_ends_the_search(
 
 
 def test_a_driver_that_is_killed_resumes(
-    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path, fork_server: ForkServer
+    folder: Path, own_cluster: Cluster, queries: list[SequenceRecord], tmp_path: Path
 ) -> None:
     """The command line; what the killed driver committed is not searched again, and the report is complete.
 
@@ -221,7 +222,7 @@ def test_a_driver_that_is_killed_resumes(
     command = ["-c", SMALL_PARTS, "batch", str(path), str(folder / "proteins.db"), "--quiet"]
     command += ["--store", str(store), "--engine", "cpu", "--cluster", own_cluster.place, "--resume", "latest"]
     command += ["--min-length", "600", "--format", "jsonl", "--out", str(out)]
-    driver = fork_server.popen(command)
+    driver = start(command)
 
     def n_stored() -> int:
         if not store.exists():
@@ -239,7 +240,7 @@ def test_a_driver_that_is_killed_resumes(
     go_on.touch()
     assert 0 < before <= 12
     assert not out.exists()
-    again = subprocess.run([fork_server.python, *command], check=False, capture_output=True, text=True)
+    again = subprocess.run([sys.executable, *command], check=False, capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert f"{N_QUERIES - before} queries done, {before} w" in again.stdout
     with open_searcher(folder / "proteins.db", SearchOptions(min_length=600), engine="cpu") as searcher:

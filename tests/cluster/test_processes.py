@@ -153,6 +153,7 @@ def test_few_queries_stay_in_one_process(small: Path, tmp_path: Path, monkeypatc
     assert not started
 
 
+@pytest.mark.thorough
 def test_a_gpu_that_fails_leaves_its_work_to_the_other(
     small: Path,
     queries: list[SequenceRecord],
@@ -183,6 +184,7 @@ BatchRun.finish = finish
     assert said == ["the process of GPU 1: the GPU has fallen off the bus; it gets no more work"]
 
 
+@pytest.mark.thorough
 def test_if_all_gpus_fail_the_search_fails_with_their_error(
     small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +237,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
     assert [line.split(" ", 2)[2] for line in said] == ["has gone; others take its work"]
 
 
+@pytest.mark.thorough
 def test_a_query_that_ends_worker_after_worker_ends_the_search(
     small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch, small_parts: None
 ) -> None:
@@ -247,6 +250,7 @@ def test_a_query_that_ends_worker_after_worker_ends_the_search(
         list(found(searcher, queries))
 
 
+@pytest.mark.thorough
 def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin_with(monkeypatch, "raise SystemExit(7)")
     with (
@@ -256,6 +260,7 @@ def test_a_worker_that_cannot_start_is_an_error(small: Path, monkeypatch: pytest
         pass
 
 
+@pytest.mark.thorough
 def test_no_worker_outlives_its_driver(small: Path, tmp_path: Path) -> None:
     """A batch is ended in the middle by SIGKILL."""
     many = tmp_path / "many.fasta"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import pytest
 from swsearch.database.builder import build_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError
-from tests.forking.processes import Fork, ForkServer
+from tests.processes import Process, start
+from tests.tiers import mostly_thorough
 
 MOMENTS = {
     "while it reads": "segment_writer.read_chunks = paused_iteration(segment_writer.read_chunks)",
@@ -54,9 +56,9 @@ except DatabaseError as error:
 """
 
 
-def start_build(server: ForkServer, fasta: Path, target: Path, moment: str) -> Fork:
+def start_build(fasta: Path, target: Path, moment: str) -> Process:
     """Start a build in its own process, which waits at a given moment until it reads a line."""
-    child = server.popen(
+    child = start(
         ["-c", CHILD.format(moment=MOMENTS[moment]), fasta, target],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -71,13 +73,13 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "before the catalogue"))
 def test_a_killed_build_leaves_no_database(
-    fork_server: ForkServer, tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
+    tmp_path: Path, fasta: Path, moment: str, problems_of: Callable[[Path], list[str]]
 ) -> None:
     """kill -9: expected values: no target; a leftover that is refused by name, and is gone after the next build."""
     target = tmp_path / "db"
-    child = start_build(fork_server, fasta, target, moment)
+    child = start_build(fasta, target, moment)
     child.kill()
     child.communicate()
     assert child.returncode == -signal.SIGKILL
@@ -91,25 +93,21 @@ def test_a_killed_build_leaves_no_database(
     assert problems_of(target) == []
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_a_stopped_build_removes_its_files(
-    fork_server: ForkServer, tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals
-) -> None:
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "before the catalogue"))
+@pytest.mark.parametrize("sent", mostly_thorough([signal.SIGTERM, signal.SIGINT], signal.SIGINT))
+def test_a_stopped_build_removes_its_files(tmp_path: Path, fasta: Path, moment: str, sent: signal.Signals) -> None:
     """Expected values: only the FASTA is left; the exit code is a shell's for SIGTERM and Python's for Ctrl-C."""
-    child = start_build(fork_server, fasta, tmp_path / "db", moment)
+    child = start_build(fasta, tmp_path / "db", moment)
     child.send_signal(sent)
     child.communicate()
     assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
     assert names(tmp_path) == {fasta.name}
 
 
-def test_a_build_under_way_is_left_alone(
-    fork_server: ForkServer, tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]
-) -> None:
+def test_a_build_under_way_is_left_alone(tmp_path: Path, fasta: Path, problems_of: Callable[[Path], list[str]]) -> None:
     """A second build of the same target succeeds; the first build's folder remains until that build ends and fails."""
     target = tmp_path / "db"
-    child = start_build(fork_server, fasta, target, "before the catalogue")
+    child = start_build(fasta, target, "before the catalogue")
     (under_way,) = names(tmp_path) - {fasta.name}
     build_database(fasta, target)
     assert names(tmp_path) == {fasta.name, "db", under_way}
@@ -120,9 +118,7 @@ def test_a_build_under_way_is_left_alone(
     assert problems_of(target) == []
 
 
-def test_a_file_that_may_not_grow_ends_the_build_in_one_line(
-    fork_server: ForkServer, tmp_path: Path, fasta: Path
-) -> None:
+def test_a_file_that_may_not_grow_ends_the_build_in_one_line(tmp_path: Path, fasta: Path) -> None:
     """A limit on file sizes gives EFBIG, which is handled like a full disk; it needs no right to mount."""
     script = (
         "import resource, signal, sys\n"
@@ -131,7 +127,7 @@ def test_a_file_that_may_not_grow_ends_the_build_in_one_line(
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))\n" + CHILD.format(moment="")
     )
     done = subprocess.run(
-        [fork_server.python, "-c", script, fasta, tmp_path / "db"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script, fasta, tmp_path / "db"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"refused: no room left on the disk of {tmp_path}")

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,8 +24,9 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
-from tests.forking.processes import Fork, ForkServer
 from tests.patience import LIMIT_SECONDS
+from tests.processes import Process, start
+from tests.tiers import mostly_thorough
 
 CHILD = """
 import os, sys
@@ -119,9 +121,9 @@ def arguments_of(moment: str, more: Path) -> list[str]:
     return changes[moment.split(",", maxsplit=1)[0]]
 
 
-def start_change(server: ForkServer, database: Path, moment: str, more: Path) -> Fork:
+def start_change(database: Path, moment: str, more: Path) -> Process:
     """Start the change of a moment in its own process, which waits there until it reads a line."""
-    child = server.popen(
+    child = start(
         ["-c", CHILD.format(moment=MOMENTS[moment]), str(database), *arguments_of(moment, more)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -158,24 +160,24 @@ def files_there(path: Path) -> set[str]:
     return names - (replaced - files_in_use(path))
 
 
-def expected_states(server: ForkServer, path: Path, moment: str, more: Path) -> dict[str, tuple[int, str, bytes]]:
+def expected_states(path: Path, moment: str, more: Path) -> dict[str, tuple[int, str, bytes]]:
     """Return the database's present state, and its state after an undisturbed change."""
     copy = path.with_name("copy.swdb")
     shutil.copytree(path, copy)
-    command = [server.python, "-c", CHILD.format(moment=""), copy, *arguments_of(moment, more)]
+    command = [sys.executable, "-c", CHILD.format(moment=""), copy, *arguments_of(moment, more)]
     subprocess.run(command, check=True)
     states = {"old": state(path), "new": state(copy)}
     shutil.rmtree(copy)
     return states
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, "add, before the rename"))
 def test_a_killed_change_leaves_the_old_or_the_new_database(
-    fork_server: ForkServer, changed_path: Path, more: Path, moment: str, problems_of: Callable[[Path], list[str]]
+    changed_path: Path, more: Path, moment: str, problems_of: Callable[[Path], list[str]]
 ) -> None:
     """kill -9; expected values: the state before, or that of an undisturbed change; the next writer cleans up."""
-    expected = expected_states(fork_server, changed_path, moment, more)["new" if moment in NEW else "old"]
-    child = start_change(fork_server, changed_path, moment, more)
+    expected = expected_states(changed_path, moment, more)["new" if moment in NEW else "old"]
+    child = start_change(changed_path, moment, more)
     assert state(changed_path) == expected
     child.kill()
     child.communicate()
@@ -188,14 +190,15 @@ def test_a_killed_change_leaves_the_old_or_the_new_database(
 
 @pytest.mark.parametrize(
     ("moment", "sent"),
-    [(moment, (signal.SIGTERM, signal.SIGINT)[n % 2]) for n, moment in enumerate(MOMENTS) if "half" not in moment],
+    mostly_thorough(
+        [(moment, (signal.SIGTERM, signal.SIGINT)[n % 2]) for n, moment in enumerate(MOMENTS) if "half" not in moment],
+        ("compact, copying", signal.SIGTERM),
+    ),
 )
-def test_a_stopped_change_cleans_up_at_once(
-    fork_server: ForkServer, changed_path: Path, more: Path, moment: str, sent: signal.Signals
-) -> None:
+def test_a_stopped_change_cleans_up_at_once(changed_path: Path, more: Path, moment: str, sent: signal.Signals) -> None:
     """Expected values: the old state or the new one, and no other file; exit codes as for a stopped build."""
     before = state(changed_path)
-    child = start_change(fork_server, changed_path, moment, more)
+    child = start_change(changed_path, moment, more)
     child.send_signal(sent)
     child.communicate()
     assert child.returncode == (143 if sent is signal.SIGTERM else -signal.SIGINT)
@@ -203,11 +206,9 @@ def test_a_stopped_change_cleans_up_at_once(
     assert files_there(changed_path) == files_in_use(changed_path)
 
 
-def test_the_second_writer_is_told_who_the_first_is(
-    fork_server: ForkServer, changed_path: Path, more: Path, fasta: Path
-) -> None:
+def test_the_second_writer_is_told_who_the_first_is(changed_path: Path, more: Path, fasta: Path) -> None:
     """Expected words: the first writer's process id; expected value: only the first one's change, then a free lock."""
-    child = start_change(fork_server, changed_path, "add, before the rename", more)
+    child = start_change(changed_path, "add, before the rename", more)
     before = state(changed_path)
     for change in (
         lambda: add_to_database(changed_path, fasta),
@@ -254,22 +255,22 @@ while True:
 """
 
 
-def start_loop(server: ForkServer, database: Path, more: Path, n_changes: int = 0) -> Fork:
+def start_loop(database: Path, more: Path, n_changes: int = 0) -> Process:
     """Start an endless loop of additions, removals and compactions in a process; return after some changes."""
-    child = server.popen(["-c", LOOP, database, more, *identifiers_of(more)], stdout=subprocess.PIPE)
+    child = start(["-c", LOOP, database, more, *identifiers_of(more)], stdout=subprocess.PIPE)
     assert child.stdout is not None
     for _ in range(n_changes + 1):
         assert child.stdout.readline() == "here\n"
     return child
 
 
-def stop(child: Fork) -> None:
+def stop(child: Process) -> None:
     child.kill()
     child.communicate()
 
 
 def test_killed_at_any_moment(
-    fork_server: ForkServer, database_path: Path, fasta: Path, more: Path, problems_of: Callable[[Path], list[str]]
+    database_path: Path, fasta: Path, more: Path, problems_of: Callable[[Path], list[str]]
 ) -> None:
     """kill -9 at random moments, one after another on the same database; expected values: one FASTA, or both."""
     source = random.Random(4)
@@ -277,7 +278,7 @@ def test_killed_at_any_moment(
     allowed = {old, old + unwrapped(more)}
     generations = [1]
     for _ in range(12):
-        child = start_loop(fork_server, database_path, more, n_changes=source.randrange(4))
+        child = start_loop(database_path, more, n_changes=source.randrange(4))
         time.sleep(source.uniform(0.0, 0.03))
         stop(child)
         generation, _, content = state(database_path)
@@ -293,13 +294,11 @@ def test_killed_at_any_moment(
     assert state(database_path)[2] == old
 
 
-def test_readers_see_whole_generations_while_a_writer_works(
-    fork_server: ForkServer, database_path: Path, more: Path
-) -> None:
+def test_readers_see_whole_generations_while_a_writer_works(database_path: Path, more: Path) -> None:
     """Readers open, read and read again later; expected values: one FASTA or both, and the same content again."""
     old = exported(PackedDatabase.open(database_path))
     allowed = {old, old + unwrapped(more)}
-    child = start_loop(fork_server, database_path, more)
+    child = start_loop(database_path, more)
     failures: list[object] = []
     generations: set[int] = set()
     ends = time.monotonic() + LIMIT_SECONDS

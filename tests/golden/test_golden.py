@@ -20,5 +20,4 @@ def test_commands_do_what_their_transcript_says(name: str) -> None:
 
 def test_the_api_is_what_its_accepted_description_says() -> None:
     """Source: ``openapi.json``, the contract with its clients; ``python -m tests.golden openapi`` accepts others."""
-    pytest.importorskip("fastapi")
     assert api_description.api_description() == api_description.PATH.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 
 from swsearch.report.html import MAX_BARS, ROWS_SHOWN, overview
 from swsearch.report.pairwise import blocks
-from tests.report.browser import Browser
+from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 
 VOID = {"meta", "link", "br"}
@@ -117,27 +117,54 @@ def test_only_the_best_hits_are_drawn_and_the_page_says_so(written):
     assert report.count('<th scope="row">') == MAX_BARS + 7
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("browser") / "profile") as opened:
-        yield opened
+class Shown:
+    """A report in a page of its own; ``call`` sends what Playwright has no function for to the browser."""
+
+    def __init__(self, context, path):
+        self.requests = []
+        self.complaints = []
+        self._page = context.new_page()
+        self._page.on("request", lambda request: self.requests.append(request.url))
+        self._page.on("console", lambda message: self.complaints.append(message.text))
+        self._page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self._session = context.new_cdp_session(self._page)
+        self._path = path
+        self.load()
+
+    def load(self):
+        self._page.goto(self._path.as_uri())
+
+    def call(self, method, **parameters):
+        return self._session.send(method, parameters)
+
+    def evaluate(self, expression):
+        return self._page.evaluate(expression)
+
+    def press(self, key):
+        self._page.keyboard.press(key)
+
+    def click(self, selector):
+        self._page.locator(selector).click()
 
 
 @pytest.fixture
 def show(browser, written, tmp_path):
     """Open a report in the browser; at the end, there must be no network request and no error message."""
+    context = browser.new_context()
+    context.set_default_timeout(1000 * LIMIT_SECONDS)
+    opened = []
 
-    def opened(run=PROTEIN_RUN, queries=PROTEIN_QUERIES):
+    def show_one(run=PROTEIN_RUN, queries=PROTEIN_QUERIES):
         path = tmp_path / "hits.html"
         path.write_bytes(written("html", run, queries).encode("utf-8", "surrogateescape"))
-        browser.requests.clear()
-        browser.complaints.clear()
-        browser.open(path)
-        return browser
+        opened.append(Shown(context, path))
+        return opened[-1]
 
-    yield opened
-    assert browser.requests == [(tmp_path / "hits.html").as_uri()]
-    assert browser.complaints == []
+    yield show_one
+    context.close()
+    for shown in opened:
+        assert set(shown.requests) == {(tmp_path / "hits.html").as_uri()}
+        assert shown.complaints == []
 
 
 def column(browser, number):
@@ -181,15 +208,15 @@ def test_the_keyboard_reaches_and_sorts_a_column_and_says_so(show):
     browser = show(queries=(many(40),))
     focus = "document.activeElement.textContent"
     for _ in range(4):
-        browser.press("Tab", 9)
+        browser.press("Tab")
         if browser.evaluate(focus) == "Skip the overview":
             break
-    browser.press("Enter", 13)
+    browser.press("Enter")
     for _ in range(4):
-        browser.press("Tab", 9)
+        browser.press("Tab")
         if browser.evaluate(focus) == "id":
             break
-    browser.press("Enter", 13)
+    browser.press("Enter")
     assert column(browser, 1) == [f"s{number}" for number in range(1, 41)]
     assert browser.evaluate("document.querySelector('[role=status]').textContent") == "Sorted by id, ascending."
     assert browser.evaluate("document.activeElement.textContent") == "id"
@@ -242,16 +269,13 @@ def test_a_wide_window_shows_the_whole_table_with_descriptions_of_few_lines(show
     words = "Probable tRNA uridine 5-carboxymethylaminomethyl modification enzyme OS=Some organism OX=1"
     hits = tuple(replace(hit, subject_header=f"sp|Q600K7|ENGB_MYCH2 {words}") for hit in many(20).hits)
     browser = show(queries=(replace(many(20), hits=hits),))
-    try:
-        browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
-        assert browser.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.scroll'))") == 0
-        shown = (
-            "(e => { const s = getComputedStyle(e), f = Number.parseFloat; return"
-            " (e.clientHeight - 2 * f(s.paddingTop)) / f(s.lineHeight); })"
-        )
-        assert round(browser.evaluate(f"{shown}(document.querySelector('td.text'))")) <= n_lines
-    finally:
-        browser.call("Emulation.clearDeviceMetricsOverride")
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+    assert browser.evaluate("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.scroll'))") == 0
+    shown = (
+        "(e => { const s = getComputedStyle(e), f = Number.parseFloat; return"
+        " (e.clientHeight - 2 * f(s.paddingTop)) / f(s.lineHeight); })"
+    )
+    assert round(browser.evaluate(f"{shown}(document.querySelector('td.text'))")) <= n_lines
 
 
 def test_thousands_of_hits_show_500_rows_until_asked_and_print_whole(show):
@@ -279,15 +303,12 @@ def test_it_prints(show):
 
 
 def test_without_scripts_everything_is_there(show):
-    browser = show()
+    browser = show(queries=(many(ROWS_SHOWN + 1),))
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        shown = show(queries=(many(ROWS_SHOWN + 1),))
-        laid_out = "Array.from(document.querySelector('tbody').rows).filter(row => row.offsetHeight > 0).length"
-        assert shown.evaluate(laid_out) == ROWS_SHOWN + 1
-        assert "needs JavaScript" in shown.evaluate("document.querySelector('header').innerText")
-    finally:
-        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+    browser.load()
+    laid_out = "Array.from(document.querySelector('tbody').rows).filter(row => row.offsetHeight > 0).length"
+    assert browser.evaluate(laid_out) == ROWS_SHOWN + 1
+    assert "needs JavaScript" in browser.evaluate("document.querySelector('header').innerText")
 
 
 def test_a_header_of_markup_runs_nothing(show):

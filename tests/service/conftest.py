@@ -8,7 +8,6 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.service.protocols.registry import PROTOCOLS
-from tests.forking.processes import ForkServers
 from tests.service.servers import RunningServer
 
 DATA = Path(__file__).parents[2] / "data"
@@ -34,14 +33,12 @@ def queries() -> str:
 
 
 @pytest.fixture(scope="session")
-def server(
-    tmp_path_factory: pytest.TempPathFactory, databases: Path, fork_servers: ForkServers
-) -> Iterator[RunningServer]:
+def server(tmp_path_factory: pytest.TempPathFactory, databases: Path) -> Iterator[RunningServer]:
     """A server without tokens, which speaks all protocols."""
     names = ["few.db", "proteins.db", "lambda.db"]
     protocols = [f"--protocol={name}" for name in PROTOCOLS]
     paths = [databases / name for name in names]
-    running = RunningServer(tmp_path_factory.mktemp("server"), paths, *protocols, forks=fork_servers())
+    running = RunningServer(tmp_path_factory.mktemp("server"), paths, *protocols)
     yield running
     assert running.stop() == 0
     assert running.events("text") == [], "something else than JSON was logged"

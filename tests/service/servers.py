@@ -20,14 +20,12 @@ from fastapi import FastAPI
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
-from tests.forking.processes import Fork, ForkServer
 
 
 class RunningServer:
     """A server with its worker, and the log of both.
 
-    With ``forks``, the main process is a fork that has loaded its modules; its children are new interpreters. Without
-    it, ``program`` is what runs the command; by default, the module.
+    ``program`` is what runs the command; by default, the module.
     """
 
     def __init__(
@@ -37,7 +35,6 @@ class RunningServer:
         *arguments: str,
         port: int = 0,
         store: str | None = None,
-        forks: ForkServer | None = None,
         program: Sequence[str] = (sys.executable, "-m", "swsearch"),
     ) -> None:
         self.folder = folder
@@ -45,15 +42,9 @@ class RunningServer:
         command = ["serve", *map(str, databases), "--port", str(port)]
         command += ["--engine", "cpu", "--threads", "1", "--store", self.store, *arguments]
         pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-        self.process: subprocess.Popen[str] | Fork
-        if forks is None:
-            self.process = subprocess.Popen(
-                [*program, *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe, text=True
-            )
-        else:
-            self.process = forks.popen(
-                ["-m", "swsearch", *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe
-            )
+        self.process = subprocess.Popen(
+            [*program, *command], cwd=folder, stdin=nothing, stdout=pipe, stderr=pipe, text=True
+        )
         self.log: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

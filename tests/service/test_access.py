@@ -55,14 +55,14 @@ class Guarded(RunningServer):
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory, databases, fork_servers):
+def guarded(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("guarded")
     with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
         tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "bob")}
     limits = ["--limit", f"requests_per_minute={PER_MINUTE}", "--limit", "failures_per_minute=5"]
     limits += ["--limit", "request_bytes=1000000"]
     sso = ["--trusted-proxy", PROXY, "--sso-header", "X-Forwarded-User"]
-    running = Guarded(folder, [databases / "few.db"], *limits, *sso, forks=fork_servers())
+    running = Guarded(folder, [databases / "few.db"], *limits, *sso)
     running.tokens = tokens
     yield running
     assert running.stop() == 0

@@ -189,9 +189,9 @@ def test_the_pages_example_runs(server, tmp_path, monkeypatch, capfd):
     assert len(capfd.readouterr().out.split("\n")) == 70 + 2  # the report ends its last line, and print another
 
 
-def test_what_is_not_there_yet_is_said(databases, queries, tmp_path, fork_server):
+def test_what_is_not_there_yet_is_said(databases, queries, tmp_path):
     """No worker takes the searches. The second one comes before the forecasts of the first are old."""
-    idle = RunningServer(tmp_path, [databases / "few.db"], "--no-worker", forks=fork_server)
+    idle = RunningServer(tmp_path, [databases / "few.db"], "--no-worker")
     client = idle.client()
     first, second = (client.submit(queries, "few.db", {"top": top}) for top in (2, 3))
     assert [client.search(submitted["id"])["position"] for submitted in (first, second)] == [1, 2]
@@ -370,7 +370,7 @@ def test_a_server_that_is_not_there_is_named():
         Client("localhost:8765")
 
 
-def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch, fork_server):
+def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch):
     """A server of its own, with two owners; one token is revoked while it runs."""
     monkeypatch.chdir(tmp_path)
     assert main(["serve", str(databases / "few.db"), "--host", "0.0.0.0", "--store", "hits.sqlite"]) == 1
@@ -379,7 +379,7 @@ def test_tokens_separate_owners(tmp_path, databases, queries, capfd, monkeypatch
     for owner in ("ann", "bob"):
         assert main(["tokens", "add", owner, "--store", "hits.sqlite"]) == 0
         tokens.append(capfd.readouterr().out.strip())
-    running = RunningServer(tmp_path, [databases / "few.db"], "--host", "0.0.0.0", forks=fork_server)
+    running = RunningServer(tmp_path, [databases / "few.db"], "--host", "0.0.0.0")
     running.url = running.url.replace("0.0.0.0", "127.0.0.1")
     try:
         ann, bob = (running.client(token) for token in tokens)

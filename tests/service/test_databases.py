@@ -19,11 +19,11 @@ PATIENCE = 120
 
 
 @pytest.fixture
-def served(tmp_path, fork_server):
+def served(tmp_path):
     """A server of an empty folder, and the folder."""
     folder = tmp_path / "offered"
     folder.mkdir()
-    running = RunningServer(tmp_path, [], "--databases", str(folder), forks=fork_server)
+    running = RunningServer(tmp_path, [], "--databases", str(folder))
     yield running, folder
     assert running.stop() == 0
     assert running.events("text") == [], "something else than JSON was logged"

@@ -30,13 +30,11 @@ positive_data_acceptance.enabled = false
 """
 
 
-def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries, fork_server):
+def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries):
     with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
         token = store.add_token("ann")[1]
     # The checks send hundreds of tokens that are not valid.
-    running = RunningServer(
-        tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000", forks=fork_server
-    )
+    running = RunningServer(tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000")
     try:
         client = running.client(token)
         key = client.wait(client.submit(queries, "proteins.db", {"top": 2})["id"])["id"]

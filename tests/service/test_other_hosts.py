@@ -42,11 +42,11 @@ def host(tmp_path):
         worker.wait()
 
 
-def test_the_digest_decides_which_worker_searches(tmp_path, postgres_url, databases, queries, fork_server, host):
+def test_the_digest_decides_which_worker_searches(tmp_path, postgres_url, databases, queries, host):
     """A worker whose database of this name has other content leaves the search to the one with a copy."""
     (tmp_path / "other.fasta").write_text(">other\nMKVLAAGIVGLLLAQWERTY\n")
     assert main(["index", str(tmp_path / "other.fasta"), "-o", str(tmp_path / "other.db"), "--quiet"]) == 0
-    server = RunningServer(tmp_path, [databases / "few.db"], "--no-worker", store=postgres_url, forks=fork_server)
+    server = RunningServer(tmp_path, [databases / "few.db"], "--no-worker", store=postgres_url)
     try:
         client = server.client()
         search = client.submit(queries, "few.db", {"top": 3})["id"]

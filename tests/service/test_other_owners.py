@@ -46,14 +46,13 @@ class Shared(RunningServer):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory, databases, fork_servers):
+def shared(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("shared")
     with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
         tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "eve")}
     limits = [f"--limit={name}" for name in ("subject_sets=2", "stored_hits=10000")]
     running = Shared(
         folder, [databases / "few.db", databases / "proteins.db"], *limits, "--protocol=blast", "--protocol=tickets",
-        forks=fork_servers(),
     )  # fmt: skip
     running.tokens = tokens
     yield running

@@ -22,11 +22,11 @@ def known_taxids():
 
 
 @pytest.fixture
-def served(tmp_path, fork_server):
+def served(tmp_path):
     """A server of the real proteins, and their database, which has no taxonomy yet."""
     database = tmp_path / "proteins.db"
     assert main(["index", str(DATA / "proteins.fasta.gz"), "-o", str(database), "--quiet"]) == 0
-    running = RunningServer(tmp_path, [database], "--protocol=blast", forks=fork_server)
+    running = RunningServer(tmp_path, [database], "--protocol=blast")
     yield running, database
     assert running.stop() == 0
 

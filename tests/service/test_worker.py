@@ -40,6 +40,7 @@ from swsearch.store.leases import WorkStore
 from swsearch.store.searches import SearchStore
 from swsearch.threads import SWITCH_SECONDS
 from tests.patience import LIMIT_SECONDS
+from tests.processes import start
 
 LETTERS = "MKVLAAGIVGLCAKAYLEWTNQDERSTHPFY"
 
@@ -506,10 +507,10 @@ print("stopped", flush=True)
 """
 
 
-def test_a_signal_waits_for_no_lock_of_the_code_that_it_interrupts(fork_server):
+def test_a_signal_waits_for_no_lock_of_the_code_that_it_interrupts():
     """A handler that sets the event itself would wait forever for the lock that its own thread holds."""
     program = f"import signal; signal.alarm({round(LIMIT_SECONDS)}){STOPPED}"
-    with fork_server.popen(["-c", program], stdout=subprocess.PIPE) as process:
+    with start(["-c", program], stdout=subprocess.PIPE) as process:
         assert process.communicate()[0] == "stopped\n"
 
 

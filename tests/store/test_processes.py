@@ -17,6 +17,7 @@ import pytest
 from swsearch.errors import StoreError
 from swsearch.store.repository import HitStore
 from tests.patience import wait_until
+from tests.processes import start
 from tests.store.conftest import RUN, make_query
 
 NO_PROCESS = 2**22 + 1
@@ -52,9 +53,9 @@ def wait_for_server(target: str) -> None:
         wait_until(is_alone, "the server's end of the killed process")
 
 
-def test_a_killed_process_loses_no_committed_query(fork_server, target):
+def test_a_killed_process_loses_no_committed_query(target):
     """A writer reports which queries were committed, and is killed with SIGKILL in the middle of the next one."""
-    process = fork_server.popen(["-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE)
+    process = start(["-c", WRITER, target], cwd=REPOSITORY, stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process:
         reported = [int(process.stdout.readline()) for _ in range(5)]
@@ -134,10 +135,10 @@ with HitStore(sys.argv[1], create=True) as store:
 """
 
 
-def test_processes_that_create_and_write_at_once_all_succeed(fork_server, target):
+def test_processes_that_create_and_write_at_once_all_succeed(target):
     """Four processes start without a store; at the end, the run of each has its ten queries."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    creators = [fork_server.popen(["-c", CREATOR, target], cwd=REPOSITORY, **streams) for _ in range(4)]
+    creators = [start(["-c", CREATOR, target], cwd=REPOSITORY, **streams) for _ in range(4)]
     for creator in creators:
         assert creator.stdout.readline() == "ready\n"
     for creator in creators:

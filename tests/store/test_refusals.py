@@ -84,12 +84,12 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize(
     ("sent", "code", "message"), [("SIGTERM", 143, ""), ("SIGINT", 130, "swsearch: interrupted\n")]
 )
-def test_a_signal_while_a_store_is_closed_shows_no_traceback(fork_server, tmp_path, sent, code, message):
+def test_a_signal_while_a_store_is_closed_shows_no_traceback(tmp_path, sent, code, message):
     """Source: the exit codes of the command and its message; the connection sends the signal to its own process."""
     with HitStore(tmp_path / "hits.sqlite", create=True) as store:
         store.start_run(RUN)
     outcome = subprocess.run(
-        [fork_server.python, "-c", CLOSED_BY_SIGNAL, sent, "--", "runs", "list", "--store", "hits.sqlite"],
+        [sys.executable, "-c", CLOSED_BY_SIGNAL, sent, "--", "runs", "list", "--store", "hits.sqlite"],
         check=False, capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert (outcome.returncode, outcome.stderr) == (code, message)

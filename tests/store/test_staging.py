@@ -60,12 +60,12 @@ def target(tmp_path):
 
 
 @pytest.fixture
-def start(fork_server):
+def start():
     """Start a process that adds queries to a staged store and waits before it finishes its run."""
 
     def call(target, n_queries, n_published=0):
         arguments = ["-c", ADD_AND_WAIT, str(target), str(n_published), str(n_queries)]
-        process = fork_server.popen(
+        process = start(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
         )
         assert process.stdout.readline() == "here\n", process.communicate()[1]
@@ -112,6 +112,7 @@ def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target
         assert numbers(published) == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.thorough
 def test_what_a_killed_process_has_left_is_published_by_the_next_one_that_changes_nothing(start, target):
     kill(start(target, 5))
     StagedStore(target).close()
@@ -137,6 +138,7 @@ def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path
         assert (store.run(1).state, numbers(store)) == ("finished", [0, 1, 2, 3, 4, 5])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_kill_during_a_publication_loses_nothing(start, target, node, renamed):
     """A process that is killed while it publishes leaves the target before or after its rename; `bases` has both."""
@@ -181,6 +183,7 @@ def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
     assert not target.exists()
 
 
+@pytest.mark.thorough
 def test_processes_of_this_machine_share_the_copy(start, target, node):
     """Each sees what the other has committed before it is published, and both publish; the last removes the copy."""
     process = start(target, 2)
@@ -200,6 +203,7 @@ def test_processes_of_this_machine_share_the_copy(start, target, node):
         assert [(run.state, run.n_queries) for run in published.runs()] == [("finished", 2), ("finished", 1)]
 
 
+@pytest.mark.thorough
 def test_the_last_process_publishes_what_a_killed_one_has_committed(start, target, node):
     process = start(target, 5)
     with StagedStore(target) as store:
@@ -223,6 +227,7 @@ def test_a_process_that_does_not_end_its_turn_is_not_waited_for_for_ever(target,
         assert len(published.runs()) == 1
 
 
+@pytest.mark.thorough
 def test_a_process_never_overwrites_what_another_machine_has_published(start, target, tmp_path, monkeypatch):
     process = start(target, 4)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -247,23 +247,21 @@ def _ask_and_go(server, line, headers):
             connection.recv(1)
 
 
-def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, databases, capfd, fork_server):
+def test_owners_have_their_own_searches_and_a_rid_survives_the_server(tmp_path, databases, capfd):
     """One server without a worker accepts a search and is killed; the next one answers it, to its owner."""
     tokens = []
     for owner in ("ann", "bob"):
         assert main(["tokens", "add", owner, "--store", str(tmp_path / "hits.sqlite")]) == 0
         tokens.append(capfd.readouterr().out.strip())
     ann, bob = ({"Authorization": f"Basic {base64.b64encode(f'x:{token}'.encode()).decode()}"} for token in tokens)
-    idle = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--no-worker", forks=fork_server)
+    idle = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--no-worker")
     assert idle.request(f"{CGI}?CMD=Get&RID=A")[1]["www-authenticate"].startswith("Basic")
     made = put(idle, ann)
     assert info(get(idle, {**ann, "Prefer": "wait=0"}, CMD="Get", RID=made, FORMAT_TYPE="XML")[1]) == {
         "Status": "WAITING"
     }
     idle.kill()
-    running = RunningServer(
-        tmp_path, [databases / "few.db"], "--protocol", "blast", "--limit", "downloads=1", forks=fork_server
-    )
+    running = RunningServer(tmp_path, [databases / "few.db"], "--protocol", "blast", "--limit", "downloads=1")
     try:
         assert get(running, ann, CMD="Get", RID=made, FORMAT_TYPE="XML")[0] == 200
         status, page = get(running, bob, CMD="Get", RID=made, FORMAT_OBJECT="SearchInfo")

@@ -50,6 +50,7 @@ from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import compiled, digest_of
+from tests.tiers import mostly_thorough
 
 pytestmark = pytest.mark.peer("a compiler of CUDA")
 
@@ -63,13 +64,6 @@ SPILLED_OUTSIDE = 64
 """Limit of the bytes that are spilled outside the inner loop."""
 SPILLED_STATE = 128
 """Bytes of a lane's state before a diamond, written once in 32 steps."""
-
-
-def one_in_each_run(architectures: list[int]) -> list[object]:
-    """Return the architectures as parameters of a test: all but ``OFTEN_TESTED`` are for ``make test-all``."""
-    return [
-        pytest.param(number, marks=() if number == OFTEN_TESTED else pytest.mark.thorough) for number in architectures
-    ]
 
 
 class Report(NamedTuple):
@@ -240,7 +234,7 @@ def reports(kernels: Callable[[int], list[KernelSpec]], architecture: int) -> li
     return [found[spec] for spec in kernels(architecture)]
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
     limit = 65_536 // (256 * 2)
     for (registers, spilled), index in zip(reports(inter_task_kernels, architecture), [0, -1, 0, -1], strict=True):
@@ -248,7 +242,7 @@ def test_inter_task_kernels_fit_their_registers(architecture: int) -> None:
         assert spilled <= (0 if index == 0 else SPILLED_OUTSIDE)
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_bounds_spill_nothing(architecture: int) -> None:
     """Where 16-bit maxima are emulated, a few values of the outer loop may be spilled."""
     for registers, spilled in reports(bound_kernels, architecture):
@@ -295,7 +289,7 @@ def test_a_bound_in_8_bit_lanes_compiles_without_their_instructions() -> None:
     assert report_alone(byte_bound(4, 8), 90).spilled == 0
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(GENERIC_ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(GENERIC_ARCHITECTURES, OFTEN_TESTED))
 def test_generic_kernels_spill_nothing(architecture: int) -> None:
     """Gap costs that are arguments take registers, but the tiles are chosen so that none is spilled."""
     for spec, (registers, spilled) in zip(
@@ -307,7 +301,7 @@ def test_generic_kernels_spill_nothing(architecture: int) -> None:
         assert spilled == 0, spec
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
     for spec, (registers, spilled) in zip(
         list_kernels(architecture), reports(list_kernels, architecture), strict=True
@@ -321,7 +315,7 @@ def test_list_and_collect_kernels_spill_nothing(architecture: int) -> None:
         assert spilled == 0
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_classic_kernels_spill_nothing(architecture: int) -> None:
     """The registers allow two, four and three blocks of 256 threads per multiprocessor."""
     limits = {"simt": 128, "striped": 64, "partitioned": 80}
@@ -330,7 +324,7 @@ def test_classic_kernels_spill_nothing(architecture: int) -> None:
         assert registers <= limits[kernel]
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_pair_kernels_spill_nothing(architecture: int) -> None:
     (registers, spilled), (_, spilled_of_wavefront) = reports(pair_kernels, architecture)
     assert spilled == 0
@@ -338,7 +332,7 @@ def test_pair_kernels_spill_nothing(architecture: int) -> None:
     assert spilled_of_wavefront == 0
 
 
-@pytest.mark.parametrize("architecture", one_in_each_run(ARCHITECTURES))
+@pytest.mark.parametrize("architecture", mostly_thorough(ARCHITECTURES, OFTEN_TESTED))
 def test_diamond_kernels_keep_a_lane_in_registers(architecture: int) -> None:
     """Local sweeps hold a lane's state twice, and may spill one copy."""
     for (local, entry), (registers, spilled) in zip(

@@ -1,0 +1,27 @@
+"""Processes of the program, each a new interpreter: those that a test stops or kills, or whose streams it needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PROGRAMS = Path(sys.executable).parent
+"""The folder of the interpreter and of the command, for a shell's PATH."""
+SWSEARCH = str(PROGRAMS / "swsearch")
+
+
+class Process(subprocess.Popen[str]):
+    """A process whose streams are text; at the end of a ``with`` block it is killed, if it still runs."""
+
+    def __exit__(self, *_: Any) -> None:
+        self.kill()
+        super().__exit__(*_)
+
+
+def start(arguments: Sequence[str | os.PathLike[str]], **options: Any) -> Process:
+    """Start the interpreter with these arguments; the options are those of `subprocess.Popen`."""
+    return Process([sys.executable, *arguments], text=True, **options)
