@@ -111,8 +111,8 @@ def test_lists_of_words_are_in_the_description(app):
     assert "query_coverage" in words["sort"]
 
 
-def test_no_worker_outlives_a_killed_server(tmp_path, databases, fork_server):
-    running = RunningServer(tmp_path, [databases / "few.db"], forks=fork_server)
+def test_no_worker_outlives_a_killed_server(tmp_path, databases):
+    running = RunningServer(tmp_path, [databases / "few.db"])
     wait_until(lambda: running.request("/readyz")[0] == 200, "the worker is ready")
     (worker,) = worker_pids(running)
     running.kill()
