@@ -62,17 +62,8 @@ class SubjectAlignment:
 class SubjectAligner:
     """Computes the alignments of one search.
 
-    Attributes
-    ----------
-    search_subjects : SearchSubjects
-    alphabet : Alphabet
-        The alphabet of the aligned sequences, after any translation.
-    matrix : SubstitutionMatrix or None
-        Determines which columns are positive; None if the query's profile determines them.
-    threads : int
-        Number of threads of the traceback.
-    engine : EndsEngine or None
-        The engine that computed the scores, if it can report ends; None otherwise.
+    ``alphabet`` is that of the aligned sequences, after any translation. ``matrix`` determines which columns are
+    positive; without it, the query's profile does. ``engine`` computed the scores and can report ends.
     """
 
     search_subjects: SearchSubjects
@@ -93,19 +84,10 @@ class SubjectAligner:
     ) -> Iterator[tuple[int, list[SubjectAlignment]]]:
         """The best alignments of subjects in one comparison, by descending score, with each ``subject_index``.
 
-        Parameters
-        ----------
-        n_letters : int
-            Length of the input query, in letters.
-        comparison : (QueryFrame, int)
-        block : ScoreBlock
-            The subjects, with the engine's scores, unless they have earlier alignments.
-        most : int
-            Largest number of alignments of a subject, at least 1.
-        floor : int, or int32 array with one element per subject
-            Lowest score of an alignment.
-        earlier : sequence of sequence of SubjectAlignment, optional
-            For each subject, its alignments in this comparison that are known; those that follow are returned.
+        ``block`` has the subjects with the engine's scores, unless they have earlier alignments. A subject has ``most``
+        alignments at most, at least 1, none of which scores less than ``floor``, one number or int32 with one element
+        per subject. With ``earlier``, the known alignments of each subject in this comparison, those that follow are
+        returned.
         """
         query_frame, subject_frame = comparison
         floors = np.broadcast_to(np.asarray(floor, dtype=np.int32), len(block))

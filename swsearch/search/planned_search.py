@@ -1,4 +1,4 @@
-"""A search as it is planned, apart from the engine that computes it: which queries, which subjects, which statistics.
+"""The plan of a search, apart from the engine that computes it: queries, subjects and statistics.
 
 :class:`PlannedSearch` has what all queries of a run share, whoever scores them: an open database, the search options,
 the scoring scheme and its statistics. It checks queries, counts their cells, and describes the run. Its two kinds are

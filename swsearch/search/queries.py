@@ -1,8 +1,8 @@
 """The queries of a run: sequences or profiles (position-specific scores) from files, records in memory, or subjects.
 
-:func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` give all queries of a
-run as records, and the parameters that the run stores about them. :func:`given_queries` takes what a Python program
-passes (letters, records of this package, or objects of Biopython); :meth:`GivenQuery.record` checks the letters.
+:func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` contain all queries of a
+run as records, and the parameters that the run stores about them. :func:`given_queries` accepts the queries of a Python
+program (letters, records of this package, or objects of Biopython); :meth:`GivenQuery.record` checks the letters.
 :class:`SubjectQueries` are those of a search of all against all: the subjects themselves, each compared with those
 before it. :class:`DatabaseQueries` are those of a search of another database.
 """
@@ -45,16 +45,9 @@ else:
 
 @dataclass(frozen=True)
 class GivenQuery:
-    """One query whose type is known and whose letters are not checked yet.
+    """One query whose type is known and whose letters are not checked yet; ``known`` if it was passed as a record.
 
-    Attributes
-    ----------
-    place : str
-        The query's location in the argument, such as ``queries[3]``, for messages.
-    header, letters : str
-        Both are empty if ``known`` is not None.
-    known : SequenceRecord or None
-        The query, if it was passed as a record.
+    ``place`` is the query's location in the argument for messages, such as ``queries[3]``.
     """
 
     place: str
@@ -65,12 +58,8 @@ class GivenQuery:
     def record(self, needs: QueryNeeds) -> SequenceRecord:
         """The record to search.
 
-        Raises
-        ------
-        InputError
-            A letter is not in the alphabet of the queries.
-        AlphabetMismatch
-            Protein is needed, and the letters look like DNA. A record has an alphabet and is not tested for this.
+        Raises :class:`InputError` for a letter outside the alphabet of the queries, and :class:`AlphabetMismatch` if
+        protein is needed and the letters look like DNA. A record has an alphabet and is not tested for this.
         """
         if self.known is not None:
             return self.known
@@ -88,12 +77,8 @@ class GivenQuery:
 def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
     """The queries of an argument, which is one query or an iterable of queries.
 
-    Raises
-    ------
-    WrongType
-        A query is of an unsupported type.
-    InputError
-        A record of Biopython has no letters.
+    Raises :class:`WrongType` for an unsupported type, and :class:`InputError` for a record of Biopython without
+    letters.
     """
     if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
         return [_given("queries", queries)]
@@ -149,14 +134,8 @@ def read_queries(
 
     The letters of DNA are also letters of proteins. A file of 30 residues or more that looks like DNA is not accepted
     as protein unless ``force_alphabet`` is true. If ``needs`` of the search is given, messages name the options that
-    would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading.
-
-    Raises
-    ------
-    FastaFormatError
-        The file cannot be read; the message names record, line and column.
-    AlphabetMismatch
-        Protein is required, and the file looks like DNA.
+    would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading. Raises
+    :class:`FastaFormatError`, with record, line and column, and :class:`AlphabetMismatch`.
     """
     records = []
     try:
@@ -213,12 +192,7 @@ class QueriesByFile(Queries, Protocol):
 
 @dataclass(frozen=True)
 class QueryRecords:
-    """Queries in memory.
-
-    Attributes
-    ----------
-    held : sequence of SequenceRecord
-    """
+    """Queries in memory."""
 
     held: Sequence[SequenceRecord]
 
@@ -234,14 +208,9 @@ class QueryRecords:
 
 @dataclass(frozen=True)
 class QueryFiles:
-    """The query files of a run.
+    """The query files of a run, with their detected formats.
 
-    Attributes
-    ----------
-    paths : tuple of paths
-        For a pipe or standard input, the path of a copy, because a batch reads its files more than once.
-    formats : tuple of str
-        The format of each file; it is detected if the caller passed ``auto``.
+    For a pipe or standard input, the path is that of a copy, because a batch reads its files more than once.
     """
 
     paths: tuple[str | os.PathLike[str], ...]
@@ -251,10 +220,8 @@ class QueryFiles:
     def of(cls, paths: Sequence[str | os.PathLike[str]], query_format: str) -> Self:
         """The files at ``paths``, in a format of :data:`swsearch.query.profile_files.QUERY_FORMATS`.
 
-        Raises
-        ------
-        InputError
-            The format is unknown, some files contain profiles and others sequences, or a pipe is listed twice.
+        Raises :class:`InputError` if the format is unknown, if some files contain profiles and others sequences, or if
+        a pipe is listed twice.
         """
         refuse_repeated_pipes(paths)
         paths = [seekable(path) for path in paths]
@@ -280,26 +247,16 @@ class QueryFiles:
             yield path, form, _records(path, form, scheme, needs)
 
     def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
-        """All queries in order; a record that is not a sequence of the required alphabet becomes a invalid record.
+        """All queries in order; a record that is not a sequence of the required alphabet becomes an invalid record.
 
-        Raises
-        ------
-        InputError
-            A file cannot be read; the records before the error have been yielded.
-        AlphabetMismatch
-            A file contains profiles, and queries must be DNA.
+        Raises :class:`InputError` if a file cannot be read, after the records before the error, and
+        :class:`AlphabetMismatch` for profiles where queries must be DNA.
         """
         for _, _, records in self.by_file(scheme, needs):
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
-        """The parameters that identify the queries: formats and a digest of all scores; reads all profiles once.
-
-        Raises
-        ------
-        InputError
-            A profile cannot be read.
-        """
+        """The parameters that identify the queries: formats and a digest of all scores. Reads all profiles once."""
         if not self.hold_profiles:
             return {}
         read = zip(self.paths, self.formats, strict=True)
@@ -332,13 +289,7 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
 
 
 def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
-    """Refuse profiles, which are protein, if queries must be DNA.
-
-    Raises
-    ------
-    AlphabetMismatch
-        Queries must be DNA.
-    """
+    """Raise :class:`AlphabetMismatch` for profiles, which are protein, if queries must be DNA."""
     if needs is not None and needs.alphabet is not PROTEIN:
         advice = f"{needs.advice(PROTEIN)}; profiles of DNA are not read"
         raise AlphabetMismatch(needs.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
@@ -361,12 +312,7 @@ def _stored_parameters(formats: Sequence[str], profiles: Iterable[PositionSpecif
 class SubjectQueries:
     """The searched subjects of a database as queries, the longest first.
 
-    Queries of similar length are scored together, and every share of the queries has about the same work.
-
-    Attributes
-    ----------
-    subjects : SearchSubjects
-        The subjects that pass the filters.
+    Queries of similar length are scored together, and every shard of the queries has about the same work.
     """
 
     subjects: SearchSubjects
@@ -375,10 +321,7 @@ class SubjectQueries:
     def of(cls, search: PlannedSearch) -> Self:
         """The queries of a search of all against all.
 
-        Raises
-        ------
-        InputError
-            The search translates sequences or is iterated, so that query and subject are not treated alike.
+        Raises :class:`InputError` for a translated or iterated search, which does not treat query and subject alike.
         """
         options = search.options
         if options.translate is not None:
@@ -416,12 +359,7 @@ class SubjectQueries:
 
 @dataclass(frozen=True, eq=False)
 class DatabaseQueries:
-    """All sequences of a database as queries, in FASTA order.
-
-    Attributes
-    ----------
-    database : PackedDatabase
-    """
+    """All sequences of a database as queries, in FASTA order."""
 
     database: PackedDatabase
 

@@ -1,4 +1,4 @@
-"""Queries as they are searched: their frames, the profiles of these, and how deep the search looks.
+"""The frames of queries, and the profiles of these.
 
 :class:`QueryProfiles` converts a query to its profiles, which engines score: masking, composition correction, and the
 masked profile of a soft mask. All options that change the scores of a query take effect here; engines, ranking and
@@ -32,17 +32,8 @@ from swsearch.words import option
 class QueryProfiles:
     """Makes the profiles of a search's queries; immutable.
 
-    Parameters
-    ----------
-    options : SearchOptions
-    scheme : ScoringScheme
-
-    Raises
-    ------
-    InputError
-        A masker does not support the scheme's alphabet or is not installed.
-    ScoringError
-        Composition cannot be corrected with this scheme.
+    Raises :class:`InputError` if a masker does not support the scheme's alphabet or is not installed, and
+    :class:`ScoringError` if composition cannot be corrected with this scheme.
     """
 
     def __init__(self, options: SearchOptions, scheme: ScoringScheme) -> None:
@@ -108,20 +99,10 @@ def _ungapped_lambda(scheme: ScoringScheme) -> float:
 
 @dataclass(frozen=True, eq=False)
 class QueryFrame:
-    """A query on one strand or in one reading frame.
+    """A query on one ``strand`` (``plus`` or ``minus``) or in one reading ``frame`` (1 to 3 or -1 to -3; otherwise 0).
 
-    Attributes
-    ----------
-    strand : str
-        ``plus`` or ``minus``.
-    frame : int
-        Reading frame, 1 to 3 or -1 to -3; 0 if the query is not translated.
-    codes : uint8 array, shape (length,)
-        Residue codes of the strand or frame, in the alphabet that is aligned.
-    profile : QueryProfile
-        The profile of ``codes``, for the reported scores.
-    masked_profile : QueryProfile or None
-        If residues are softly masked, the profile that decides which subjects are reported; None otherwise.
+    ``codes`` are uint8 residue codes in the alphabet that is aligned, ``profile`` has the reported scores. If residues
+    are softly masked, ``masked_profile`` decides which subjects are reported.
     """
 
     strand: str
@@ -141,24 +122,9 @@ def frame_lengths(n_letters: int, options: SearchOptions, strands: tuple[str, ..
 class QueryFrames:
     """Makes the query frames of a search's queries.
 
-    Parameters
-    ----------
-    options : SearchOptions
-    strands : tuple of str
-        The strands that are searched if queries are not translated.
-    scheme : ScoringScheme
-        A scheme for the alphabet that is aligned.
-
-    Attributes
-    ----------
-    n_frames : int
-        Number of strands or frames of a query that is long enough for all of them.
-    profiles : QueryProfiles
-
-    Raises
-    ------
-    InputError, ScoringError
-        As for :class:`swsearch.search.query_frames.QueryProfiles`.
+    ``strands`` are those that are searched if queries are not translated, ``scheme`` is that of the aligned alphabet.
+    ``n_frames`` is the number of strands or frames of a query that is long enough for all. Errors are those of
+    :class:`QueryProfiles`.
     """
 
     def __init__(self, options: SearchOptions, strands: tuple[str, ...], scheme: ScoringScheme) -> None:

@@ -68,7 +68,7 @@ def adjustment_of(
 ) -> EvalueAdjustment | None:
     """The adjustment of the E-values of a query; None if they are not adjusted.
 
-    Those of DNA are not, nor those without statistics. Those of profiles are adjusted in iterated searches, and always.
+    Those of DNA are never adjusted, nor those without statistics. Those of profiles are adjusted in iterated searches.
     """
     if scheme.alphabet is not PROTEIN:
         return None
@@ -107,18 +107,10 @@ class ListedAlignment:
 
 @dataclass(frozen=True, eq=False)
 class ReportedSubjects:
-    """The subjects of a query that are reported.
+    """The subjects of a query that are reported, the best first, with the E-value of each one's first alignment.
 
-    Attributes
-    ----------
-    subjects : list of int
-        Best first.
-    evalues : float64 array or None
-        The E-value of each subject's first alignment, if there are E-values.
-    alignments : dict of int to list of ListedAlignment
-        The alignments of each of these subjects, and perhaps of others.
-    masked_evalues : dict of int to float
-        The E-values of the masked query with the candidates, if it has a soft mask.
+    ``alignments`` has the alignments of each of these subjects, and perhaps of others; ``masked_evalues`` the E-values
+    of the masked query with the candidates, if it has a soft mask.
     """
 
     subjects: list[int]
@@ -128,15 +120,7 @@ class ReportedSubjects:
 
 
 class HitSelection:
-    """Chooses and describes the hits of queries.
-
-    Parameters
-    ----------
-    database : PackedDatabase
-    options : SearchOptions
-    significance : Significance
-    aligner : SubjectAligner
-    """
+    """Chooses and describes the hits of queries."""
 
     def __init__(
         self,
@@ -156,17 +140,10 @@ class HitSelection:
     ) -> ReportedSubjects:
         """The subjects that are reported.
 
-        Subjects are aligned in the order of the candidates. A subject may be ranked by an alignment with a larger
-        E-value than that of its best score. The list is complete when the next candidate, even with the E-value of its
-        best score, would be ranked after the last subject of the list.
-
-        Parameters
-        ----------
-        prepared : PreparedQuery
-        compared : list of ScoreBlock
-            The subjects of each comparison with their scores, ordered by query frame, then by subject frame.
-        candidates : RankedCandidates
-            Those that can be among the best, in order.
+        ``compared`` has the scores of each comparison, ordered by query frame, then by subject frame; ``candidates``
+        are those that can be among the best, in order. Subjects are aligned in this order. A subject may be ranked by
+        an alignment with a larger E-value than that of its best score. The list is complete when the next candidate,
+        even with the E-value of its best score, would be ranked after the last subject of the list.
         """
         limits, threshold = self._limits, prepared.threshold
         wanted = limits.n_wanted(candidates.evalue)

@@ -1,13 +1,13 @@
 """Iterated searches: each round searches with a profile of the subjects that the round before included.
 
 :class:`IteratedSearch` takes queries (SequenceRecord) and returns a QueryResult for each, which is that of its last
-round. :class:`swsearch.search.searcher.Searcher` makes one if its options ask for several iterations, and lends it the
+round. :class:`swsearch.search.searcher.Searcher` makes one if its options ask for several iterations, and gives it the
 search of one round. The idea is that of PSI-BLAST (Altschul and others 1997); every round is exhaustive.
 
 A subject is *included* if its E-value is at most the inclusion E-value; from the second round on, E-values are adjusted
 for composition, so that a profile of a biased family does not meet all proteins of its bias
 (:mod:`swsearch.query.profile_adjustment`). The alignments of the included subjects are the rows of a multiple alignment
-(:mod:`swsearch.query.multiple_alignment`), of which the scores of the next round are estimated
+(:mod:`swsearch.query.multiple_alignment`), from which the scores of the next round are estimated
 (:mod:`swsearch.query.estimation`). A search has *converged* when a round includes no subject that was not included
 before; a query whose first round includes nothing converges at once. A round includes a limited number of subjects
 (:data:`swsearch.hits.limits.MOST_INCLUDED`), the best ones, whatever the length of the reported list.
@@ -51,21 +51,8 @@ class SearchOnce(Protocol):
 class _IteratedQuery:
     """One query between its first and its last round.
 
-    Attributes
-    ----------
-    number : int
-        Its index among the queries.
-    given : SequenceRecord
-    searched : SequenceRecord
-        What the next round searches with: the query, later its profile.
-    n_rounds : int
-        Number of finished rounds.
-    entered : dict of int to int
-        The round in which each included subject was included first, by subject index.
-    stats : SearchStats or None
-        The cost of the finished rounds.
-    result : QueryResult or None
-        The final result.
+    ``searched`` is what the next round searches with: the query, later its profile. ``entered`` has the round in which
+    each included subject was included first, by subject index, and ``stats`` the cost of the finished rounds.
     """
 
     number: int
@@ -97,22 +84,9 @@ class _Group:
 class IteratedSearch:
     """Searches queries in rounds.
 
-    Attributes
-    ----------
-    search_once : SearchOnce
-        Lists at least the subjects that are included, even if fewer are reported.
-    as_searched : callable
-        Masks a query.
-    cells : callable
-        Number of cells of one round of a query.
-    options : SearchOptions
-    matrix : SubstitutionMatrix
-        For proteins, with an ungapped λ.
-    threads : int
-    most_queries, most_rows : int
-        Limits of a group: those of one batch of the engine.
-    n_together : int
-        Number of groups that the engine has at a time.
+    ``search_once`` lists at least the subjects that are included, even if fewer are reported. ``as_searched`` masks a
+    query, ``cells`` is the number of cells of one round. ``matrix`` is for proteins and has an ungapped λ. A group has
+    the limits of one batch of the engine, which has ``n_together`` groups at a time.
     """
 
     search_once: SearchOnce

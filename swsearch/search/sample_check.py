@@ -1,17 +1,17 @@
-"""A check of the E-values of each query: its scores with a sample of the subjects, beside the statistics.
+"""A check of the E-values of each query: its scores with a sample of the subjects are compared with the statistics.
 
 The scores of a query with unrelated subjects follow an extreme-value distribution whose decay rate λ is a parameter of
 the statistics. For queries of repeats or of few different residues (coiled coils, poly-Q, collagen) the scores decrease
-more slowly, so that there are many more high scores by chance than E-values tell. :class:`SampleCheck` fits the
-distribution to the reduced scores (:mod:`swsearch.search.score_check`) of a query with up to :data:`LARGEST_SAMPLE`
-subjects, and warns if the rate is materially smaller than that of the statistics (:attr:`Misfit.scale`). Relatives of
-the query hardly affect it, because they are few in a sample, and the highest scores are not fitted.
+more slowly, so there are many more high scores by chance than E-values tell. :class:`SampleCheck` fits the distribution
+to the reduced scores (:mod:`swsearch.search.score_check`) of a query with up to :data:`LARGEST_SAMPLE` subjects, and
+warns if the rate is materially smaller than that of the statistics (:attr:`Misfit.scale`). Relatives of the query
+hardly affect it, because they are few in a sample, and the highest scores are not fitted.
 
-A search computes only the scores that can be reported, so the sample is scored in addition, always by the CPU engine,
-whatever engine searches. This may cost :data:`SHARE` of the time of the search: queries that would cost more are not
-checked. What is spent is counted in cells, so that every search checks the same queries. The subjects are at equal
-distances in stored order, so that their lengths are those of the database, and every search of a database has the same
-sample. ``docs/design/statistics.md`` has the measurements from which the limits were chosen.
+A search computes only the scores that can be reported, so the sample is scored in addition, always by the CPU engine.
+This may cost :data:`SHARE` of the time of the search: queries that would cost more are not checked. The cost is counted
+in cells, so that every search checks the same queries. The subjects are at equal distances in stored order, so that
+their lengths are those of the database, and every search of a database has the same sample.
+``docs/design/statistics.md`` has the measurements from which the limits were chosen.
 
 Checked are proteins among at least :data:`SMALLEST_SAMPLE` proteins; not translated searches, iterated ones, profiles,
 and schemes without statistics. A rate that is too large, as that of short peptides, causes no warning: their E-values
@@ -43,7 +43,7 @@ from swsearch.words import first_word
 SMALLEST_SAMPLE: Final = 400
 LARGEST_SAMPLE: Final = 1000
 SAMPLED_SHARE: Final = 200
-"""The sample is one in so many subjects, within these limits."""
+"""Number of subjects of the database per subject of the sample, whose size has these limits."""
 
 LOWEST_SCALE: Final = 0.75
 """Smallest λ of a query, divided by that of the statistics, without a warning; its standard error is added before."""
@@ -69,14 +69,7 @@ FREE_CELLS: Final = 25 * 10**7
 class Misfit:
     """A query whose scores do not follow the statistics.
 
-    Attributes
-    ----------
-    name : str
-        The identifier of the query.
-    scale : float
-        λ of its scores, divided by that of the statistics.
-    n_scores : int
-        Number of subjects of the sample.
+    ``scale`` is λ of its scores with ``n_scores`` subjects, divided by that of the statistics.
     """
 
     name: str
@@ -90,19 +83,8 @@ class Misfit:
 class SampleCheck:
     """Checks the queries of a searcher, if its ``observe_batch`` is set to :meth:`add`.
 
-    Parameters
-    ----------
-    searcher : PlannedSearch
-        One for which :meth:`applies` holds, and which has the subjects in this process.
-    in_background : bool
-        Whether its engine works in the background, as a GPU's.
-
-    Attributes
-    ----------
-    n_queries, n_checked : int
-        Numbers of the queries that were searched, and of those that were checked.
-    misfits : list of Misfit
-        In the order of the queries.
+    :meth:`applies` holds for the searcher, which has the subjects in this process. With ``in_background``, its engine
+    works in the background, as a GPU's. ``misfits`` are in the order of the queries.
     """
 
     def __init__(self, searcher: PlannedSearch, *, in_background: bool = False) -> None:

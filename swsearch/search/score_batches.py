@@ -41,19 +41,7 @@ MIN_SUBJECTS: Final = 20_000
 
 @dataclass(frozen=True, eq=False)
 class PreparedQuery:
-    """One query, ready to be scored.
-
-    Attributes
-    ----------
-    number : int
-        Its index in the run.
-    query : SequenceRecord
-        The query as it is searched and reported.
-    frames : list of QueryFrame
-    threshold : Threshold
-    adjustment : EvalueAdjustment or None
-        The adjustment of its E-values for composition, if they are adjusted.
-    """
+    """One query, as it is searched and reported, ready to be scored; ``number`` is its index in the run."""
 
     number: int
     query: SequenceRecord
@@ -85,22 +73,10 @@ class PreparedQuery:
 class ScoreBatch:
     """Queries that are scored together.
 
-    Attributes
-    ----------
-    partitions : sequence of Partition
-        The subjects that they are scored against.
-    profiles : list of QueryProfile
-        The profiles of all queries, query by query.
-    group_of : list of int
-        Index of each profile's query in the batch.
-    floors : list of int or None
-        Lowest score needed for each profile; None if all scores are needed.
-    floors_between : callable, optional
-        The same for the subjects whose lengths are in a range.
-    bounds : list of TopKBound or None
-        The bound of each profile.
-    begun : list of Scoring
-        One element per partition if the engine works in the background; otherwise empty.
+    ``profiles`` are those of all queries, query by query, and ``group_of`` is the index of each profile's query in the
+    batch. ``floors`` are the lowest scores that are needed, None for all scores; ``floors_between`` gives them for
+    subjects whose lengths are in a range, ``bounds`` the bound of each profile. ``begun`` has one element per partition
+    if the engine works in the background.
     """
 
     partitions: Sequence[Partition]
@@ -117,7 +93,7 @@ class ScoreBatch:
         return sum(map(len, self.partitions))
 
     def requests(self, partition: Partition) -> list[ScoreRequest]:
-        """What an engine that works in the background is asked; floors are needed."""
+        """The requests to an engine that works in the background; floors are needed."""
         assert self.floors is not None
         between = []
         if self.floors_between is not None:
@@ -140,15 +116,7 @@ class ScoreBatch:
 
 
 def gather(partitions: Sequence[Partition], queries: Sequence[PreparedQuery]) -> ScoreBatch:
-    """The queries of a batch, as engines score them.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        The subjects.
-    queries : sequence of PreparedQuery
-        Their thresholds determine which scores are needed.
-    """
+    """The queries of a batch, as engines score them; their thresholds determine which scores are needed."""
     needs_all_scores = any(query.threshold.needs_all_scores for query in queries)
 
     def floors_between(lengths: LengthRange | None) -> list[int]:
@@ -173,21 +141,11 @@ def begin(engine: ScoreEngine, batch: ScoreBatch) -> None:
 def results(
     engine: ScoreEngine, batch: ScoreBatch, progress: Progress | None, idle_since: float
 ) -> Iterator[tuple[int, list[ScoreBlock], float]]:
-    """The scores of each query, in the order of the queries.
+    """The scores of each query, in the order of the queries: its index in the batch, one block per profile with its
+    scores in all partitions, and the engine's mean seconds per cell so far.
 
-    Parameters
-    ----------
-    idle_since : float
-        The time, by ``time.perf_counter``, from which an engine that works in the background could score these queries.
-
-    Yields
-    ------
-    index : int
-        Index of the query in its batch.
-    blocks : list of ScoreBlock
-        One block per profile of the query, with its scores in all partitions.
-    seconds : float
-        The engine's mean time per cell so far, in seconds.
+    ``idle_since`` is the time, by ``time.perf_counter``, from which an engine that works in the background could score
+    these queries.
     """
     waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in batch.group_of}
     size = Counter(batch.group_of)

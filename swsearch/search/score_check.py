@@ -50,19 +50,10 @@ _LARGEST_SHARE: Final = 0.01
 class CheckedScores:
     """The counted scores of a run and the distribution fitted to them.
 
-    Attributes
-    ----------
-    edges : float64 array, shape (n,)
-        Edges of the histogram cells of reduced scores, ascending.
-    counts : int array, shape (n + 1,)
-        Numbers of scores below the first edge, between neighbouring edges, and at or above the last edge.
-    fit : ExtremeValueFit or None
-        The fitted distribution; None if there are too few scores.
-    cut : float
-        The reduced score that corresponds to the E-value ``evalue`` for a subject of average length.
-    evalue : float
-        The E-value at which fit and statistics are compared: the run's cut, at most 10 and at most a hundredth of the
-        number of subjects.
+    ``edges``, float64 of shape (n,), are the edges of the histogram cells of reduced scores, ascending; ``counts``, of
+    shape (n + 1,), the numbers of scores below the first edge, between neighbouring edges, and at or above the last.
+    Fit and statistics are compared at ``evalue``, the run's limit, but at most 10 and a hundredth of the number of
+    subjects; ``cut`` is the reduced score of this E-value for a subject of average length.
     """
 
     edges: Floats
@@ -98,16 +89,8 @@ class CheckedScores:
 class ScoreCheck:
     """Counts the scores of a searcher's queries, if :attr:`Searcher.observe` is set to :meth:`add`.
 
-    Its memory does not depend on the number of scores.
-
-    Parameters
-    ----------
-    searcher : Searcher
-
-    Raises
-    ------
-    InputError
-        The scoring scheme has no statistics, so there is nothing to check.
+    Its memory does not depend on the number of scores. Raises :class:`InputError` if the scoring scheme has no
+    statistics.
     """
 
     def __init__(self, searcher: Searcher) -> None:
@@ -146,16 +129,7 @@ def reduced_counts(
 ) -> NDArray[np.int64]:
     """The numbers of reduced scores of one query below, between and above ``edges``; int64, shape (len(edges) + 1,).
 
-    Parameters
-    ----------
-    edges : float64 array
-    significance : Significance
-        It has statistics.
-    subjects : SearchSubjects
-    query_length : int
-        Number of letters of the query.
-    candidates : RankedCandidates
-        Subjects with their scores, whatever these are.
+    ``candidates`` are subjects with their scores, whatever these are.
     """
     statistics = significance.statistics
     assert isinstance(statistics, Statistics)

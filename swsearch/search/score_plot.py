@@ -14,11 +14,7 @@ from swsearch.typing import Floats
 def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0) -> Floats:
     """Number of scores that an extreme-value distribution predicts in each cell between two edges; float64.
 
-    Parameters
-    ----------
-    checked : CheckedScores
-    lam, log_k : float
-        Parameters of the distribution; by default, those that the run's statistics predict for reduced scores.
+    By default, its parameters are those that the run's statistics predict for reduced scores.
     """
     below = np.exp(-np.exp(np.minimum(log_k - lam * checked.edges, 500.0)))
     counts: Floats = checked.n_scores * np.diff(below)
@@ -28,17 +24,8 @@ def expected_counts(checked: CheckedScores, lam: float = 1.0, log_k: float = 0.0
 def write_score_plot(checked: CheckedScores, title: str, path: Path) -> None:
     """Draw the histogram into a file, which appears only when it is complete.
 
-    Parameters
-    ----------
-    checked : CheckedScores
-    title : str
-    path : Path
-        A path that :func:`swsearch.plots.check_plot` accepts.
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed, or the file cannot be written.
+    :func:`swsearch.plots.check_plot` has accepted the path. Raises :class:`InputError` if matplotlib is not installed,
+    or the file cannot be written.
     """
     from matplotlib.figure import Figure
 

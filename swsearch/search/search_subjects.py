@@ -54,17 +54,12 @@ class SearchSubjects:
 
     Attributes
     ----------
-    database : PackedDatabase
     frames : tuple of int
         Frames of a subject, in order of preference among equal scores; ``(0,)`` if subjects are not translated.
     partitions : list of Partition
-        All subjects that are scored.
-    n_residues : int
-        Number of residues of all partitions.
-    n_rows : int
-        Number of rows of all partitions: one per subject, or per frame of a subject.
-    n_subjects : int
-        Number of subjects that are searched.
+        All subjects that are scored, with ``n_residues`` residues.
+    n_rows, n_subjects : int
+        Number of rows of all partitions, one per subject or per frame of a subject, and of subjects.
     distinct_lengths : uint32 array
         The distinct lengths of the searched subjects for the statistics, ascending.
     notes : tuple of str
@@ -207,11 +202,8 @@ class SearchSubjects:
 class PositiveSubjects:
     """Counts the subjects of some partitions that score at least 1.
 
-    Parameters
-    ----------
-    partitions : sequence of Partition
-    subjects_of : callable, optional
-        The subjects of rows, by their ``subject_index``, where several rows are frames of one subject.
+    Where several rows are frames of one subject, ``subjects_of`` gives the subjects of rows, by their
+    ``subject_index``.
     """
 
     def __init__(
@@ -256,37 +248,20 @@ def _containing(partition: Partition, positive: NDArray[np.bool_]) -> NDArray[np
 
 
 STEPS: Final = 128
-"""Number of lengths to which a partition is cut. Engines keep what they have prepared for a partition, so that a cut
-for each query would cost more than the few subjects that a query is scored against in vain."""
+"""Number of lengths to which a partition is cut. Engines keep what they have prepared for a partition, so a cut for
+each query would cost more than the few subjects with which a query is scored needlessly."""
 
 
 def n_before(lengths: Lengths, subject_index: SubjectIndex, query: SubjectQuery) -> int:
-    """Number of subjects before a query.
-
-    Parameters
-    ----------
-    lengths, subject_index : uint32 array, shape (n,)
-        Lengths and indices of subjects in the order of this module.
-    query : SubjectQuery
-    """
+    """Number of subjects before a query, in the order of this module."""
     length = len(query)
     first, stop = np.searchsorted(lengths, np.array([length, length + 1], dtype=np.uint32))
     return int(first + np.searchsorted(subject_index[first:stop], np.uint32(query.subject_index)))
 
 
 class SubjectOrder:
-    """The subjects of a search in order.
-
-    Parameters
-    ----------
-    lengths : uint32 array, shape (n_subjects,)
-    subject_index : uint32 array, shape (n_subjects,)
-        In any order.
-
-    Attributes
-    ----------
-    subject_index, lengths : uint32 arrays, shape (n_subjects,)
-        In the order of this module.
+    """The subjects of a search in order, made of their lengths and indices in any order (uint32, shape
+    (n_subjects,)).
     """
 
     def __init__(self, lengths: Lengths, subject_index: SubjectIndex) -> None:
@@ -301,13 +276,7 @@ class SubjectOrder:
 
 
 class LeadingParts:
-    """The first subjects of some partitions, cut to a few lengths.
-
-    Parameters
-    ----------
-    partitions : sequence of Partition
-        Each in the order of this module.
-    """
+    """The first subjects of some partitions, each in the order of this module, cut to a few lengths."""
 
     def __init__(self, partitions: Sequence[Partition]) -> None:
         self._partitions = partitions

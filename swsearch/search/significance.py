@@ -20,26 +20,10 @@ from swsearch.words import option
 
 
 class Significance:
-    """The statistics of one search.
+    """The statistics of one search, whose queries have ``n_comparisons`` comparisons with a subject.
 
-    Parameters
-    ----------
-    statistics : Statistics or NoStatistics
-        The statistics of the scoring scheme.
-    search_subjects : SearchSubjects
-    options : SearchOptions
-    n_comparisons : int
-        Number of comparisons of a query with a subject.
-
-    Attributes
-    ----------
-    search_space : int
-        Database size to which E-values refer, in residues, for one comparison.
-
-    Raises
-    ------
-    InputError
-        A filter needs statistics that the scoring scheme does not have.
+    ``search_space`` is the database size to which E-values refer, in residues, for one comparison. Raises
+    :class:`InputError` if a filter needs statistics that the scoring scheme does not have.
     """
 
     def __init__(

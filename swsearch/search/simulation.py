@@ -67,16 +67,9 @@ _SEEDS: Final = {"query": 1, "subject": 2}
 class Simulated:
     """The result of a simulation.
 
-    Attributes
-    ----------
-    growth : float
-        Ratio of the mean score at 1,000 residues to the mean score at 250.
-    lam, k : float
-        λ and K; 0 if ``growth`` is above :data:`LOGARITHMIC_GROWTH`, because λ and K then do not exist.
-    a : float
-        Mean aligned length per unit of score.
-    lam_error : float
-        Relative standard error of λ.
+    ``growth`` is the ratio of the mean score at 1,000 residues to that at 250; above :data:`LOGARITHMIC_GROWTH`, λ and
+    K do not exist and are 0. ``a`` is the mean aligned length per unit of score, ``lam_error`` the relative standard
+    error of λ.
     """
 
     growth: float
@@ -89,13 +82,8 @@ class Simulated:
 def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
     """Statistics of a scoring scheme: published, exact or simulated ones; or the reason why there are none.
 
-    The ``source`` of the result states which. A simulation takes some seconds of CPU time, once per scheme.
-
-    Parameters
-    ----------
-    scheme : ScoringScheme
-    threads : int, optional
-        Number of CPU threads of a simulation, by default one per core; it does not affect the result.
+    The ``source`` of the result states which. A simulation takes some seconds of CPU time, once per scheme, by default
+    on all cores; the number of threads does not affect the result.
     """
     published = find_statistics(scheme)
     return published if isinstance(published, Statistics) else _estimate(scheme, published.reason, threads)
@@ -172,10 +160,8 @@ def score_all(profiles: list[QueryProfile], subjects: Partition, threads: int | 
 def simulate(scheme: ScoringScheme, threads: int | None = None) -> Simulated:
     """Simulate a scheme, regardless of published parameters and of the cache.
 
-    Raises
-    ------
-    ValueError
-        The scheme has no ungapped parameters (:func:`swsearch.scoring.ungapped.matrix_parameters`).
+    Raises :class:`ValueError` for a scheme without ungapped parameters
+    (:func:`swsearch.scoring.ungapped.matrix_parameters`).
     """
     frequencies = background(scheme.alphabet)
     ungapped = matrix_parameters(scheme.matrix)

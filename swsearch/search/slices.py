@@ -34,18 +34,10 @@ SMALL_SEGMENT: Final = 0.1
 
 @dataclass(frozen=True)
 class Slice:
-    """A part of the database of a search.
+    """A part of the database of a search: ``n_residues`` scored residues in segments with files of ``n_bytes`` bytes.
 
-    Attributes
-    ----------
-    segments : tuple of int
-        Numbers of its segments in the catalogue, from 0, ascending; at least one.
-    n_residues : int
-        Number of residues that are scored, as :attr:`SearchSubjects.n_residues`; at least 1.
-    n_bytes : int
-        Size of the files of its segments, in bytes.
-    parameters : dict
-        Number and digest of its subjects that pass the filters, as :attr:`SearchSubjects.parameters`.
+    ``segments`` are their numbers in the catalogue, from 0, ascending. ``parameters`` are number and digest of the
+    subjects that pass the filters, as :attr:`SearchSubjects.parameters`.
     """
 
     segments: tuple[int, ...]
@@ -88,21 +80,10 @@ def _slice(subjects: SearchSubjects, numbers: tuple[int, ...]) -> Slice:
 
 
 def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> QueryResult:
-    """The result of one query in the whole database.
+    """The result of one query in the whole database, from its results in each slice, in any order.
 
-    Parameters
-    ----------
-    parts : sequence of QueryResult
-        The results of the same query in each slice, in any order; at least one. Those of an iterated search are of one
-        round.
-    options : SearchOptions
-        The options of the search.
-
-    Returns
-    -------
-    QueryResult
-        Its hits are ranked anew; in an iterated search, they include all subjects that the round includes. Its cost is
-        the sum of the costs of the slices.
+    Those of an iterated search are of one round. The hits are ranked anew; in an iterated search, they include all
+    subjects that the round includes. The cost is the sum of the costs of the slices.
     """
     limits = options.limits
     hits = ranked(list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank")))

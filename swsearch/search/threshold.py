@@ -57,14 +57,7 @@ def expected_hits(top: int) -> float:
 
 
 class SearchThresholds:
-    """Makes the thresholds of the queries of one search.
-
-    Parameters
-    ----------
-    options : SearchOptions
-    significance : Significance
-    search_subjects : SearchSubjects
-    """
+    """Makes the thresholds of the queries of one search."""
 
     def __init__(self, options: SearchOptions, significance: Significance, search_subjects: SearchSubjects) -> None:
         self.limits = options.limits
@@ -87,14 +80,8 @@ class SearchThresholds:
     ) -> Threshold:
         """The threshold of a query.
 
-        Parameters
-        ----------
-        query : SequenceRecord
-        frames : list of QueryFrame
-        is_adjusted : bool
-            Whether its E-values are adjusted for composition.
-        needs_all_scores : bool
-            Whether the caller needs the scores of all subjects.
+        ``is_adjusted``: its E-values are adjusted for composition. ``needs_all_scores``: the caller needs those of all
+        subjects.
         """
         n_comparisons = len(frames) * len(self.subjects.frames)
         is_masked = any(frame.masked_profile is not None for frame in frames)
@@ -158,22 +145,10 @@ class SearchThresholds:
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """The depth of the search of one query; see :meth:`SearchThresholds.of`, which makes it.
+    """The depth of the search of one query, which :meth:`SearchThresholds.of` makes.
 
-    Attributes
-    ----------
-    of_search : SearchThresholds
-    n_letters : int
-        Length of the query.
-    n_comparisons : int
-        Number of its comparisons with a subject.
-    is_adjusted, is_masked : bool
-        Whether its E-values are adjusted for composition, and whether it is softly masked.
-    is_bounded : bool
-        Whether the top-k bound may leave out subjects.
-    needs_all_scores : bool
-    initial : float or None
-        The E-value limit with which the query is scored first, if it has one.
+    It has ``n_comparisons`` with each subject. If ``is_bounded``, the top-k bound may leave out subjects. ``initial``
+    is the E-value limit with which the query is scored first, if it has one.
     """
 
     of_search: SearchThresholds
@@ -197,14 +172,10 @@ class Threshold:
         return self.of_search.limits.evalue if self.initial is None else self.initial
 
     def min_score(self, lengths: LengthRange | None = None, *, of_mask: bool = False) -> int:
-        """The score threshold of the engine, for all subjects or those of some lengths.
+        """The score threshold of the engine, for all subjects or those from the shortest to the longest length, both
+        included.
 
-        Parameters
-        ----------
-        lengths : tuple of int, optional
-            The shortest and the longest length.
-        of_mask : bool
-            Whether it is that of a masked profile, which has to reach the E-value alone.
+        That ``of_mask`` is for a masked profile, which only has to reach the E-value.
         """
         score = self.of_search.min_score(self.n_letters, self.evalue, lengths)
         # A frame without masked residues counts as its own mask; and an alignment of a lower score may have the best
@@ -219,7 +190,9 @@ class Threshold:
 
     @property
     def engine_bound(self) -> Threshold | None:
-        """The top-k bound of the engine; None if a subject has several scores, of which the engine sees one."""
+        """The top-k bound of the engine; None if a subject has several scores, because the engine sees only one of
+        them.
+        """
         return self.bound if self.n_comparisons == 1 and not self.is_masked else None
 
     @property
@@ -230,12 +203,7 @@ class Threshold:
     def lowest(self, scores: Scores, lengths: Lengths) -> int:
         """Lowest score with which a subject of the database, known or unknown, may still be among the best N.
 
-        Parameters
-        ----------
-        scores : int32 array
-            Exact scores of some subjects. Higher scores give a tighter bound.
-        lengths : uint32 array
-            Lengths of these subjects.
+        It is derived from exact scores of some subjects and their lengths; higher scores give a tighter bound.
         """
         least = self.of_search.lowest_score
         listed = scores >= least
@@ -257,20 +225,9 @@ class Threshold:
     # --- which subjects are ranked ---
 
     def listable(self, scored: RankedCandidates, masked: RankedCandidates | None) -> tuple[RankedCandidates, int]:
-        """The subjects that may be listed by their scores, with their E-values.
+        """The subjects that may be listed by their scores, with their E-values; and the number of those left out.
 
-        Parameters
-        ----------
-        scored : RankedCandidates
-            The subjects with the scores of their best comparisons.
-        masked : RankedCandidates or None
-            The same for the masked query, if it has a soft mask.
-
-        Returns
-        -------
-        candidates : RankedCandidates
-        n_left_out : int
-            Number of further subjects that may be listed, but cannot be among the best N.
+        Those left out cannot be among the best N. ``masked`` has the scores of the masked query, if it has a soft mask.
         """
         scored = scored.rows(np.flatnonzero(scored.score >= self.of_search.lowest_score))
         if masked is not None:
@@ -306,16 +263,10 @@ class Threshold:
         return self.is_adjusted or self.of_search.filters_alignments
 
     def farthest(self, listed: list[float], judged: list[float], wanted: int) -> float:
-        """The largest E-value with which a subject matters to a list.
+        """The largest E-value with which a subject matters to a list of ``wanted`` subjects.
 
-        Parameters
-        ----------
-        listed : list of float
-            The E-values of the subjects that are listed so far.
-        judged : list of float
-            The smallest E-values so far of further subjects, which no filter on scores or alignments leaves out.
-        wanted : int
-            Length of the list.
+        ``listed`` are the E-values of the subjects so far, ``judged`` the smallest ones so far of further subjects,
+        which no filter on scores or alignments leaves out.
         """
         is_filtered = self.of_search.filters_alignments or self.of_search.lowest_score > 1
         known = sorted(listed if is_filtered else [*listed, *judged])
@@ -331,8 +282,8 @@ class Threshold:
         """The number of alignments of each subject that are judged in one comparison.
 
         All are, unless E-values are adjusted: long sequences of repeats have thousands of alignments with each other,
-        whose number increases with the product of the lengths, as does the time that one takes. The numbers depend on
-        nothing but the lengths.
+        whose number increases with the product of the lengths, as does the time that one takes. The numbers depend only
+        on the lengths.
         """
         if not self.is_adjusted:
             return np.full(len(subject_index), np.iinfo(np.int64).max)
@@ -348,27 +299,17 @@ class Threshold:
         last_evalues: Floats,
         farthest: float,
     ) -> Scores:
-        """The lowest score of each subject's next alignment that could change which of its alignments are listed.
+        """The lowest score of each subject's next alignment that could change which of its alignments are listed;
+        int32.
 
         No adjusted E-value is less than the unadjusted one. So a further alignment matters only if its unadjusted
         E-value is less than the largest of those that are listed so far, and within the limit; and for a subject that
         is not listed so far, only if it is at most ``farthest``.
 
-        Parameters
-        ----------
-        subject_index : uint32 array, shape (n,)
-        next_scores : int32 array, shape (n,)
-            Upper bound of the score of the next alignment, at least 0.
-        first_evalues, last_evalues : float64 array, shape (n,)
-            Adjusted E-value of the subject's best alignment so far, and of the last one that may be listed; infinite
-            if there is none.
-        farthest : float
-            As :meth:`farthest` returns it.
-
-        Returns
-        -------
-        int32 array, shape (n,)
-            ``next_scores + 1`` if no further alignment matters.
+        ``next_scores`` are upper bounds of the score of the next alignment, at least 0; one more is returned where no
+        further alignment matters. ``first_evalues`` and ``last_evalues`` are the adjusted E-values of the subject's
+        best alignment so far, and of the last one that may be listed, infinite if there is none. All arrays have shape
+        (n,).
         """
         limit = self.of_search.limits.evalue
         largest = np.where(first_evalues <= farthest, limit, min(farthest, limit))
