@@ -23,6 +23,7 @@ from swsearch.file_systems import file_system
 from swsearch.store.models import FINISHED
 from swsearch.store.repository import HitStore
 from swsearch.store.staging import StagedStore, open_store, upgrade_store
+from tests import processes
 from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
@@ -65,7 +66,7 @@ def start():
 
     def call(target, n_queries, n_published=0):
         arguments = ["-c", ADD_AND_WAIT, str(target), str(n_published), str(n_queries)]
-        process = start(
+        process = processes.start(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
         )
         assert process.stdout.readline() == "here\n", process.communicate()[1]
