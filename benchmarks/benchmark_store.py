@@ -19,7 +19,7 @@ from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.report.registry import formats, get_format
 from swsearch.scoring.matrix import matrix_text, named_matrix
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 
 LETTERS = "MKVLAAGIVGLCAKAYLEDN" * 10
 
@@ -57,18 +57,18 @@ def main() -> None:
         print(f"{what:<16} {total / wall:>10,.0f} hits/s   ({wall:.2f} s, {cpu:.2f} s of this process)")
 
     with tempfile.TemporaryDirectory() as folder:
-        with HitStore(arguments.store or Path(folder) / "hits.sqlite", create=True) as store:
+        with Store(arguments.store or Path(folder) / "hits.sqlite", create=True) as store:
             began = time.perf_counter(), time.process_time()
-            run_id = store.start_run(run)
+            run_id = store.runs.start(run)
             for query in given:
-                store.add_query(run_id, query)
-            store.finish_run(run_id)
+                store.results.add(run_id, query)
+            store.runs.finish(run_id)
             say("stored", *began)
             began = time.perf_counter(), time.process_time()
-            for _ in store.queries(run_id):
+            for _ in store.results.queries(run_id):
                 pass
             say("read", *began)
-            store.delete_run(run_id, force=True)
+            store.runs.delete(run_id, force=True)
         for name in formats():
             with (Path(folder) / name).open("w") as stream:
                 began = time.perf_counter(), time.process_time()

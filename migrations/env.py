@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from alembic import context
 
-from swsearch.store import service_models  # noqa: F401 - the tables of the service
 from swsearch.store.models import METADATA, SCHEMA_TABLE
 
 connection = context.config.attributes["connection"]

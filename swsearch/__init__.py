@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swsearch.search.api import open_searcher, sequence
     from swsearch.search.options import SearchOptions
     from swsearch.service.client import Client
-    from swsearch.store.repository import HitStore as Store
+    from swsearch.store.store import Store
     from swsearch.store.user_store import user_store
 
 __version__ = "0.1.0"
@@ -51,7 +51,7 @@ _HOMES = {
     "QueryResult": ("swsearch.hits.result", "QueryResult"),
     "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),
-    "Store": ("swsearch.store.repository", "HitStore"),
+    "Store": ("swsearch.store.store", "Store"),
     "SubjectPart": ("swsearch.hits.subjects", "SubjectPart"),
     "SwSearchError": ("swsearch.errors", "SwSearchError"),
     "align": ("swsearch.api", "align"),

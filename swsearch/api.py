@@ -63,7 +63,7 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.words import a_kind, option
 
 if TYPE_CHECKING:
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
 PAIR_OPTIONS: Final = SearchOptions(top=EVERY_SUBJECT, evalue=PAIR_EVALUE)
 """The options of :func:`all_pairs`."""
@@ -108,7 +108,7 @@ def search_database(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    store: HitStore | str | os.PathLike[str] | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResults:
     r"""Search a database with the sequences of a file, or with sequences in memory.
@@ -198,7 +198,7 @@ def all_pairs(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    store: HitStore | str | os.PathLike[str] | None = None,
+    store: Store | str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SearchResults:
     r"""Compare all sequences of a database with each other, each pair once; ``swsearch allpairs``.
@@ -315,14 +315,14 @@ def align_families(
         return SearchResults(run, None, results, stack.pop_all(), len(records))
 
 
-def _store(store: HitStore | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], HitStore] | None:
+def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> Callable[[], Store] | None:
     """A function that opens the store of a run, if there is one; a path is closed after what ``opened`` gets later."""
     if store is None:
         return None
-    from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
+    from swsearch.store.store import Store
 
-    if isinstance(store, HitStore):
+    if isinstance(store, Store):
         return lambda: store
     if not is_path(store):
         raise WrongType(f"{option('store', store)}: a path, or an open Store, is needed")
@@ -362,7 +362,7 @@ def write_report(
     Parameters
     ----------
     results : SearchResults, or a pair of RunInfo and results
-        For a stored run, the pair is ``(store.run(id).info, store.queries(id))``.
+        For a stored run, the pair is ``(store.runs.get(id).info, store.results.queries(id))``.
     path : path
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str

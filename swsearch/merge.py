@@ -20,8 +20,8 @@ from typing import Final
 from swsearch.errors import StoreError
 from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
 from swsearch.store.models import FINISHED
-from swsearch.store.records import StoredRun
-from swsearch.store.repository import HitStore
+from swsearch.store.runs import StoredRun
+from swsearch.store.store import Store
 
 MAX_NAMED: Final = 8
 """Largest number of missing shares that a message names."""
@@ -32,7 +32,7 @@ ADVICE: Final = "`swsearch runs merge --partial` merges what is there"
 class Source:
     """A run of a store."""
 
-    store: HitStore
+    store: Store
     run: StoredRun
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class MergeReport:
     is_exact: bool
 
 
-def choose_runs(stores: Sequence[HitStore | Source], notify: Callable[[str], None]) -> list[Source]:
+def choose_runs(stores: Sequence[Store | Source], notify: Callable[[str], None]) -> list[Source]:
     """The runs that are shares of one batch, from one or several stores.
 
     The batch is that of the first run that is named by a :class:`Source`, or else that of the newest run in the first
@@ -91,7 +91,7 @@ def choose_runs(stores: Sequence[HitStore | Source], notify: Callable[[str], Non
             continue
         newest = _newest_share(store)
         first = first or newest
-        batch = [run for run in store.runs() if _same_batch(first, run)] or [newest]
+        batch = [run for run in store.runs.all() if _same_batch(first, run)] or [newest]
         for run in batch:
             others = [other for other in batch if other.asked == run.asked and other.state == FINISHED]
             if run.state != FINISHED and len(others) == 1:
@@ -103,9 +103,9 @@ def choose_runs(stores: Sequence[HitStore | Source], notify: Callable[[str], Non
     return chosen
 
 
-def _newest_share(store: HitStore) -> StoredRun:
-    shares = [run for run in store.runs() if run.asked is not None and run.asked.shard.count > 1]
-    return shares[-1] if shares else store.newest_run()
+def _newest_share(store: Store) -> StoredRun:
+    shares = [run for run in store.runs.all() if run.asked is not None and run.asked.shard.count > 1]
+    return shares[-1] if shares else store.runs.newest()
 
 
 def _same_batch(one: StoredRun, other: StoredRun) -> bool:
@@ -151,7 +151,7 @@ class MergePlan:
     asked: AskedQueries | None
     partial: bool
 
-    def carry_out(self, target: HitStore, command: str) -> MergeReport:
+    def carry_out(self, target: Store, command: str) -> MergeReport:
         """Write one new run with the queries of all sources; ``command`` is the command line of the merge.
 
         The new run is finished if every query of the batch is in it or could not be searched, and interrupted
@@ -162,19 +162,19 @@ class MergePlan:
         StoreError
             A store cannot be read or written.
         """
-        with target.whole() as within:
-            merged = within.start_run(replace(self.sources[0].run.info, command=command), self.asked)
+        with target.whole():
+            merged = target.runs.start(replace(self.sources[0].run.info, command=command), self.asked)
             for source, of_source in zip(self.sources, self.numbers, strict=True):
-                for result in source.store.queries(source.run.id):
+                for result in source.store.results.queries(source.run.id):
                     if result.number in of_source:
-                        within.add_query(merged, result)
+                        target.results.add(merged, result)
             for failed in self.failures:
-                within.add_failure(merged, failed)
+                target.results.add_failure(merged, failed)
             if self.partial:
-                within.note_remark(merged, _remark(self.sources, self.missing_shares))
+                target.runs.note_remark(merged, _remark(self.sources, self.missing_shares))
             are_finished = all(source.run.state == FINISHED for source in self.sources)
             is_whole = are_finished if self.asked is None else not self.missing
-            (within.finish_run if is_whole else within.interrupt_run)(merged)
+            (target.runs.finish if is_whole else target.runs.interrupt)(merged)
         n_there = sum(map(len, self.numbers))
         is_exact = self.asked is not None
         return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shares, is_exact)
@@ -222,7 +222,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
     )
 
 
-def copy_run(target: HitStore, source: Source) -> int:
+def copy_run(target: Store, source: Source) -> int:
     """Copy a run with all its data to another store, in one transaction; return the id of the copy.
 
     Raises
@@ -231,15 +231,15 @@ def copy_run(target: HitStore, source: Source) -> int:
         A store cannot be read or written.
     """
     stored = source.run
-    with target.whole() as within:
-        copied = within.start_run(stored.info, stored.asked)
-        for result in source.store.queries(stored.id):
-            within.add_query(copied, result)
-        for failed in source.store.failures(stored.id):
-            within.add_failure(copied, failed)
+    with target.whole():
+        copied = target.runs.start(stored.info, stored.asked)
+        for result in source.store.results.queries(stored.id):
+            target.results.add(copied, result)
+        for failed in source.store.results.failures(stored.id):
+            target.results.add_failure(copied, failed)
         if stored.remark is not None:
-            within.note_remark(copied, stored.remark)
-        (within.finish_run if stored.state == FINISHED else within.interrupt_run)(copied)
+            target.runs.note_remark(copied, stored.remark)
+        (target.runs.finish if stored.state == FINISHED else target.runs.interrupt)(copied)
     return copied
 
 
@@ -314,7 +314,7 @@ def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], 
     numbers: list[set[int]] = []
     failures: dict[int, FailedQuery] = {}
     for source in sources:
-        committed = source.store.committed(source.run.id)
+        committed = source.store.results.committed(source.run.id)
         for number in sorted(committed.keys() & taken.keys()):
             digest, earlier = taken[number]
             if not partial:
@@ -323,7 +323,7 @@ def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], 
                 raise StoreError(f"query {number} of {source} is another than that of {earlier}; they do not merge")
         numbers.append(committed.keys() - taken.keys())
         taken |= {number: (committed[number], source) for number in numbers[-1]}
-        failures |= {failed.number: failed for failed in source.store.failures(source.run.id)}
+        failures |= {failed.number: failed for failed in source.store.results.failures(source.run.id)}
     return numbers, {number: failed for number, failed in sorted(failures.items()) if number not in taken}
 
 

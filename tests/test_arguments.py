@@ -141,11 +141,11 @@ def test_a_store_is_named_by_its_path(place, tmp_path):
         results.close()
     with swsearch.Store(tmp_path / "open.sqlite", create=True) as store:
         list(search(store=store))
-        expected = [result.hits for result in store.queries(1)]
+        expected = [result.hits for result in store.results.queries(1)]
     for path in paths:
         with swsearch.Store(path) as store:
-            assert [result.hits for result in store.queries(1)] == expected
-            assert [run.state for run in store.runs()] == ["finished", "interrupted"]
+            assert [result.hits for result in store.results.queries(1)] == expected
+            assert [run.state for run in store.runs.all()] == ["finished", "interrupted"]
 
 
 def test_nothing_is_stored_by_a_search_that_is_refused(place, tmp_path):

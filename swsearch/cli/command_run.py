@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from swsearch.run import RunOutcome, Survey, WriteReport
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
 
 def must_store(arguments: options.Arguments) -> bool:
@@ -52,7 +52,7 @@ class CommandRun:
         Whether it is an error if the hits cannot be stored; otherwise, the search continues without a store.
     stack : ExitStack
         Closes the store and the output files.
-    stores : list of HitStore
+    stores : list of Store
         The store, once it is open.
     """
 
@@ -61,7 +61,7 @@ class CommandRun:
     paths: Sequence[str]
     must_store: bool
     stack: ExitStack
-    stores: list[HitStore] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
     _opened: tuple[RunOutcome, AskedQueries] | None = None
 
     def report(self, searcher: PlannedSearch, report: ReportFormat | None) -> WriteReport | None:
@@ -315,8 +315,8 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 
 
 def _store_opener(
-    store: str, stage: str, stack: ExitStack, opened: list[HitStore], on_failure: Callable[[StoreError], None] | None
-) -> Callable[[], HitStore] | None:
+    store: str, stage: str, stack: ExitStack, opened: list[Store], on_failure: Callable[[StoreError], None] | None
+) -> Callable[[], Store] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
     The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU can work.
@@ -333,7 +333,7 @@ def _store_opener(
                 raise
             on_failure(error)
 
-    def open_store() -> HitStore:
+    def open_store() -> Store:
         from swsearch.store.staging import open_store
 
         opened.append(open_store(store, create=True, stage=stage))

@@ -86,15 +86,15 @@ def matrices(incomplete: str) -> list[str]:
 def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
     """Numbers of the runs of the store that the command line names, the newest first, and ``latest``."""
     from swsearch.errors import SwSearchError
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
     from swsearch.store.user_store import user_store
 
     found = [("latest", "the newest finished run")]
     try:
-        with HitStore(ctx.params.get("store") or user_store(), only_read=True) as store:
+        with Store(ctx.params.get("store") or user_store(), only_read=True) as store:
             found += [
                 (str(run.id), f"{run.info.database.name}, {run.started:%Y-%m-%d %H:%M} UTC, {run.state}")
-                for run in reversed(store.runs())
+                for run in reversed(store.runs.all())
             ]
     except SwSearchError:
         pass  # without a store there are no numbers

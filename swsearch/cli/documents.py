@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swsearch.bench.workloads import Measurement
     from swsearch.database.reader import PackedDatabase
     from swsearch.engine.protocol import EngineInfo
-    from swsearch.store.records import StoredRun
+    from swsearch.store.runs import StoredRun
 
 SCHEMA_VERSION: Final = 1
 """Version of the keys. It is increased when a name or a meaning changes, but not when names are added."""
@@ -51,7 +51,7 @@ def describe_stored_run(run: StoredRun) -> dict[str, Any]:
         "n_missing": run.n_missing,
         "share": None if shard is None else {"index": shard.index, "count": shard.count},
         "remark": run.remark,
-        "worker": {"host": run.worker.host, "process": run.worker.process},
+        "worker": {"host": run.process.host, "process": run.process.process},
         "command": run.info.command,
         "engine": run.info.engine,
         "threads": run.info.threads,

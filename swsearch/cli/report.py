@@ -57,7 +57,7 @@ def report(
     from swsearch.cli.taxonomy import database_for_taxonomy, refuse_unused, report_taxonomy, with_organisms
     from swsearch.errors import InputError
     from swsearch.report.registry import get_format
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
     given = options.Arguments.of(context)
     out, save_pssm, taxonomy, taxid_map = given.out, given.save_pssm, given.taxonomy, given.taxid_map
@@ -68,16 +68,18 @@ def report(
     narrowing = given.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
     say_if_named_otherwise(given.format, "table", out, quiet=False)
-    with HitStore(given.store, only_read=True) as opened:
+    with Store(given.store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
             so_far = f"this is the report of the {counted(stored.n_queries, 'query', 'queries')} that it has so far"
             missing = what_is_missing(stored)
             say(f"warning: run {stored.id} is {stored.state}; {so_far}{missing and ', '}{missing}")
         info = narrowing.of_run(stored.info)
-        results: Iterable[QueryResult] = opened.queries(stored.id)
+        results: Iterable[QueryResult] = opened.results.queries(stored.id)
         if given.query:
-            results = (opened.query(stored.id, number) for number in opened.find_queries(stored.id, given.query))
+            results = (
+                opened.results.query(stored.id, number) for number in opened.results.find(stored.id, given.query)
+            )
         with ExitStack() as stack:
             subjects = open_subjects(chosen, stored, database, stack)
             searched = subjects

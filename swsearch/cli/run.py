@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from swsearch.search.sample_check import SampleCheck
     from swsearch.search.score_check import ScoreCheck
     from swsearch.search.searcher import Searcher
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
 
 MANY_RESIDUES: Final = 10**9
@@ -289,7 +289,7 @@ def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
 
 
 def _plot_scores(
-    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, arguments: options.Arguments, store: HitStore | None
+    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, arguments: options.Arguments, store: Store | None
 ) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.cli.output import say
@@ -303,4 +303,4 @@ def _plot_scores(
     if checked.warning is not None:
         say(checked.warning, quiet=arguments.quiet)
         if store is not None and outcome.run_id is not None:
-            store.note_statistics(outcome.run_id, checked.warning)
+            store.runs.note_statistics(outcome.run_id, checked.warning)

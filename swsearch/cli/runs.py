@@ -18,8 +18,8 @@ from swsearch.words import counted, quoted, size_in_bytes
 
 if TYPE_CHECKING:
     from swsearch.hits.result import DatabaseInfo
-    from swsearch.store.records import StoredRun
-    from swsearch.store.repository import HitStore
+    from swsearch.store.runs import StoredRun
+    from swsearch.store.store import Store
 
 app = CommandGroup(
     help="""List, show, copy, merge, delete and prune stored runs.
@@ -48,7 +48,7 @@ Runs = Annotated[
 ]
 
 
-def find_run(store: HitStore, run: str) -> StoredRun:
+def find_run(store: Store, run: str) -> StoredRun:
     """The run that ``run`` denotes; prints a message if ``latest`` may be another one than the user expects.
 
     This is so if the newest run is not finished, and in the user's store, whose runs begin in every folder.
@@ -56,9 +56,9 @@ def find_run(store: HitStore, run: str) -> StoredRun:
     from swsearch.cli.output import say
     from swsearch.store.user_store import is_user_store
 
-    found = store.run(run)
+    found = store.runs.get(run)
     if run == "latest":
-        newest = store.newest_run()
+        newest = store.runs.newest()
         if newest.id != found.id:
             say(f"latest is run {found.id}, the newest that is finished; run {newest.id} is newer and {newest.state}")
         if is_user_store(store.name):
@@ -103,10 +103,10 @@ def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.Tab
     Example: swsearch runs list --format json
     """
     from swsearch.cli.output import say
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
-    with HitStore(store, only_read=True) as opened:
-        stored = opened.runs()
+    with Store(store, only_read=True) as opened:
+        stored = opened.runs.all()
         size = _size_of(opened, len(stored))
         if format_name == "json":
             from swsearch.cli.documents import describe_stored_run, write_document
@@ -124,7 +124,7 @@ def list_runs(store: options.KeptStore = DEFAULT_STORE, format_name: options.Tab
     say(size)
 
 
-def _size_of(store: HitStore, n_runs: int) -> str:
+def _size_of(store: Store, n_runs: int) -> str:
     n_bytes, n_free = store.size()
     free = f", {size_in_bytes(n_free)} of them free for later runs" if 10 * n_free > n_bytes else ""
     return f"{counted(n_runs, 'run')} in {store.name}: {size_in_bytes(n_bytes)}{free}"
@@ -139,11 +139,11 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
     Example: swsearch runs show 3 --format json
     """
     from swsearch.hits.result import ALL_AGAINST_ALL, FILES_READ
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
-    with HitStore(store, only_read=True) as opened:
+    with Store(store, only_read=True) as opened:
         stored = find_run(opened, run)
-        failures = opened.failures(stored.id)
+        failures = opened.results.failures(stored.id)
         if format_name == "json":
             from swsearch.cli.documents import describe_stored_run, write_document
 
@@ -171,7 +171,7 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
     if stored.asked is not None and stored.asked.shard.count > 1:
         rows.insert(2, ("share", str(stored.asked.shard)))
     if stored.is_at_work:
-        rows.insert(2, ("worker", str(stored.worker)))
+        rows.insert(2, ("worker", str(stored.process)))
     for name, value in info.parameters.items():
         if value is not None:
             words = name.split("_")
@@ -212,14 +212,14 @@ def merge(
     from swsearch.cli.output import say
     from swsearch.cli.share_stores import named_runs, stores_of
     from swsearch.merge import Source, choose_runs, plan_merge, shares_named
-    from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
+    from swsearch.store.store import Store
 
     with ExitStack() as stack:
-        given: list[HitStore | Source] = []
+        given: list[Store | Source] = []
         for name, runs in (named_runs(name) for pattern in shards for name in stores_of(pattern)):
-            opened = stack.enter_context(HitStore(name, only_read=True))
-            given += [opened] if runs is None else [Source(opened, opened.run(runs))]
+            opened = stack.enter_context(Store(name, only_read=True))
+            given += [opened] if runs is None else [Source(opened, opened.runs.get(runs))]
         sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
         target = stack.enter_context(open_store(store, create=True, stage=stage_store))
@@ -250,14 +250,14 @@ def export(
     """
     from swsearch.file_registry import store_identities
     from swsearch.merge import Source, copy_run
-    from swsearch.store.repository import HitStore
     from swsearch.store.staging import open_store
+    from swsearch.store.store import Store
 
     if out.strip().lower() in ("", "none"):
         raise InputError(f"--out {out!r} keeps nothing; name a store for the copy")
     if out == store or store_identities(out) & store_identities(store):
         raise InputError(f"--out {out}: this is the store that is read; choose another for the copy")
-    with HitStore(store, only_read=True) as source:
+    with Store(store, only_read=True) as source:
         stored = find_run(source, run)
         with open_store(out, create=True, stage=stage_store) as target:
             copied = copy_run(target, Source(source, stored))
@@ -286,7 +286,7 @@ def delete(
     with open_store(store, stage=stage_store) as opened:
         for run in runs:
             find_run(opened, run)
-        for run_id in opened.delete_runs(runs, force=force):
+        for run_id in opened.runs.delete(*runs, force=force):
             print(f"run {run_id} deleted")
 
 
@@ -311,25 +311,24 @@ def prune(
     Example: swsearch runs prune --keep 100 --dry-run
     """
     from swsearch.cli.output import say
-    from swsearch.store.pruning import old_runs
     from swsearch.store.staging import open_store
 
     if not keep and older_than is None:
         raise InputError("say which runs to delete: --older-than 30d, --keep 100, or both")
     before = None if older_than is None else datetime.now(UTC) - _age(older_than)
     with open_store(store, stage=stage_store) as opened:
-        old = old_runs(opened, keep=keep, before=before)
+        old = opened.runs.old(keep=keep, before=before)
         for run in old:
             if not dry_run:
                 with suppress(RunNotFound):  # another process has just deleted it
-                    opened.delete_run(run.id)
+                    opened.runs.delete(run.id)
             print(f"run {run.id} {'would be deleted' if dry_run else 'deleted'}: {described(run)}")
         if old and not dry_run:
             try:
                 opened.compact()
             except StoreError as error:
                 say(f"warning: the space is free for later runs, but not returned: {error.marked}")
-        say(_size_of(opened, len(opened.runs())))
+        say(_size_of(opened, len(opened.runs.all())))
 
 
 def _age(text: str) -> timedelta:
@@ -346,7 +345,7 @@ def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.Stage
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
-    from swsearch.store.session import display_name, store_url
+    from swsearch.store.connections import display_name, store_url
     from swsearch.store.staging import upgrade_store
 
     upgrade_store(store, stage=stage_store)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from swsearch.run import WriteReport
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
-    from swsearch.store.records import StoredRun
+    from swsearch.store.runs import StoredRun
 
 
 def subject_part(aligned: bool, flank: int | None) -> SubjectPart | None:

@@ -107,14 +107,14 @@ def serve(
     from swsearch.service.server import serve as run_server
     from swsearch.service.settings import ServerLimits, Settings
     from swsearch.service.worker_processes import worker_command
-    from swsearch.store.tokens import TokenStore
+    from swsearch.store.store import Store
 
     _warn_of_network(store)
     offered = _offered(databases or [], folder, _sets_folder(subject_sets, store))
     protocols = check_protocols(protocol or [])
     root_path = check_root_path(root_path)
-    with TokenStore(store, create=True) as tokens:
-        tokens_required = tokens.has_tokens()
+    with Store(store, create=True) as tokens:
+        tokens_required = tokens.accounts.has_tokens()
         shown = tokens.name
     proxies = check_proxies(trusted_proxy or [])
     tokens_required |= _is_sso(sso_header, proxies)
@@ -193,7 +193,7 @@ def worker(
     _require_service()
     from swsearch.service.searcher_cache import SearcherCache
     from swsearch.service.worker import SearchWorker
-    from swsearch.store.leases import WorkStore
+    from swsearch.store.store import Store
 
     if not hints:  # a server has told its own
         _warn_of_network(store)
@@ -201,12 +201,12 @@ def worker(
     keep = timedelta(days=expiry_days) if expiry_days else None
     with (
         unregistered(),
-        WorkStore(store, create=True) as opened,
+        Store(store, create=True) as opened,
         SearcherCache(chosen, engine, threads, options.device_list(devices)) as searchers,
     ):
         if hints and searchers.engine.name == "cpu":
             os.nice(_NICENESS)
-        working = SearchWorker(opened, searchers, keep=keep, max_losses=give_up_after, hints=hints)
+        working = SearchWorker(opened.queue, searchers, keep=keep, max_losses=give_up_after, hints=hints)
 
         stop = handler_of(working.stop)
         signal.signal(signal.SIGTERM, stop)
@@ -236,7 +236,7 @@ def handler_of(stop: Callable[[], None]) -> Callable[..., None]:
 
 def _sets_folder(given: str | None, store: str) -> Path | None:
     """The folder of the subjects that are sent with searches; None if they are refused."""
-    from swsearch.store.session import store_url
+    from swsearch.store.connections import store_url
 
     if given is not None:
         return None if given.lower() == "none" else Path(given).absolute()
@@ -247,7 +247,7 @@ def _sets_folder(given: str | None, store: str) -> Path | None:
 def _warn_of_network(store: str) -> None:
     """Log a warning if the store is on a network file system; a service's store is never staged."""
     from swsearch.service.logs import log
-    from swsearch.store.session import display_name, store_url
+    from swsearch.store.connections import display_name, store_url
     from swsearch.store.staging import is_on_network
 
     if is_on_network(store):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult, RunInfo
     from swsearch.report.protocol import ReportFormat
     from swsearch.run import WriteReport
-    from swsearch.store.records import StoredRun
+    from swsearch.store.runs import StoredRun
     from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 

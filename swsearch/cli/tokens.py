@@ -28,10 +28,10 @@ def add(
     Example: swsearch tokens add ann --store hits.sqlite
     """
     from swsearch.cli.output import say
-    from swsearch.store.tokens import TokenStore
+    from swsearch.store.store import Store
 
-    with TokenStore(store, create=True) as opened:
-        stored, token = opened.add_token(owner)
+    with Store(store, create=True) as opened:
+        stored, token = opened.accounts.add_token(owner)
         print(token)
         say(f"token {stored.id} of {owner}; a server that runs without tokens asks for them after a restart")
 
@@ -43,10 +43,10 @@ def list_tokens(store: options.KeptStore = DEFAULT_STORE) -> None:
     Example: swsearch tokens list --store hits.sqlite
     """
     from swsearch.cli.output import say
-    from swsearch.store.tokens import TokenStore
+    from swsearch.store.store import Store
 
-    with TokenStore(store) as opened:
-        tokens = opened.tokens()
+    with Store(store) as opened:
+        tokens = opened.accounts.tokens()
         if not tokens:
             say(f"no token in {opened.name}; `swsearch tokens add NAME --store {shlex.quote(opened.name)}` makes one")
         for token in tokens:
@@ -64,11 +64,11 @@ def revoke(
     Example: swsearch tokens revoke 1f0c22aa --store hits.sqlite
     """
     from swsearch.cli.output import say
-    from swsearch.store.tokens import TokenStore
+    from swsearch.store.store import Store
 
     if not tokens:
         raise InputError("give the id of a token")
-    with TokenStore(store) as opened:
+    with Store(store) as opened:
         for token_id in tokens:
-            token = opened.revoke_token(token_id)
+            token = opened.accounts.revoke_token(token_id)
             say(f"token {token.id} of {token.owner} is revoked")

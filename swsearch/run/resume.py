@@ -23,12 +23,12 @@ from swsearch.sequences.record import SequenceRecord
 from swsearch.words import quoted
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
-    from swsearch.store.records import StoredRun
-    from swsearch.store.repository import HitStore
+    from swsearch.store.runs import StoredRun
+    from swsearch.store.store import Store
 
 
 def open_run(
-    store: HitStore,
+    store: Store,
     info: RunInfo,
     resume: str | None,
     asked: AskedQueries,
@@ -60,14 +60,14 @@ def open_run(
             return f"is of another search: {difference}; leave --resume out"
         if run.asked is not None and not shard.contains(run.asked.shard):
             return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
-        foreign = next((number for number in store.committed(run.id) if not shard.holds(number)), None)
+        foreign = next((number for number in store.results.committed(run.id) if not shard.holds(number)), None)
         if foreign is not None:
             return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
         return None
 
     def was_left(run: StoredRun) -> bool:
         """Whether a run of another machine is that of an earlier attempt of this job, which the scheduler has ended."""
-        return is_queued_again(os.environ) and not run.worker.is_here and run.info.command == info.command
+        return is_queued_again(os.environ) and not run.process.is_here and run.info.command == info.command
 
     def has_these(run: StoredRun) -> bool:
         """Whether the queries of the run are those of this search."""
@@ -80,12 +80,14 @@ def open_run(
     if resume == "latest" and (shard.count > 1 or or_finished) and asked.digest is not None:
         # A job array that is submitted again, or a task that is queued again after its end, has nothing left to do.
         # Without this, it would store its share a second time, and `runs merge` would refuse both.
-        done = [run.id for run in store.runs() if run.state == "finished" and run.asked == asked and not obstacle(run)]
+        done = [
+            run.id for run in store.runs.all() if run.state == "finished" and run.asked == asked and not obstacle(run)
+        ]
         resume = str(done[-1]) if done else resume
     while resume == "latest":
         unfinished = [
             run
-            for run in store.runs()
+            for run in store.runs.all()
             if run.state != "finished" and _is_asked(run, asked) and obstacle(run) is None and has_these(run)
         ]
         left = [run for run in unfinished if run.state == "interrupted" or was_left(run)]
@@ -95,26 +97,28 @@ def open_run(
             resume = None
             break
         with suppress(RunTaken):  # another process resumed the run in the meantime: search again
-            store.resume_run(left[-1].id, left[-1])
+            store.runs.resume(left[-1].id, left[-1])
             if asked.digest is not None:
-                store.note_asked(left[-1].id, asked)
+                store.runs.note_asked(left[-1].id, asked)
             return left[-1].id, True
     if resume is None:
-        return store.start_run(info, asked), False
-    run = store.run(resume)
+        return store.runs.start(info, asked), False
+    run = store.runs.get(resume)
     problem = obstacle(run)
     if problem is not None:
         raise StoreError(f"run {run.id} of {store.name} {problem}")
     if run.state == "running":
-        if run.worker.is_here:
-            raise StoreError(f"run {run.id} of {store.name} is being worked on by {run.worker}; wait for it or stop it")
+        if run.process.is_here:
+            raise StoreError(
+                f"run {run.id} of {store.name} is being worked on by {run.process}; wait for it or stop it"
+            )
         # Two processes that work on one run do not damage it: a query is stored once, and the second process that
         # stores it ends with an error.
-        notify(f"run {run.id} was left to {run.worker}, which cannot be seen from here; going on with it")
+        notify(f"run {run.id} was left to {run.process}, which cannot be seen from here; going on with it")
     check(run)
-    store.resume_run(run.id, run)
+    store.runs.resume(run.id, run)
     if asked.digest is not None:
-        store.note_asked(run.id, asked)
+        store.runs.note_asked(run.id, asked)
     return run.id, True
 
 
@@ -128,13 +132,13 @@ def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
 
 def _at_work(run: StoredRun) -> str:
     """The message if a run of the same search is not resumed because another process works on it."""
-    known = f"run {run.id} of the same search is being worked on by {run.worker}; this is a new run"
-    return known if run.worker.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
+    known = f"run {run.id} of the same search is being worked on by {run.process}; this is a new run"
+    return known if run.process.is_here else f"{known}; if that process is gone, `--resume {run.id}` goes on with it"
 
 
-def check_queries(files: Queries, searcher: PlannedSearch, store: HitStore, run_id: int) -> None:
+def check_queries(files: Queries, searcher: PlannedSearch, store: Store, run_id: int) -> None:
     """Raise StoreError if the files do not contain the queries of a run; reads all files."""
-    committed = store.committed(run_id)
+    committed = store.results.committed(run_id)
     n_read = 0
     for number, record in enumerate(files.records(searcher.scheme, searcher.needs)):
         n_read += 1
@@ -144,7 +148,7 @@ def check_queries(files: Queries, searcher: PlannedSearch, store: HitStore, run_
 
 
 def check_query(
-    searcher: PlannedSearch, store: HitStore, run_id: int, number: int, record: SequenceRecord, digest: str
+    searcher: PlannedSearch, store: Store, run_id: int, number: int, record: SequenceRecord, digest: str
 ) -> None:
     """Raise StoreError if a run has another query with this number."""
     if digest != query_digest(record.header, searcher.as_searched(record).letters):
@@ -152,7 +156,7 @@ def check_query(
         raise StoreError(f"{problem}; give the files that the run began with")
 
 
-def check_number(store: HitStore, run_id: int, committed: Collection[int], n_read: int) -> None:
+def check_number(store: Store, run_id: int, committed: Collection[int], n_read: int) -> None:
     """Raise StoreError if a run has more queries than the files."""
     last = max(committed, default=-1)
     if last >= n_read:

@@ -26,8 +26,8 @@ from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.words import as_options
 
 if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many searches
-    from swsearch.store.records import StoredRun
-    from swsearch.store.repository import HitStore
+    from swsearch.store.runs import StoredRun
+    from swsearch.store.store import Store
 
 
 class WriteReport(Protocol):
@@ -77,7 +77,7 @@ def run_search(
     searcher: PlannedSearch,
     *,
     command: str = "python",
-    store: HitStore | Callable[[], HitStore] | None = None,
+    store: Store | Callable[[], Store] | None = None,
     resume: str | None = None,
     resume_finished: bool = False,
     shard: Shard = WHOLE,
@@ -101,7 +101,7 @@ def run_search(
     searcher : PlannedSearch
     command : str
         The command line, stored with the run.
-    store : HitStore or callable, optional
+    store : Store or callable, optional
         The store of the run, or a function that opens it and is called after the engine has started. By default,
         nothing is stored.
     resume : str, optional
@@ -173,7 +173,7 @@ class Run:
         queries: Queries,
         searcher: PlannedSearch,
         command: str = "python",
-        store: HitStore | Callable[[], HitStore] | None = None,
+        store: Store | Callable[[], Store] | None = None,
         shard: Shard = WHOLE,
         *,
         skip_refused: bool = True,
@@ -190,7 +190,7 @@ class Run:
         self._queries = queries
         self._searcher = searcher
         self._open_store = store if store is None or callable(store) else lambda: store
-        self._store: HitStore | None = None
+        self._store: Store | None = None
         self._shard = shard
         self._skip_refused = skip_refused
         self._search_repeated = search_repeated or store is None
@@ -264,16 +264,14 @@ class Run:
         outcome = self.outcome
         with self._continuing_without_store():
             if self._store is not None and outcome.run_id is not None:
-                self._store.finish_run(outcome.run_id)
+                self._store.runs.finish(outcome.run_id)
         self._log.write(
             "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
         )
 
     # --- the run in the store ---
 
-    def _open_run(
-        self, store: HitStore, resume: str | None, asked: AskedQueries, notify: Callable[[str], None]
-    ) -> None:
+    def _open_run(self, store: Store, resume: str | None, asked: AskedQueries, notify: Callable[[str], None]) -> None:
         self._store = store
         self.outcome.store = store.name
 
@@ -292,7 +290,7 @@ class Run:
             check,
             or_finished=self._resume_finished,
         )
-        self._committed = store.committed(self.outcome.run_id)
+        self._committed = store.results.committed(self.outcome.run_id)
         self.outcome.n_before = len(self._committed)
 
     def _leave_interrupted(self) -> None:
@@ -303,7 +301,7 @@ class Run:
         # The error that ends the run is reported, not one of this method; a run whose process has ended counts as
         # interrupted even without this mark.
         with suppress(StoreError):
-            (store.finish_run if store.run(run_id).n_missing == 0 else store.interrupt_run)(run_id)
+            (store.runs.finish if store.runs.get(run_id).n_missing == 0 else store.runs.interrupt)(run_id)
 
     @contextmanager
     def _continuing_without_store(self) -> Iterator[None]:
@@ -320,7 +318,7 @@ class Run:
             if store is not None and run_id is not None:
                 for number in {entry.copy_of for entry in self._entries if entry.copy_of is not None}:
                     with suppress(StoreError):  # the original is not stored yet
-                        self._unstored_sources[number] = store.query(run_id, number)
+                        self._unstored_sources[number] = store.results.query(run_id, number)
             self._leave_interrupted()
             self._store, self._search_repeated = None, True
             self.outcome.run_id, self.outcome.store = None, ""
@@ -342,7 +340,7 @@ class Run:
         self.outcome.failed.append(refused)
         reason = as_options(refused.line)  # only commands go on without a query
         if self._store is not None and self.outcome.run_id is not None:
-            self._store.add_failure(self.outcome.run_id, FailedQuery(number, reason))
+            self._store.results.add_failure(self.outcome.run_id, FailedQuery(number, reason))
         self._log.write("failed", number=number, reason=reason)
 
     # --- queries and results ---
@@ -394,7 +392,7 @@ class Run:
     def _note_asked(self) -> None:
         """Store the description of the files' queries, if they were counted while they were read."""
         if self._counted is not None and self._store is not None and self.outcome.run_id is not None:
-            self._store.note_asked(self.outcome.run_id, self._counted)
+            self._store.runs.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
     def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
@@ -429,7 +427,7 @@ class Run:
                 raise StoreError(f"the result of query {number}, which others repeat, cannot be read from the store")
             return self._unstored_sources[number]
         assert self.outcome.run_id is not None
-        return self._store.query(self.outcome.run_id, number)
+        return self._store.results.query(self.outcome.run_id, number)
 
     def _added(self, result: QueryResult) -> QueryResult:
         """Commit and count a result; return it."""
@@ -437,7 +435,7 @@ class Run:
         with self._continuing_without_store():
             if self._store is not None and outcome.run_id is not None:
                 self._note_asked()
-                self._store.add_query(outcome.run_id, result)
+                self._store.results.add(outcome.run_id, result)
         if self._store is None and any(entry.copy_of == result.number for entry in self._entries):
             self._unstored_sources[result.number] = result
         outcome.n_done += 1

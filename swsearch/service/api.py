@@ -27,8 +27,8 @@ from swsearch.service.hub import Hub
 from swsearch.service.reports import MEDIA_TYPES, Download, ending
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
-from swsearch.store.result_views import SORTS, HitFilter, HitView
 from swsearch.store.search_records import StoredSearch
+from swsearch.store.views import SORTS, HitFilter, HitView
 
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""

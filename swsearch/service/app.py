@@ -119,7 +119,7 @@ def create_app(settings: Settings) -> FastAPI:
         try:
             is_ready = service.is_ready() and (workers.is_ready or not settings.worker_commands)
             service.store.check_place()
-            service.store.waiting()
+            service.store.searches.waiting()
         except SwSearchError:
             return error_answer(503, "store_unavailable", "the store cannot be read")
         if not is_ready:

@@ -38,7 +38,7 @@ def forecasts(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, 
 
     A search with c cells left ends when each other search of its owner has had min(c, its own) cells, and each other
     owner as many cells as this owner until then, or all of theirs if these are fewer. The counters of
-    :mod:`swsearch.store.leases` share so; batches and fresh searches make it an estimate.
+    :mod:`swsearch.store.queue` share so; batches and fresh searches make it an estimate.
 
     >>> found = forecasts([Waiting("big", "ann", 900), Waiting("small", "ann", 100), Waiting("other", "bob", 50)], 10.0)
     >>> {key: (forecast.position, forecast.seconds) for key, forecast in found.items()}

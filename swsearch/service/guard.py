@@ -52,8 +52,7 @@ from swsearch.service.metrics import Metrics
 from swsearch.service.proxies import cookie_path, site_of
 from swsearch.service.service import Service
 from swsearch.service.settings import LOCAL_OWNER, NOBODY
-from swsearch.store.links import is_link_key
-from swsearch.store.tokens import is_owner_name
+from swsearch.store.accounts import is_link_key, is_owner_name
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""

@@ -55,9 +55,9 @@ class _StoreCollector:
         """The gauges; only ``swsearch_store_up`` if the store cannot be read."""
         up = GaugeMetricFamily("swsearch_store_up", "Whether the store can be read.")
         try:
-            counts = self._service.store.counts()
-            waiting = self._service.store.waiting()
-            workers = self._service.store.workers(SEEN_WITHIN)
+            counts = self._service.store.searches.counts()
+            waiting = self._service.store.searches.waiting()
+            workers = self._service.store.searches.workers(SEEN_WITHIN)
         except SwSearchError:
             up.add_metric([], 0)
             yield up

@@ -17,8 +17,8 @@ from swsearch.scoring.matrix import matrix_names
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.service import SearchStatus
-from swsearch.store.result_views import HitPage as StoredPage
-from swsearch.store.service_models import STATES
+from swsearch.store.models import STATES
+from swsearch.store.views import HitPage as StoredPage
 
 Option = str | int | float | bool | None
 _WORDS: Final = {

@@ -180,7 +180,7 @@ class Download:
                 stream = io.TextIOWrapper(
                     cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
                 )
-                queries = self._service.downloads.queries(self._run_id)
+                queries = self._service.downloads.results.queries(self._run_id)
                 self._format.write(self._info, self._complete(queries), stream)
                 stream.flush()
                 stream.detach()

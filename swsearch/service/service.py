@@ -31,13 +31,12 @@ from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
 from swsearch.service.estimates import SearchForecast, forecasts
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
-from swsearch.store.links import LinkStore, StoredLink, is_link_key
-from swsearch.store.page_store import PageStore
-from swsearch.store.result_views import SORTS, HitPage, HitView, QuerySummary
+from swsearch.store.accounts import StoredLink, is_link_key
+from swsearch.store.models import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, UsageOfDay, Waiting
-from swsearch.store.service_models import QUEUED
-from swsearch.store.submitted_groups import HitLimit
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
+from swsearch.store.submission import HitLimit
+from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""
@@ -46,10 +45,6 @@ _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
 _MOST_TOKENS: Final = 1000
 """Number of tokens that are remembered."""
-
-
-class ServiceStore(PageStore, TokenStore, LinkStore):
-    """The store of the web process."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Service(Closeable):
     ----------
     settings : Settings
     databases : Databases
-    store : ServiceStore
+    store : Store
     download_slots : Semaphore
         One for each report that is written.
     on_submit : callable
@@ -89,8 +84,8 @@ class Service(Closeable):
         self.databases = Databases(settings.databases, settings.folder, settings.subject_sets)
         sets = settings.subject_sets
         self._subject_sets = None if sets is None else SubjectSets(sets, settings.limits)
-        self.store = ServiceStore(settings.store, create=True)
-        self.downloads = ServiceStore(settings.store)
+        self.store = Store(settings.store, create=True)
+        self.downloads = Store(settings.store)
         """The store as downloads read it: they hold its connections for as long as their readers take."""
         self.download_slots = threading.Semaphore(settings.limits.downloads)
         self.on_submit: Callable[[], None] = lambda: None
@@ -119,7 +114,7 @@ class Service(Closeable):
         known = self._owners.get(token)
         if known is not None and now - known[0] < _TOKEN_SECONDS:
             return known[1]
-        owner = self.store.owner_of(token)
+        owner = self.store.accounts.owner_of(token)
         with self._lock:
             if len(self._owners) > _MOST_TOKENS:
                 self._owners.clear()
@@ -170,11 +165,11 @@ class Service(Closeable):
             raise InputError("a search has a database or subjects of its own, not both; leave one of them out")
         if self._subject_sets is None:
             raise Refused("no_subjects", "this server takes no subjects with a search; choose one of its databases")
-        return self._subject_sets.add(submission.subjects, owner, partial(self.store.databases_of, owner))
+        return self._subject_sets.add(submission.subjects, owner, partial(self.store.searches.databases_of, owner))
 
     def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
         limits = self.settings.limits
-        found = self.store.submit_all(
+        found = self.store.searches.submit_all(
             searches,
             queued_cells=limits.queued_cells,
             daily_cells=limits.daily_cells,
@@ -214,20 +209,20 @@ class Service(Closeable):
         return self._found(key, owner).key
 
     def _found(self, key: str, owner: str) -> StoredSearch:
-        return self.store.linked_search(key) if is_link_key(key) else self.store.search(key, owner)
+        return self.store.accounts.linked_search(key) if is_link_key(key) else self.store.searches.get(key, owner)
 
     def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:
         """The searches with these keys that exist, whoever owns them."""
-        return {key: self.status_of(search) for key, search in self.store.searches_with(keys).items()}
+        return {key: self.status_of(search) for key, search in self.store.searches.with_keys(keys).items()}
 
     def history(self, owner: str, limit: int = 50, before: str | None = None) -> list[SearchStatus]:
         """The owner's newest searches, or those older than the search ``before``."""
-        last = None if before is None else self.store.search(before, owner).id
-        return [self.status_of(search) for search in self.store.searches_of(owner, limit, last)]
+        last = None if before is None else self.store.searches.get(before, owner).id
+        return [self.status_of(search) for search in self.store.searches.of_owner(owner, limit, last)]
 
     def cancel(self, key: str, owner: str) -> SearchStatus:
         """Cancel a search of the owner, unless it is finished."""
-        cancelled = self.store.cancel(key, owner)
+        cancelled = self.store.searches.cancel(key, owner)
         self.on_cancel(key)
         return self.status_of(cancelled)
 
@@ -250,8 +245,8 @@ class Service(Closeable):
         """The forecasts of all unfinished searches, at most a quarter of a second old."""
         with self._lock:
             if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
-                speed = sum(worker.cells_per_second for worker in self.store.workers(SEEN_WITHIN))
-                waiting = self.store.waiting()
+                speed = sum(worker.cells_per_second for worker in self.store.searches.workers(SEEN_WITHIN))
+                waiting = self.store.searches.waiting()
                 self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
             return self._forecasts[3]
 
@@ -259,15 +254,15 @@ class Service(Closeable):
 
     def add_link(self, key: str, owner: str) -> tuple[StoredLink, str]:
         """Make a link to a search of the owner; returns it, and its key, which is not stored."""
-        return self.store.add_link(key, owner)
+        return self.store.accounts.add_link(key, owner)
 
     def links(self, key: str, owner: str) -> list[StoredLink]:
         """The links to a search of the owner, oldest first."""
-        return self.store.links(key, owner)
+        return self.store.accounts.links(key, owner)
 
     def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
         """Withdraw one of the links to a search of the owner, or all of them."""
-        self.store.delete_links(key, owner, link_id)
+        self.store.accounts.delete_links(key, owner, link_id)
 
     # --- results ---
 
@@ -300,7 +295,7 @@ class Service(Closeable):
 
     def run_info(self, run_id: int) -> RunInfo:
         """The record of a run. Its path of the database is for no answer; reports print the name alone."""
-        return self.store.run(run_id).info
+        return self.store.runs.get(run_id).info
 
     @contextmanager
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
@@ -322,18 +317,18 @@ class Service(Closeable):
         if view.sort not in SORTS:
             raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
         _, run_id = self.run_of(key, owner)
-        return self.store.view(run_id, number, view)
+        return self.store.views.view(run_id, number, view)
 
     def first_hits(self, search: StoredSearch, limit: int) -> HitPage | None:
         """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
         if search.run_id is None or not search.is_finished:
             return None
-        return self.store.first_hits(search.run_id, limit)
+        return self.store.views.first_hits(search.run_id, limit)
 
     def queries(self, key: str, owner: str, offset: int = 0, limit: int = 100) -> list[QuerySummary]:
         """The queries of a search that are done, without their hits."""
         _, run_id = self.run_of(key, owner)
-        return self.store.summaries(run_id, offset, limit)
+        return self.store.views.summaries(run_id, offset, limit)
 
     def failures(self, search: StoredSearch) -> list[tuple[int, str]]:
         """Numbers of the queries of a search that could not be searched, each with the reason."""
@@ -341,7 +336,7 @@ class Service(Closeable):
             return []
         return [
             (failed.number, self.databases.without_paths(failed.reason))
-            for failed in self.store.failures(search.run_id)
+            for failed in self.store.results.failures(search.run_id)
         ]
 
     # --- the rest ---
@@ -358,18 +353,18 @@ class Service(Closeable):
         int
             Number of searches.
         """
-        n_deleted = self.store.delete_expired()
+        n_deleted = self.store.searches.delete_expired()
         if self._subject_sets is not None:
-            self._subject_sets.delete_unused(self.store.searched_databases())
+            self._subject_sets.delete_unused(self.store.searches.databases())
         return n_deleted
 
     def usage(self, owner: str) -> list[UsageOfDay]:
         """What the owner submitted on the last days."""
-        return self.store.usage(owner)
+        return self.store.searches.usage(owner)
 
     def is_ready(self) -> bool:
         """Whether a worker has made progress lately."""
-        return bool(self.store.workers(SEEN_WITHIN))
+        return bool(self.store.searches.workers(SEEN_WITHIN))
 
 
 # --- submissions ---

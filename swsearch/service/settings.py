@@ -79,7 +79,7 @@ class Settings:
     databases : mapping of str to Path
         Databases by the name under which they are offered.
     store : str
-        A file or URL (:mod:`swsearch.store.session`).
+        A file or URL (:mod:`swsearch.store.connections`).
     tokens_required : bool
         Whether every request needs a token, or a proxy that names its owner. If not, there is one owner,
         :data:`LOCAL_OWNER`, and the server answers only requests to a loopback address.

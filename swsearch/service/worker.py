@@ -42,9 +42,9 @@ from swsearch.service.logs import log, log_seldom
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.submit import content, fingerprint, most_hits
 from swsearch.service.worker_processes import ALIVE, CHANGED, READY
-from swsearch.store.claims import Query
-from swsearch.store.leases import MAX_LOSSES, Completed, WorkStore
-from swsearch.store.search_records import Batch, ClaimedQuery, Parameters, SearchedDatabase, StoredSearch
+from swsearch.store.queue import MAX_LOSSES, Queue
+from swsearch.store.scheduling import Query
+from swsearch.store.search_records import Batch, ClaimedQuery, Completed, Parameters, SearchedDatabase, StoredSearch
 from swsearch.threads import SWITCH_SECONDS
 
 BATCH_SECONDS: Final = 2.0
@@ -138,7 +138,7 @@ class SearchWorker:
 
     Parameters
     ----------
-    store : WorkStore
+    queue : Queue
     searchers : SearcherCache
     keep : timedelta or None
         Time from the end of a search to its deletion.
@@ -150,7 +150,7 @@ class SearchWorker:
 
     def __init__(
         self,
-        store: WorkStore,
+        queue: Queue,
         searchers: SearcherCache,
         *,
         keep: timedelta | None = None,
@@ -158,7 +158,7 @@ class SearchWorker:
         hints: bool = False,
     ) -> None:
         self.name = f"{socket.gethostname()[:32]}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._store = store
+        self._queue = queue
         self._searchers = searchers
         self._keep = keep
         self._max_losses = max_losses
@@ -199,7 +199,7 @@ class SearchWorker:
             The engine failed. A GPU is of no use to this process any more; the next one searches the queries again.
         """
         sys.setswitchinterval(SWITCH_SECONDS)  # the threads of the engine and of the store must not wait for this one
-        self._store.enter(self.name, self._searchers.engine.name)
+        self._queue.enter(self.name, self._searchers.engine.name)
         log("worker started", worker=self.name, engine=self._searchers.engine_choice)
         threads = [threading.Thread(target=self._keep_alive, daemon=True)]
         if self._hints:
@@ -209,7 +209,7 @@ class SearchWorker:
         for thread in threads:
             thread.start()
         self._commits = Commits(
-            lambda completed: self._store.complete_all(self.name, completed, self._keep), self._on_stored
+            lambda completed: self._queue.complete(self.name, completed, self._keep), self._on_stored
         )
         try:
             with listening(self._progress):
@@ -217,7 +217,7 @@ class SearchWorker:
         finally:
             self._commits.close()
             self._ended.set()
-        self._store.leave(self.name)
+        self._queue.leave(self.name)
         log("worker stopped", worker=self.name)
 
     def _work_on(self) -> None:
@@ -239,7 +239,7 @@ class SearchWorker:
                 self._pause = min(_LONGEST_PAUSE, self._pause * 2)
                 beat()  # it waits for something else than its own work
                 with suppress(StoreError):
-                    self._store.give_back(self.name)
+                    self._queue.give_back(self.name)
                     return
 
     def _work(self) -> bool:
@@ -248,7 +248,7 @@ class SearchWorker:
         self._notice_generations()
         if time.monotonic() - self._recovered >= RECOVER_SECONDS:
             self._recovered = time.monotonic()
-            n_recovered = self._store.recover(self._keep, self._max_losses)
+            n_recovered = self._queue.recover(self._keep, self._max_losses)
             if n_recovered:
                 log("queries recovered", "warning", worker=self.name, queries=n_recovered)
         if not self._take():
@@ -269,7 +269,7 @@ class SearchWorker:
         """Take a batch, if there is work; returns whether there was."""
         self._wake.clear()
         self._looked = time.monotonic()
-        self._saw_work = self._store.has_work()
+        self._saw_work = self._queue.has_work()
         if not self._saw_work:
             return False
         batch = self._claim()
@@ -307,7 +307,7 @@ class SearchWorker:
         known = [database for database in self._known if self._closed_until.get(database, now) <= now]
         seconds = BATCH_SECONDS / 2 if self._is_background else BATCH_SECONDS  # it has two batches
         budget = {one.name: round(self._pace_of(one.name).cells_per_second * seconds) for one in known}
-        return self._store.claim(self.name, known, budget, LEASE, overhead=self._overhead, with_lost=not self._flights)
+        return self._queue.claim(self.name, known, budget, LEASE, overhead=self._overhead, with_lost=not self._flights)
 
     def _opens(self, batch: Batch) -> bool:
         """Open the database of a batch; if that fails, the batch goes back, and others come first for a while."""
@@ -319,7 +319,7 @@ class SearchWorker:
             cause = error.__cause__
             problem = f": {cause.strerror}" if isinstance(cause, OSError) else ""
             reason = f"the database {database.name} cannot be opened at the moment{problem}; it is tried again"
-            self._store.put_off(self.name, {query.search_id for query in batch.queries}, reason)
+            self._queue.put_off(self.name, {query.search_id for query in batch.queries}, reason)
             log_seldom("database cannot be opened", "error", worker=self.name, message=str(error))
             self._say_changed(batch.keys.values())
             return False
@@ -343,12 +343,12 @@ class SearchWorker:
         fresh = [database for database in known if database not in self._known]
         self._known = known
         for database in fresh:
-            for search in self._store.outdated(database):
+            for search in self._queue.outdated(database):
                 self._begin_again(search, database)
 
     def _begin_again(self, search: StoredSearch, database: SearchedDatabase) -> None:
         compatible = fingerprint(database, search.options)
-        self._store.begin_again(search.id, database, compatible, content(compatible, search.asked_digest))
+        self._queue.begin_again(search.id, database, compatible, content(compatible, search.asked_digest))
         log("search begun anew", worker=self.name, search=search.key, generation=database.generation)
 
     # --- one batch ---
@@ -363,7 +363,7 @@ class SearchWorker:
         except SwSearchError as error:
             reason = self._searchers.databases.without_paths(error.on_command_line())
             for search_id in ids:
-                self._store.fail_search(search_id, reason, self._keep)
+                self._queue.fail_search(search_id, reason, self._keep)
             return None
         flight = _RunningBatch(batch, searcher, self._runs(batch, ids, searcher), [], [])
         for query in batch.queries:
@@ -375,7 +375,7 @@ class SearchWorker:
                 )
                 searcher.check(record)
             except InputError as error:
-                self._store.fail(self.name, query, error.on_command_line(), self._keep)
+                self._queue.fail(self.name, query, error.on_command_line(), self._keep)
                 continue
             flight.queries.append(query)
             flight.records.append(record)
@@ -386,11 +386,11 @@ class SearchWorker:
         """The runs of the searches of a batch; a search that another program began is begun anew."""
         info = self._searchers.run_info(batch, COMMAND)
         runs = {}
-        for search_id, (run_id, found) in self._store.begin(ids, info).items():
+        for search_id, (run_id, found) in self._queue.begin(ids, info).items():
             if found is not None and info.differences(found):
                 compatible = batch.fingerprint
-                asked = self._store.asked_digest(search_id)
-                self._store.begin_again(search_id, batch.database, compatible, content(compatible, asked))
+                asked = self._queue.asked_digest(search_id)
+                self._queue.begin_again(search_id, batch.database, compatible, content(compatible, asked))
                 continue
             runs[search_id] = run_id
         return runs
@@ -417,7 +417,7 @@ class SearchWorker:
         except _Abandoned:
             log("batch abandoned", worker=self.name)
             if all(each.is_abandoned for each in self._flights):
-                self._store.give_back(self.name)
+                self._queue.give_back(self.name)
             return
         seconds = time.monotonic() - began
         if self._pace is None:
@@ -463,7 +463,7 @@ class SearchWorker:
             flights = [(flight, set(flight.in_hand)) for flight in list(self._flights)]
             try:
                 speed = 0.0 if self._pace is None else self._pace.cells_per_second
-                held = self._store.heartbeat(self.name, speed, LEASE, timedelta(seconds=silence))
+                held = self._queue.heartbeat(self.name, speed, LEASE, timedelta(seconds=silence))
             except StoreError:
                 continue  # the loop reports it when it needs the store itself
             for flight, in_hand in flights:

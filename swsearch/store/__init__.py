@@ -1,5 +1,22 @@
-"""The store: runs, queries and ranked hits in SQLite or PostgreSQL.
+"""The store: runs, queries and ranked hits in SQLite or PostgreSQL, and the searches of a service.
 
-:class:`~swsearch.store.repository.HitStore` takes and returns the records of :mod:`swsearch.hits`; rows and
-sessions are private to this package. SQLAlchemy is imported when a store is opened, Alembic when one is upgraded.
+:class:`~swsearch.store.store.Store` takes and returns the records of :mod:`swsearch.hits`; rows and connections are
+private to this package. SQLAlchemy is imported when a store is opened, Alembic when one is upgraded.
+
+======================  ================================================================================
+module                  noun
+======================  ================================================================================
+``store``               the store: its repositories as attributes, on one session
+``session``             the connection object of an open store; transactions
+``connections``         URLs, engines, SQLite's settings, fast inserts, messages of errors
+``models``, ``schema``  tables and types of columns; creation, revision and upgrade
+``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
+``results``, ``views``  ``store.results``: queries and hits; ``store.views``: pages and columns of them
+``searches``            ``store.searches``: what was submitted; ``submission`` and ``search_records``
+``queue``               ``store.queue``: claim, complete, retry; ``scheduling`` says whose turn it is
+``accounts``            ``store.accounts``: tokens of owners, links to searches
+``process``             the process that works on a run
+``staging``             stores on network file systems; ``copy_folder``
+``user_store``          where the store of a user is
+======================  ================================================================================
 """

@@ -1,12 +1,13 @@
-"""The tables of a store: ``runs``, ``queries``, ``hits``, ``failures``, and ``swsearch_schema`` for their revision.
+"""The tables of a store, and the check of a row that was read.
 
-:data:`BLAST6_VIEW` is a view of them for other programs and for people who write SQL.
+Runs have ``runs``, ``queries``, ``hits`` and ``failures``; :data:`BLAST6_VIEW` is a view of them for other programs and
+for people who write SQL. The search service has ``searches``, ``search_queries``, ``owners``, ``usage``, ``workers``,
+``tokens`` and ``links``: a search is what somebody submitted, and its results are a run like any other.
+``swsearch_schema`` has the revision of all of them.
 
-Those of the search service are in :mod:`swsearch.store.service_models`.
-
-The rest of the program does not use rows: :mod:`swsearch.store.records` translates between rows and records. The SQL
-is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these tables describe, and a test
-compares them with the result of the migrations.
+The rest of the program does not use rows: the repositories (:mod:`swsearch.store`) translate between rows and records.
+The SQL is the same for SQLite and PostgreSQL. :data:`SCHEMA` names the Alembic revision that these tables describe, and
+a test compares them with the result of the migrations.
 
 Headers of sequence files may contain any byte. :class:`FileText` stores them as readable text and restores them
 unchanged.
@@ -15,7 +16,10 @@ unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -28,6 +32,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
     String,
     Table,
     Text,
@@ -39,8 +44,18 @@ SCHEMA: Final = "0.1.0"
 """The revision of these tables."""
 
 RUNNING: Final = "running"
+"""A run or a search at work."""
 FINISHED: Final = "finished"
 INTERRUPTED: Final = "interrupted"
+
+QUEUED: Final = "queued"
+DONE: Final = "done"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+STATES: Final = (QUEUED, RUNNING, DONE, FAILED, CANCELLED)
+"""The states of a search; a query of a search may also be :data:`LEASED`."""
+UNFINISHED: Final = (QUEUED, RUNNING)
+LEASED: Final = "leased"
 
 _UNSTORABLE = re.compile("[\\\\\0\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
@@ -62,6 +77,11 @@ def _restored(stored: str) -> str:
     if "\\" not in stored:
         return stored
     return _ESCAPE.sub(lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), stored)
+
+
+def utc_now() -> datetime:
+    """The current time in UTC."""
+    return datetime.now(UTC)
 
 
 class FileText(TypeDecorator[str]):
@@ -100,12 +120,11 @@ Big = BigInteger().with_variant(Integer(), "sqlite")
 """A 64-bit integer; the INTEGER of SQLite also has 64 bits, and its row ids must have this type."""
 
 METADATA: Final = MetaData()
-"""The tables, with those of the service once :mod:`swsearch.store.service_models` is imported."""
 
 HASHED: Final = {"postgresql_using": "hash"}
 """For ``info`` of an index that is a hash in PostgreSQL.
 
-It becomes an option of the index where that is created (:mod:`swsearch.store.session`): SQLAlchemy imports the dialect
+It becomes an option of the index where that is created (:mod:`swsearch.store.schema`): SQLAlchemy imports the dialect
 of every option at once, and that of PostgreSQL takes a tenth of a second, also in a program that uses SQLite.
 """
 
@@ -230,6 +249,121 @@ which no expression finds in both databases. On SQLite, an index on an expressio
 read, and 8 % less space. In PostgreSQL the index is a hash, because a key of a B-tree has at most 2.7 kB.
 """
 
+SEARCHES: Final = Table(
+    "searches",
+    METADATA,
+    Column("id", Big, primary_key=True),
+    Column("key", String(32), nullable=False),
+    Column("owner", FileText, nullable=False),
+    Column("database_name", FileText, nullable=False),
+    Column("database_digest", String(64), nullable=False),
+    Column("database_generation", Big, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("fingerprint", String(64), nullable=False),
+    Column("content", String(64), nullable=False),
+    Column("asked_digest", String(64), nullable=False),
+    Column("idempotency_key", FileText),
+    Column("state", String(16), nullable=False),
+    Column("reason", FileText),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime),
+    Column("finished_at", UtcTime),
+    Column("expires_at", UtcTime),
+    Column("run_id", Big, ForeignKey("runs.id", ondelete="CASCADE", name="fk_searches_run")),
+    Column("n_queries", Big, nullable=False),
+    Column("n_done", Big, nullable=False),
+    Column("n_failed", Big, nullable=False),
+    Column("cells", Big, nullable=False),
+    Column("cells_done", Big, nullable=False),
+    Column("served", Big, nullable=False),
+    UniqueConstraint("key", name="uq_searches_key"),
+    UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
+    Index("ix_searches_state", "state"),
+    Index("ix_searches_content", "content"),
+    Index("ix_searches_run", "run_id"),
+    sqlite_autoincrement=True,
+)
+"""One search: who submitted it, what is searched, how far it is, and the run with its results."""
+
+SEARCH_QUERIES: Final = Table(
+    "search_queries",
+    METADATA,
+    Column(
+        "search_id",
+        Big,
+        ForeignKey("searches.id", ondelete="CASCADE", name="fk_search_queries_search"),
+        primary_key=True,
+    ),
+    Column("number", Big, primary_key=True),
+    Column("header", FileText, nullable=False),
+    Column("letters", FileText, nullable=False),
+    Column("cells", Big, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("lease_owner", String(64)),
+    Column("lease_until", UtcTime),
+    Column("losses", Integer, nullable=False),
+    Index("ix_search_queries_next", "search_id", "state", "losses", "number"),
+    Index("ix_search_queries_lease", "lease_owner"),
+)
+"""One query of an unfinished search: its letters, and the lease of the worker that searches it."""
+
+OWNERS: Final = Table(
+    "owners",
+    METADATA,
+    Column("owner", FileText, primary_key=True),
+    Column("served", Big, nullable=False),
+)
+"""The virtual counter of an owner: millions of cells that were searched for the owner, or forgone while idle."""
+
+USAGE: Final = Table(
+    "usage",
+    METADATA,
+    Column("owner", FileText, primary_key=True),
+    Column("day", String(10), primary_key=True),
+    Column("n_searches", Big, nullable=False),
+    Column("n_queries", Big, nullable=False),
+    Column("cells", Big, nullable=False),
+)
+"""What an owner submitted on one day (UTC, ``YYYY-MM-DD``)."""
+
+WORKERS: Final = Table(
+    "workers",
+    METADATA,
+    Column("id", String(64), primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("process", Integer, nullable=False),
+    Column("process_began", Text),
+    Column("engine", Text, nullable=False),
+    Column("cells_per_second", Double, nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("seen_at", UtcTime, nullable=False),
+)
+"""A worker process, how fast it searches, and when it was last alive."""
+
+TOKENS: Final = Table(
+    "tokens",
+    METADATA,
+    Column("id", String(16), primary_key=True),
+    Column("owner", FileText, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("revoked_at", UtcTime),
+    UniqueConstraint("digest", name="uq_tokens_digest"),
+)
+"""A token of an owner; the token itself is not stored, only its SHA-256."""
+
+LINKS: Final = Table(
+    "links",
+    METADATA,
+    Column("id", String(16), primary_key=True),
+    Column("search_id", Big, ForeignKey("searches.id", ondelete="CASCADE", name="fk_links_search"), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    UniqueConstraint("digest", name="uq_links_digest"),
+    Index("ix_links_search", "search_id"),
+)
+"""A link that shows one search to everybody who has it; its key is not stored, only the key's SHA-256."""
+
 BLAST6_VIEW: Final = """\
 CREATE VIEW blast6 AS
 SELECT
@@ -263,3 +397,65 @@ FROM hits AS h JOIN queries AS q ON q.id = h.query_id
 Coordinates are 1-based and inclusive, as in :mod:`swsearch.report.fields`; ``pident``, ``evalue`` and ``bitscore`` are
 not rounded. Percent identity is computed and not stored: a condition on it took as long.
 """
+
+_SIGNED: Final = frozenset({"query_frame", "subject_frame", "score"})
+
+
+def checked(row: Row[Any], table: Table) -> Row[Any]:
+    """The row itself, if every value has the type of its column and no count or index is negative.
+
+    SQLite accepts any value in any column, and a store may have been edited. The meaning of values is not checked. The
+    first columns of the row are those of the table.
+
+    Raises
+    ------
+    ValueError
+        A value has another type or is out of range; the message names its column.
+    """
+    n_columns, counts, narrow = _rules(table)
+    fits = (
+        _kinds_fit(tuple(map(type, row[:n_columns])), table)
+        and min((value for value in counts(row) if value is not None), default=0) >= 0
+        and max((abs(value) for value in narrow(row) if value is not None), default=0) < 2**31
+    )
+    if not fits:
+        raise ValueError(f"table {table.name}, {_flaw(row, table)}")
+    return row
+
+
+@cache
+def _rules(
+    table: Table,
+) -> tuple[int, Callable[[Row[Any]], tuple[int | None, ...]], Callable[[Row[Any]], tuple[int | None, ...]]]:
+    """The number of columns, and functions that return the counts and the 32-bit integers of a row."""
+    columns = list(enumerate(table.columns))
+    counts = [n for n, column in columns if isinstance(column.type, Integer) and column.name not in _SIGNED]
+    narrow = [n for n, column in columns if type(column.type) is Integer]
+    return len(columns), itemgetter(*counts), (itemgetter(*narrow) if len(narrow) > 1 else lambda _: ())
+
+
+@cache
+def _kinds_fit(kinds: tuple[type, ...], table: Table) -> bool:
+    return all(_fits(kind, column) for kind, column in zip(kinds, table.columns, strict=True))
+
+
+def _fits(kind: type, column: Any) -> bool:
+    if kind is type(None):
+        return bool(column.nullable)
+    if isinstance(column.type, (Integer, BigInteger)):
+        return kind is int
+    if isinstance(column.type, Double):
+        return kind in (int, float)
+    is_time = isinstance(getattr(column.type, "impl", column.type), DateTime)
+    return kind is (datetime if is_time else str)
+
+
+def _flaw(row: Row[Any], table: Table) -> str:
+    """A text with the first column that has an invalid value, and the value."""
+    for value, column in zip(row, table.columns, strict=False):
+        negative = isinstance(column.type, Integer) and column.name not in _SIGNED and type(value) is int and value < 0
+        wide = type(column.type) is Integer and type(value) is int and abs(value) >= 2**31
+        if negative or wide or not _fits(type(value), column):
+            shown = repr(value)
+            return f"column {column.name}: {shown if len(shown) <= 40 else shown[:37] + '...'} has no place there"
+    return "a value is out of range"

@@ -1,7 +1,4 @@
-"""The schema of a store: creates it, checks its revision, and upgrades it by the migrations.
-
-SQLite's tables are created from compiled statements (:mod:`swsearch.store.statements`), PostgreSQL's from the models.
-"""
+"""The schema of a store: creates it, checks its revision, and upgrades it by the migrations."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ from sqlalchemy.engine import URL
 
 from swsearch.errors import SchemaOutdated, StoreError
 from swsearch.resources import resource_folder
+from swsearch.store.connections import display_name, make_engine, reading, store_url, translated, writing
 from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
-from swsearch.store.session import display_name, make_engine, reading, store_url, translated, writing
-from swsearch.store.statements import sqlite_schema
 from swsearch.store.user_store import is_user_store
 from swsearch.words import option
 
@@ -94,26 +90,16 @@ def _create(engine: Engine) -> str:
         found = revision_of(connection)
         if found is not None:
             return found
-        if is_sqlite:
-            _create_in_sqlite(connection.connection.driver_connection)
-        else:
-            _create_in_postgresql(connection)
+        _create_tables(connection)
         connection.execute(insert(SCHEMA_TABLE).values(version_num=SCHEMA))
     return SCHEMA
 
 
-def _create_in_sqlite(driver: Any) -> None:
-    """Create the tables, indexes and views. Through SQLAlchemy, a new store would take a third longer."""
-    for statement in sqlite_schema():
-        driver.execute(statement)
-
-
-def _create_in_postgresql(connection: Connection) -> None:
+def _create_tables(connection: Connection) -> None:
     """Create the tables, indexes and views."""
-    from swsearch.store import service_models  # noqa: F401 - its tables belong to every store
-
-    for index in (index for table in METADATA.tables.values() for index in table.indexes):
-        index.dialect_kwargs.update(index.info)
+    if connection.dialect.name == "postgresql":
+        for index in (index for table in METADATA.tables.values() for index in table.indexes):
+            index.dialect_kwargs.update(index.info)
     METADATA.create_all(connection)
     connection.exec_driver_sql(BLAST6_VIEW)
 

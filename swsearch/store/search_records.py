@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import Row
 
-from swsearch.store.rows import checked
-from swsearch.store.service_models import SEARCHES, UNFINISHED
+from swsearch.hits.result import QueryResult
+from swsearch.store.models import SEARCHES, UNFINISHED, checked
 
 Parameters = Mapping[str, str | int | float | bool | None]
 MEGACELL: Final = 10**6
@@ -152,6 +152,24 @@ class ClaimedQuery:
 
 
 @dataclass(frozen=True)
+class Completed:
+    """A query that was searched.
+
+    Attributes
+    ----------
+    query : ClaimedQuery
+    run_id : int
+        The run of its search.
+    result : QueryResult
+        ``number`` is the query's number in the search.
+    """
+
+    query: ClaimedQuery
+    run_id: int
+    result: QueryResult
+
+
+@dataclass(frozen=True)
 class Batch:
     """Queries of one database generation and one set of options, under leases of one worker.
 
@@ -203,34 +221,38 @@ class SeenWorker:
 
 
 def stored_search(row: Row[Any]) -> StoredSearch:
-    """The search of a row.
+    """The search of a row that was read.
 
     Raises
     ------
     ValueError
         A value is not valid in its column.
     """
-    checked(row, SEARCHES)
+    return search_of(checked(row, SEARCHES)._mapping)
+
+
+def search_of(values: Mapping[Any, Any]) -> StoredSearch:
+    """The search of a row, by the names of the columns."""
     return StoredSearch(
-        id=row.id,
-        key=row.key,
-        owner=row.owner,
-        database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
-        options=parameters_of(row.options),
-        asked_digest=row.asked_digest,
-        content=row.content,
-        state=row.state,
-        reason=row.reason,
-        created=row.created_at,
-        started=row.started_at,
-        finished=row.finished_at,
-        expires=row.expires_at,
-        run_id=row.run_id,
-        n_queries=row.n_queries,
-        n_done=row.n_done,
-        n_failed=row.n_failed,
-        cells=row.cells,
-        cells_done=row.cells_done,
+        id=values["id"],
+        key=values["key"],
+        owner=values["owner"],
+        database=SearchedDatabase(values["database_name"], values["database_digest"], values["database_generation"]),
+        options=parameters_of(values["options"]),
+        asked_digest=values["asked_digest"],
+        content=values["content"],
+        state=values["state"],
+        reason=values["reason"],
+        created=values["created_at"],
+        started=values["started_at"],
+        finished=values["finished_at"],
+        expires=values["expires_at"],
+        run_id=values["run_id"],
+        n_queries=values["n_queries"],
+        n_done=values["n_done"],
+        n_failed=values["n_failed"],
+        cells=values["cells"],
+        cells_done=values["cells_done"],
     )
 
 

@@ -1,350 +1,138 @@
-"""Connections to a store: opening them, transactions, fast inserts, and error messages for failures.
-
-A store is specified by a file path or a URL: ``sqlite:///hits.sqlite``, ``postgresql://user@host/database``.
-
-SQLite is used in WAL mode (readers and one writer do not block each other) with ``synchronous=NORMAL``: if a process is
-killed, no committed data is lost; a power failure may lose the last commits but never damages the file. A writer takes
-the lock when its transaction begins, and waits for another writer up to :data:`BUSY_SECONDS`.
-"""
+"""An open store, as all repositories of it share it: :class:`Session`."""
 
 from __future__ import annotations
 
-import logging
 import os
-import sqlite3
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, Final
-from urllib.parse import unquote
-from weakref import WeakKeyDictionary
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
-from sqlalchemy import Connection, Dialect, Engine, Table, create_engine, event, insert
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy import Connection
 
-from swsearch.errors import StoreError, SwSearchError
-from swsearch.file_systems import is_shared
-from swsearch.store.statements import SQLITE_STATEMENTS
+from swsearch.arguments import flag, number, path
+from swsearch.errors import StoreError
+from swsearch.file_registry import registry
+from swsearch.store.connections import (
+    BUSY_SECONDS,
+    StorePlace,
+    display_name,
+    make_engine,
+    reading,
+    store_url,
+    translated,
+    writing,
+)
+from swsearch.store.schema import create_or_check
 from swsearch.words import option
 
-BUSY_SECONDS: Final = 60.0
-"""Longest time that a writer waits for another, in seconds."""
 
-_FIRST_PAUSE: Final = 0.0002
-_LONGEST_PAUSE: Final = 0.005
-"""Seconds between two attempts to become SQLite's writer."""
-_DAMAGED: Final = "the database is damaged; `sqlite3 FILE .recover` may save what is left"
-
-# Errors of a connection are raised, and the caller reports them. The pool also logs them with a traceback, for example
-# when SIGTERM or Ctrl-C arrives while it closes a connection; without a handler, Python would print that to stderr.
-logging.getLogger("sqlalchemy.pool").addHandler(logging.NullHandler())
-
-
-def store_url(target: str | os.PathLike[str]) -> URL:
-    """The URL of a store that is specified by a path or a URL.
-
-    Raises
-    ------
-    StoreError
-        The URL cannot be read, or names a database that is neither SQLite nor PostgreSQL.
-    """
-    given = os.fspath(target)
-    if "://" not in given:
-        return URL.create("sqlite", database=given)
-    try:
-        url = make_url(given)
-    except (ArgumentError, ValueError) as error:
-        raise StoreError(f"{given!r} is not a store; give a file, or postgresql://user@host/database") from error
-    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-        return url.set(drivername="postgresql+psycopg")
-    if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        return url.set(drivername="sqlite")
-    raise StoreError(f"a store cannot be kept in {url.drivername}; give a file, or postgresql://user@host/database")
-
-
-def display_name(url: URL) -> str:
-    """The name of a store in messages: its file, or its URL without the password."""
-    if url.drivername != "sqlite":
-        return url.render_as_string(hide_password=True)
-    return unquote(str(url.database).removeprefix("file://")) if "uri" in url.query else str(url.database)
-
-
-def make_engine(url: URL, *, busy_seconds: float = BUSY_SECONDS, only_read: bool = False) -> Engine:
-    """An SQLAlchemy engine whose connections have the settings described above; no connection is opened yet.
-
-    With ``only_read``, a published file of a network file system is read without locks, which may be missing there.
-
-    Raises
-    ------
-    StoreError
-        PostgreSQL's driver is not installed.
-    """
-    if url.drivername != "sqlite":
-        try:
-            return create_engine(url, pool_pre_ping=True)  # its connections end when the server is started again
-        except (ModuleNotFoundError, NoSuchModuleError) as error:
-            advice = "`pip install 'swsearch[postgresql]'` adds it"
-            raise StoreError(f"{display_name(url)} needs psycopg, which is not installed; {advice}") from error
-    path = Path(str(url.database))
-    if _is_frozen(path) or (only_read and "uri" not in url.query and _is_published(path)):
-        frozen = Path(str(url.database)).absolute().as_uri()
-        url = url.set(database=frozen, query={"mode": "ro", "immutable": "1", "uri": "true"})
-    engine = create_engine(
-        url, connect_args={"timeout": busy_seconds}, execution_options={"compiled_cache": SQLITE_STATEMENTS}
-    )
-
-    @event.listens_for(engine, "connect")
-    def set_up(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # `begin` below starts transactions, not the driver
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = NORMAL")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("swsearch_writes", False)
-        if writes:
-            _begin_writing(connection, busy_seconds)
-        else:
-            connection.exec_driver_sql("BEGIN")
-
-    return engine
-
-
-def _begin_writing(connection: Connection, busy_seconds: float) -> None:
-    """Begin a transaction of SQLite's writer, when no other process has one.
-
-    SQLite itself looks for the end of the other transaction after pauses of 1, 2, 5 and up to 100 ms. Two processes
-    that write a hundred times a second, such as those of a service, would pause most of the time.
-    """
-    driver: Any = connection.connection.driver_connection
-    ends = time.monotonic() + busy_seconds
-    pause = _FIRST_PAUSE
-    driver.execute("PRAGMA busy_timeout = 0")
-    try:
-        while True:
-            try:
-                driver.execute("BEGIN IMMEDIATE")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > ends:
-                    raise
-            time.sleep(pause)
-            pause = min(_LONGEST_PAUSE, 1.5 * pause)
-    finally:
-        driver.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
-
-
-def _is_frozen(path: Path) -> bool:
-    """Whether a store can only be read, and no log contains a part of it, so that SQLite must not use its side files.
-
-    These files could not be created, or would have an owner that prevents the store's owner from writing.
-    """
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    return path.is_file() and not writable and not _has_log(path)
-
-
-def _has_log(path: Path) -> bool:
-    """Whether a process uses SQLite's log beside a store, or one was killed and left a part of the store in it."""
-    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
-    return log.exists() and (index.exists() or log.stat().st_size > 0)
-
-
-def _is_published(path: Path) -> bool:
-    """Whether a store is on a network file system and no process writes to it: it is replaced, never changed.
-
-    Side files belong to a process that writes to the file itself, which needs locks.
-    """
-    return (
-        path.is_file()
-        and is_shared(Path(os.path.realpath(path)))
-        and not any(Path(f"{path}{end}").exists() for end in ("-wal", "-journal"))
-    )
-
-
-class StorePlace:
-    """The file of an open store, to detect its deletion or replacement.
-
-    Without this check, SQLite would silently continue to write to a deleted file. A store in a database server has no
-    file.
+class Session:
+    """The connections of an open store; threads may share it, and each of its transactions has one of its own.
 
     Parameters
     ----------
-    url : URL
-        The URL of an existing store.
+    target, create, busy_seconds, only_read
+        As for :class:`~swsearch.store.store.Store`, whose errors it raises.
+
+    Attributes
+    ----------
+    name : str
+        The store in messages.
     """
 
-    def __init__(self, url: URL) -> None:
-        self._path = (
-            Path(str(url.database)).absolute() if url.drivername == "sqlite" and "uri" not in url.query else None
-        )
-        self._name = display_name(url)
-        self._file = None if self._path is None else self._identity(self._path)
-
-    @staticmethod
-    def _identity(path: Path) -> tuple[int, int] | None:
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        only_read: bool = False,
+    ) -> None:
+        if not path("target", target):
+            raise StoreError(f"{option('target', target)}: the name of the store is empty")
+        flag("create", create)
+        number("busy_seconds", busy_seconds)
+        flag("only_read", only_read)
+        url = store_url(target)
+        register_store(target, create=create)
+        self.name = display_name(url)
+        self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
+        self._within = threading.local()
         try:
-            found = path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
-
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the file was deleted or replaced since it was opened."""
-        if self._path is not None and self._identity(self._path) != self._file:
-            problem = "it was deleted or replaced while it was in use; what was written to it since is lost"
-            raise StoreError(f"{self._name}: {problem}; run the command again")
-
-
-@contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that reads the current state of the store, even while others write."""
-    with translated(engine.url):
-        if engine.dialect.name == "postgresql":
-            engine = engine.execution_options(isolation_level="REPEATABLE READ")
-        with engine.begin() as connection:
-            yield connection
-
-
-@contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that commits completely or not at all.
-
-    SQLite has one writer at a time, and those who wait look again after pauses of up to a tenth of a second. Threads
-    of one process therefore take turns before they ask SQLite.
-    """
-    is_sqlite = engine.dialect.name == "sqlite"
-    with translated(engine.url), _turn(engine) if is_sqlite else nullcontext(), engine.connect() as connection:
-        writer = connection.execution_options(swsearch_writes=True)
-        with writer.begin():
-            yield writer
-
-
-_TURNS: Final[WeakKeyDictionary[Engine, threading.Lock]] = WeakKeyDictionary()
-
-
-@contextmanager
-def _turn(engine: Engine) -> Iterator[None]:
-    """The turn of this thread; after the time for which SQLite waits, SQLite is asked without it."""
-    lock = _TURNS.setdefault(engine, threading.Lock())
-    is_mine = lock.acquire(timeout=BUSY_SECONDS)
-    try:
-        yield
-    finally:
-        if is_mine:
-            lock.release()
-
-
-@contextmanager
-def translated(url: URL) -> Iterator[None]:
-    """A context that raises database errors as :class:`StoreError`, with one line on the problem and its remedy."""
-    try:
-        yield
-    except DBAPIError as error:
-        raise StoreError(_message(error.orig, url)) from error
-    except sqlite3.Error as error:  # SQLAlchemy does not wrap errors that occur while a connection is set up
-        raise StoreError(_message(error, url)) from error
-    except UnicodeDecodeError as error:  # raised by the driver for a message of SQLite that quotes damaged bytes
-        raise StoreError(f"{display_name(url)}: {_DAMAGED}") from error
-    except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
-        if isinstance(error, SwSearchError):
+            create_or_check(self._engine, create=create)
+            self._place = StorePlace(url)
+        except BaseException:
+            self._engine.dispose()
             raise
-        problem = f"the store is damaged, or another program wrote to it: {error}"
-        raise StoreError(f"{display_name(url)}: {problem}".splitlines()[0]) from error
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the store is a file of SQLite, not a database of PostgreSQL."""
+        return self._engine.dialect.name == "sqlite"
+
+    def check_place(self) -> None:
+        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened."""
+        self._place.check()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection that reads the current state of the store, even while others write."""
+        return reading(self._engine)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection in a transaction that commits completely or not at all.
+
+        Inside of :meth:`whole`, it is the connection of that transaction.
+        """
+        if self.is_within_whole:
+            with translated(self._engine.url):
+                yield self._within.connection
+            return
+        self.check_place()
+        with writing(self._engine) as connection:
+            yield connection
+        self.check_place()
+
+    @property
+    def is_within_whole(self) -> bool:
+        """Whether the changes of this thread belong to a transaction of :meth:`whole`."""
+        return getattr(self._within, "connection", None) is not None
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A block in which the changes of this thread form one transaction."""
+        with self.writing() as connection:
+            self._within.connection = connection
+            try:
+                yield
+            finally:
+                self._within.connection = None
+
+    def compact(self) -> None:
+        """Return the space of deleted rows to the file system; errors are those of ``Store.compact``."""
+        if not self.is_sqlite:
+            return
+        self.check_place()
+        with translated(self._engine.url), self._engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("VACUUM")  # not in a transaction, which SQLAlchemy would begin
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows, each with the table's columns in their order, by the fastest method of the driver.
+def register_store(target: str | os.PathLike[str], *, create: bool) -> None:
+    """Tell the registry of files that this store is opened.
 
-    SQLite: tuples passed directly to the driver took 5 µs per hit, ``insert(table)`` with dicts 11 µs.
-    PostgreSQL: ``COPY`` took 14 µs per hit, ``INSERT`` 50 µs.
+    Raises
+    ------
+    InputError
+        The file is read or written by the same command for something else, or is inside a packed database.
     """
-    columns = ", ".join(table.columns.keys())
-    if connection.dialect.name == "sqlite":
-        places = ", ".join("?" * len(table.columns))
-        connection.exec_driver_sql(f"INSERT INTO {table.name} ({columns}) VALUES ({places})", list(rows))
-        return
-    driver: Any = connection.connection.driver_connection
-    try:
-        with driver.cursor() as cursor, cursor.copy(f"COPY {table.name} ({columns}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
-    except connection.dialect.loaded_dbapi.Error as error:  # not wrapped, because the call bypasses SQLAlchemy
-        raise StoreError(_message(error, connection.engine.url)) from error
-
-
-def insert_with_ids(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Insert rows, all with the same columns, into a table that numbers them; returns their numbers, in their order.
-
-    SQLite: values that are converted here and passed directly to the driver took 34 µs per run, ``insert(table)`` with
-    dicts 57 µs, for eight of them.
-    """
-    if not rows:
-        return []
-    if connection.dialect.name != "sqlite":
-        return list(connection.execute(_insert_statement(table), list(rows)).scalars())
-    driver: Any = connection.connection.driver_connection
-    columns = tuple(rows[0])
-    statement, converters = _sqlite_insert(table, columns, connection.dialect)
-    ids = []
-    for row in rows:
-        values = [row[name] for name in columns]
-        for place, convert in converters:
-            values[place] = convert(values[place])
-        try:
-            ids.append(int(driver.execute(statement, values).lastrowid))
-        except sqlite3.IntegrityError as error:  # as SQLAlchemy raises it
-            raise IntegrityError(statement, values, error) from error
-    return ids
-
-
-@cache
-def _insert_statement(table: Table) -> Any:
-    return insert(table).returning(table.c.id, sort_by_parameter_order=True)
-
-
-@lru_cache(maxsize=64)
-def _sqlite_insert(
-    table: Table, columns: tuple[str, ...], dialect: Dialect
-) -> tuple[str, list[tuple[int, Callable[[Any], Any]]]]:
-    """The statement that inserts a row, and the functions that convert the values at some places of it."""
-    converters = [(place, table.c[name].type.bind_processor(dialect)) for place, name in enumerate(columns)]
-    places = ", ".join("?" * len(columns))
-    statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({places})"
-    return statement, [(place, convert) for place, convert in converters if convert is not None]
-
-
-def _message(error: BaseException | None, url: URL) -> str:
-    """The message for an error of the driver."""
-    if str(getattr(error, "sqlite_errorname", "")).startswith("SQLITE_NOTADB"):
-        return f"{display_name(url)} is not an SQLite database; choose another file with {option('store')}"
-    return f"{display_name(url)}: {_explain(error, url)}"
-
-
-def _explain(error: BaseException | None, url: URL) -> str:
-    """What went wrong, and what to do."""
-    code = str(getattr(error, "sqlite_errorname", ""))
-    first_line = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
-    folder = Path(display_name(url)).parent
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return "another process is writing to it and does not finish; try again when it is done"
-    if code.startswith("SQLITE_FULL"):
-        return "the disk is full; nothing of this query was stored, what was stored before is intact; free some space"
-    if code.startswith("SQLITE_READONLY"):
-        return f"it cannot be written to; change its permissions, or choose another file with {option('store')}"
-    if code.startswith("SQLITE_CANTOPEN"):
-        if not folder.is_dir():
-            return f"the folder {folder} does not exist; create it, or choose another file with {option('store')}"
-        if Path(f"{display_name(url)}-wal").exists():
-            advice = "copy both to a folder where you can write, or ask the owner of the store to list its runs once"
-            return f"the last writes are in the log {display_name(url)}-wal, which cannot be read here; {advice}"
-        permissions = "check its permissions and its folder's"
-        return f"it cannot be opened or created; {permissions}, or choose another with {option('store')}"
-    if code.startswith("SQLITE_CORRUPT"):
-        return _DAMAGED
-    if code.startswith("SQLITE_IOERR"):
-        return f"the disk does not answer as it should ({code}); check it and its free space"
-    return first_line
+    if create:
+        registry().write_store("", os.fspath(target))
+    else:
+        registry().keep_store(os.fspath(target))

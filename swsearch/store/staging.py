@@ -1,7 +1,7 @@
 """Stores on file systems that several machines share: written on this machine, and published there as whole files.
 
 SQLite in WAL mode must not write to a network file system (:mod:`swsearch.file_systems`). A
-:class:`StagedStore` therefore works on a copy in a folder of this machine, and publishes its state: when the first
+:class:`StagedSession` therefore works on a copy in a folder of this machine, and publishes its state: when the first
 change is committed, within :data:`PUBLISH_SECONDS` after every other change, and when it is closed. To *publish* is to
 write a consistent copy to a temporary file beside the target, synchronize it, and rename it, so that the target is
 always a complete store.
@@ -38,14 +38,14 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
-from swsearch.file_registry import registry
 from swsearch.file_systems import check_staging, is_shared
+from swsearch.store.connections import BUSY_SECONDS, display_name, store_url, translated
 from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING
-from swsearch.store.repository import HitStore
+from swsearch.store.process import HostProcess
 from swsearch.store.schema import check_file, upgrade
-from swsearch.store.session import BUSY_SECONDS, display_name, store_url, translated
-from swsearch.store.workers import Worker
+from swsearch.store.session import Session, register_store
+from swsearch.store.store import Store
 
 PUBLISH_SECONDS: Final = 30.0
 """Shortest time between two publications, and longest time until a change is published, in seconds."""
@@ -60,13 +60,13 @@ _NEW: Final = "no file"
 """The identity of a target that does not exist."""
 
 
-def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto") -> HitStore:
+def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto") -> Store:
     """Open a store to write to it; close it, or use it as a context manager.
 
     Parameters
     ----------
     target : str or path
-        A file, or a URL (:mod:`swsearch.store.session`).
+        A file, or a URL (:mod:`swsearch.store.connections`).
     create : bool
         Create the store if there is none; otherwise a missing store is an error.
     stage : str
@@ -82,7 +82,7 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
     """
     if _is_staged(target, stage):
         return StagedStore(target, create=create)
-    return HitStore(target, create=create)
+    return Store(target, create=create)
 
 
 def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto") -> None:
@@ -123,8 +123,8 @@ def _is_file(url: URL) -> bool:
     return url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
 
 
-class StagedStore(HitStore):
-    """A store that is written on this machine and published to its file; see the module's description.
+class StagedSession(Session):
+    """The session of a store that is written on this machine and published to its file; see the module's description.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class StagedStore(HitStore):
     create : bool
         Create the store if there is none; otherwise a missing store is an error.
     busy_seconds : float
-        As for :class:`HitStore`.
+        As for :class:`Store`.
     publish_seconds : float
         Shortest time between two publications, in seconds.
     is_upgrade : bool
@@ -155,10 +155,7 @@ class StagedStore(HitStore):
         is_upgrade: bool = False,
     ) -> None:
         url = store_url(target)
-        if create:
-            registry().write_store("", os.fspath(target))
-        else:
-            registry().keep_store(os.fspath(target))
+        register_store(target, create=create)
         check_file(url, create=create)
         shown = display_name(url)
         self._target = Path(os.path.realpath(str(url.database)))
@@ -261,18 +258,19 @@ class StagedStore(HitStore):
         return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
 
     def compact(self) -> None:
-        """Reduce the copy, and publish it at the latest when the store is closed; errors are those of ``HitStore``."""
+        """Reduce the copy, and publish it at the latest when the store is closed; errors are those of ``Store``."""
         super().compact()
         self._has_changed = True
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        if self._failure is not None and self._whole is None:
+    def writing(self) -> Iterator[Connection]:
+        """As for ``Session``; the change is then published in time."""
+        if self._failure is not None and not self.is_within_whole:
             failure, self._failure = self._failure, None
             raise failure
-        with super()._writing() as connection:
+        with super().writing() as connection:
             yield connection
-        if self._whole is None:
+        if not self.is_within_whole:
             self._has_changed = True
             self._publish_in_time()
 
@@ -362,6 +360,29 @@ class StagedStore(HitStore):
         return StoreError(f"{problem}; what this process found is in {kept}; {advice}")
 
 
+class StagedStore(Store):
+    """A store on a :class:`StagedSession`, whose parameters and errors it has."""
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        publish_seconds: float = PUBLISH_SECONDS,
+        is_upgrade: bool = False,
+    ) -> None:
+        session = StagedSession(
+            target,
+            create=create,
+            busy_seconds=busy_seconds,
+            publish_seconds=publish_seconds,
+            is_upgrade=is_upgrade,
+        )
+        self.publish = session.publish
+        self._use(session)
+
+
 def _identity(path: Path) -> str:
     """What distinguishes the content of a store's file from its earlier states.
 
@@ -385,7 +406,7 @@ def _copy_of(local: Path, copy: Path) -> None:
         target.execute("PRAGMA journal_mode = DELETE")
         target.execute("PRAGMA synchronous = OFF")  # the file is synchronized where it is published
         of_this_machine = "state = ? AND host = ?"
-        values = (INTERRUPTED, RUNNING, Worker.this().host)
+        values = (INTERRUPTED, RUNNING, HostProcess.this().host)
         target.execute(f"UPDATE runs SET state = ? WHERE {of_this_machine}", values)
         target.execute(f"PRAGMA user_version = {secrets.randbelow(2**31 - 1) + 1}")
 

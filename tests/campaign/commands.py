@@ -29,7 +29,7 @@ from swsearch.database.staging import LOCK
 from swsearch.database.verify import verify
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.hits.result import SearchStats
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.campaign.processes import Done, run
 from tests.campaign.trials import Trial
 from tests.support import ROBINSON_FREQUENCIES
@@ -275,8 +275,11 @@ class StoreCommand(Command):
         """Return the state and results of each run."""
         if not (folder / self.store).exists():
             return {}
-        with HitStore(folder / self.store) as store:
-            return {found.id: (found.state, [unstamped(r) for r in store.queries(found.id)]) for found in store.runs()}
+        with Store(folder / self.store) as store:
+            return {
+                found.id: (found.state, [unstamped(r) for r in store.results.queries(found.id)])
+                for found in store.runs.all()
+            }
 
     def state(self, trial: Trial, folder: Path) -> str:
         path = folder / self.store

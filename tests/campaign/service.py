@@ -18,9 +18,8 @@ from sqlalchemy import func, select
 
 from swsearch.cli.app import main
 from swsearch.service.client import Client
-from swsearch.store.searches import SearchStore
-from swsearch.store.service_models import LEASED, SEARCH_QUERIES
-from swsearch.store.session import reading
+from swsearch.store.models import LEASED, SEARCH_QUERIES
+from swsearch.store.store import Store
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.stores import Server, run_with_server
 from tests.campaign.trials import Trial, run_trials
@@ -120,7 +119,7 @@ def killed_processes(postgres: Server | None) -> Callable[[Trial], None]:
 
 def wait_for_a_moment(trial: Trial, target: str) -> bool:
     """Wait for a random time; of three times, twice until a worker has queries in hand. Return whether it has."""
-    with SearchStore(target) as store:
+    with Store(target) as store:
         if trial.rng.random() < 2 / 3:
             ends = time.monotonic() + 5
             while time.monotonic() < ends and not _n_leased(store):
@@ -131,8 +130,8 @@ def wait_for_a_moment(trial: Trial, target: str) -> bool:
         return _n_leased(store) > 0
 
 
-def _n_leased(store: SearchStore) -> int:
-    with reading(store._engine) as connection:
+def _n_leased(store: Store) -> int:
+    with store.session.reading() as connection:
         leased = select(func.count()).select_from(SEARCH_QUERIES).where(SEARCH_QUERIES.c.state == LEASED)
         return int(connection.execute(leased).scalar_one())
 
@@ -142,11 +141,11 @@ def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
     for top, key in load.accepted.items():
         trial.check(load.states.get(top) == "done", f"search {key} is {load.states.get(top)}")
         trial.check(load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes")
-    with SearchStore(target) as store:
-        found = store.searches_of("local", 1000)
-        with reading(store._engine) as connection:
+    with Store(target) as store:
+        found = store.searches.of_owner("local", 1000)
+        with store.session.reading() as connection:
             left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
-        runs = store.runs()
+        runs = store.runs.all()
     keys = sorted(search.key for search in found)
     trial.check(keys == sorted(load.accepted.values()), f"accepted {load.accepted}, stored {keys}")
     ends = [(search.state, search.n_queries, search.n_done, search.n_failed) for search in found]

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from swsearch.errors import StoreError
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.campaign import faults
 from tests.campaign.commands import SEARCH, StoreCommand, Template, learned, unstamped
 from tests.campaign.faults import Fault
@@ -75,9 +75,9 @@ def locked_store(trial: Trial) -> None:
         other.close()
     done = process.wait()
     trial.check(done.code == 0, f"{name} beside another writer: exit code {done.code}: {done.text}")
-    with HitStore(path) as store:
-        run = store.run("latest")
-        results = [unstamped(result) for result in store.queries(run.id)]
+    with Store(path) as store:
+        run = store.runs.get("latest")
+        results = [unstamped(result) for result in store.results.queries(run.id)]
     wanted = command.learned["new"][max(command.learned["new"])][1]
     trial.check(run.state == "finished" and results == wanted, f"{name} beside another writer: other results")
 
@@ -137,10 +137,10 @@ def _damaged_log(trial: Trial, folder: Path) -> None:
             _ends_well(trial, run_forked(arguments, folder), f"`{' '.join(arguments[:2])}` of a store with a hurt log")
         trial.counts["hurt logs of a checkpoint"] += 1
         return
-    with HitStore(folder / "hits.sqlite") as store:
-        runs = store.runs()
+    with Store(folder / "hits.sqlite") as store:
+        runs = store.runs.all()
         for run in runs:
-            results = [unstamped(result) for result in store.queries(run.id)]
+            results = [unstamped(result) for result in store.results.queries(run.id)]
             wanted = command.learned["new"][max(command.learned["new"])][1]
             trial.check(results == wanted[: len(results)], f"run {run.id}: committed queries differ after a hurt log")
     trial.check(len(runs) >= len(before), "a run that was there before the log is gone")
@@ -284,8 +284,8 @@ def killed_server(server: Server) -> Callable[[Trial], None]:
         events = folder / "events.jsonl"
         reported = events.read_text().count('"event": "query"') if events.exists() else 0
         try:
-            with HitStore(url) as store:
-                stored = sum(run.n_queries for run in store.runs())
+            with Store(url) as store:
+                stored = sum(run.n_queries for run in store.runs.all())
         except StoreError:
             stored = 0
         trial.check(stored >= reported, f"{how}: {reported} queries were committed, {stored} are there")

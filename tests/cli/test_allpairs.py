@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import DATA
 
 PAIRS = ["--evalue", "10", "--quiet"]
@@ -45,12 +45,12 @@ def test_a_killed_run_resumes_to_the_same_bytes_and_shares_merge_to_them(swsearc
     whole = swsearch(*asked, "--store", "whole.sqlite").out
     assert sum(len(query["hits"]) for query in json.loads(whole)["queries"]) > 50
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    moment = 'HitStore, "add_query", 7'
+    moment = 'Results, "add", 7'
     process = spawn_paused(moment, *resumed, "--out", "never.json", "--partition-residues", "3000")
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    with HitStore("killed.sqlite") as store:
-        assert store.run("latest").n_queries == 7
+    with Store("killed.sqlite") as store:
+        assert store.runs.get("latest").n_queries == 7
     assert swsearch(*resumed).out == whole
     for shard in ("1/3", "2/3", "3/3"):
         outcome = swsearch(

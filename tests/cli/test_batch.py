@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import DATA, QUERIES
 from tests.tiers import mostly_thorough
 
@@ -45,8 +45,8 @@ def test_a_batch_holds_what_a_query_of_the_same_sequences_finds(swsearch, tmp_pa
 def test_queries_with_the_same_letters_are_computed_once(swsearch, few_proteins_db, many_queries):
     """Source: the number of cells that the run counts; seven of the queries have the same letters as another."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite").code == 0
-    with HitStore("b.sqlite") as store:
-        free = [result.number for result in store.queries("latest") if result.stats.cells == 0]
+    with Store("b.sqlite") as store:
+        free = [result.number for result in store.results.queries("latest") if result.stats.cells == 0]
     assert free == [4, 9, 14, 19, 24, 29, 34]
 
 
@@ -57,7 +57,7 @@ def test_a_killed_batch_resumes_to_the_same_bytes(
     """Source: the same batch without interruption. The kill comes before or after the last query's event is written."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "whole.sqlite").code == 0
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest"]
-    moment = f'EventLog, "write", {committed + 1}' if told else f'HitStore, "add_query", {committed}'
+    moment = f'EventLog, "write", {committed + 1}' if told else f'Results, "add", {committed}'
     process = spawn_paused(moment, *arguments, "--events", "events.jsonl", "--partition-residues", "2000")
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -91,8 +91,8 @@ def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, few_proteins_d
     """By hand: both shares are in one store. If the second resumed the first share's run, it would find it finished."""
     arguments = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--top", "1"]
     assert swsearch(*arguments, "--shard", "1/2").code == 0
-    with HitStore("b.sqlite") as store:
-        store.interrupt_run(1)
+    with Store("b.sqlite") as store:
+        store.runs.interrupt(1)
     second = swsearch(*arguments, "--shard", "2/2", "--resume", "latest")
     assert second.out == "run 2 in b.sqlite: 17 queries done, 0 failed\n"
     refused = swsearch(*arguments, "--shard", "2/2", "--resume", "1")
@@ -136,8 +136,8 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, few
     turned = swsearch("batch", *reversed(many_queries), few_proteins_db, "--store", "b.sqlite", "--resume", "1")
     assert turned.code == 1
     assert "give the files that the run began with" in turned.error
-    with HitStore("b.sqlite") as store:
-        assert (store.run(1).state, store.run(1).n_missing) == ("finished", 0)
+    with Store("b.sqlite") as store:
+        assert (store.runs.get(1).state, store.runs.get(1).n_missing) == ("finished", 0)
     missing = swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "9")
     assert "no run '9'" in missing.error
 
@@ -145,16 +145,16 @@ def test_resume_refuses_another_search_and_other_queries(swsearch, tmp_path, few
 def test_resume_refuses_files_that_lack_queries_of_the_run(swsearch, few_proteins_db, many_queries):
     """By hand: the run has 35 queries, the first file 20. If resumed, it would be reported as a complete run of 20."""
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite").code == 0
-    with HitStore("b.sqlite") as store:
-        store.interrupt_run(1)
+    with Store("b.sqlite") as store:
+        store.runs.interrupt(1)
     refused = swsearch("batch", many_queries[0], few_proteins_db, "--store", "b.sqlite", "--resume", "1")
     assert refused.code == 1
     assert (
         "run 1 of b.sqlite has its query 34, but the files given hold 20; give the files that the run began with"
         in refused.error
     )
-    with HitStore("b.sqlite") as store:
-        assert store.run(1).state == "interrupted"
+    with Store("b.sqlite") as store:
+        assert store.runs.get(1).state == "interrupted"
     assert swsearch("batch", *many_queries, few_proteins_db, "--store", "b.sqlite", "--resume", "latest").code == 0
 
 
@@ -168,8 +168,8 @@ def test_a_run_left_on_another_machine_is_taken_up_where_its_number_is_given(
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
         assert swsearch(*arguments).code == 0
-        with HitStore("b.sqlite") as store:
-            store.resume_run(1)
+        with Store("b.sqlite") as store:
+            store.runs.resume(1)
     forget_queries("b.sqlite", 20)
     latest = swsearch(*arguments, "--resume", "latest")
     assert latest.out == "run 2 in b.sqlite: 35 queries done, 0 failed\n"
@@ -185,8 +185,8 @@ def test_a_run_that_is_being_worked_on_is_left_alone(swsearch, few_proteins_db, 
     """The process of the test itself holds run 1."""
     arguments = ["batch", many_queries[0], few_proteins_db, "--store", "b.sqlite"]
     assert swsearch(*arguments).code == 0
-    with HitStore("b.sqlite") as store:
-        store.resume_run(1)
+    with Store("b.sqlite") as store:
+        store.runs.resume(1)
     refused = swsearch(*arguments, "--resume", "1")
     assert refused.code == 1
     assert re.search(
@@ -220,8 +220,8 @@ def test_profiles_are_batched_resumed_and_sharded(swsearch, tmp_path, few_protei
     assert json.loads(direct.out)["queries"][0]["hits"] != json.loads(direct.out)["queries"][1]["hits"]
     assert swsearch("batch", *asked, "--store", "b.sqlite").code == 0
     assert report(swsearch, "b.sqlite") == direct.out
-    with HitStore("b.sqlite") as store:
-        assert [result.stats.cells == 0 for result in store.queries(1)] == [False, False, True]
+    with Store("b.sqlite") as store:
+        assert [result.stats.cells == 0 for result in store.results.queries(1)] == [False, False, True]
     for index in (1, 2):
         assert swsearch("batch", *asked, "--store", f"{index}.sqlite", "--shard", f"{index}/2").code == 0
     assert swsearch("runs", "merge", "1.sqlite", "2.sqlite", "--store", "m.sqlite").code == 0
@@ -273,8 +273,8 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, few_prote
     """Expected: the report lists the stored queries, with a message on stderr; a copy of the run can be resumed."""
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "b.sqlite").code == 0
     assert swsearch("report", "1", "--store", "b.sqlite").err == ""
-    with HitStore("b.sqlite") as store:
-        store.interrupt_run(1)
+    with Store("b.sqlite") as store:
+        store.runs.interrupt(1)
     outcome = swsearch("report", "1", "--store", "b.sqlite", "--format", "blast6")
     assert outcome.code == 0
     assert (
@@ -282,8 +282,8 @@ def test_a_run_that_is_not_complete_says_so_wherever_it_goes(swsearch, few_prote
         == "swsearch: warning: run 1 is interrupted; this is the report of the 7 queries that it has so far\n"
     )
     assert swsearch("runs", "export", "1", "--store", "b.sqlite", "--out", "copy.sqlite").code == 0
-    with HitStore("copy.sqlite") as store:
-        assert (store.run(1).state, store.run(1).finished) == ("interrupted", None)
+    with Store("copy.sqlite") as store:
+        assert (store.runs.get(1).state, store.runs.get(1).finished) == ("interrupted", None)
     resumed = swsearch("batch", QUERIES, few_proteins_db, "--store", "copy.sqlite", "--resume", "latest")
     assert resumed.out == "run 1 in copy.sqlite: 0 queries done, 7 were there before, 0 failed\n"
 
@@ -354,8 +354,8 @@ def test_a_batch_goes_on_after_a_compaction_and_not_after_a_change(swsearch, tmp
 def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, few_proteins_db, many_queries):
     """By hand: the interrupted run is of the first file; a batch of the second file is a different search."""
     assert swsearch("batch", many_queries[0], few_proteins_db, "--store", "b.sqlite").code == 0
-    with HitStore("b.sqlite") as store:
-        store.interrupt_run(1)
+    with Store("b.sqlite") as store:
+        store.runs.interrupt(1)
     other = swsearch("batch", many_queries[1], few_proteins_db, "--store", "b.sqlite", "--resume", "latest")
     assert other.out == "run 2 in b.sqlite: 15 queries done, 0 failed\n"
 
@@ -363,7 +363,7 @@ def test_latest_goes_on_with_runs_of_the_same_queries_alone(swsearch, few_protei
 def test_a_run_at_work_is_not_deleted_unless_that_is_forced(swsearch, spawn_paused, few_proteins_db, many_queries):
     """A batch is paused after its third query; a forced deletion ends it with one line."""
     batch = ["batch", *many_queries, few_proteins_db, "--store", "b.sqlite"]
-    process = spawn_paused('HitStore, "add_query", 3', *batch)
+    process = spawn_paused('Results, "add", 3', *batch)
     for run in ("latest", "1"):
         refused = swsearch("runs", "delete", run, "--store", "b.sqlite")
         assert refused.code == 1
@@ -380,8 +380,8 @@ def test_a_run_of_another_machine_is_not_deleted_unless_that_is_forced(swsearch,
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr("socket.gethostname", lambda: "node7")
         assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
-        with HitStore("hits.sqlite") as opened:
-            opened.resume_run(1)
+        with Store("hits.sqlite") as opened:
+            opened.runs.resume(1)
     refused = swsearch("runs", "delete", "1", *store)
     assert re.search(r"it was left to process \d+ on node7, which cannot be seen from here", refused.error)
     assert swsearch("runs", "delete", "1", *store, "--force").code == 0
@@ -392,8 +392,8 @@ def test_latest_is_the_newest_finished_run(swsearch, few_proteins_db):
     store = ["--store", "hits.sqlite"]
     for _ in range(2):
         assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
-    with HitStore("hits.sqlite") as opened:
-        opened.interrupt_run(2)
+    with Store("hits.sqlite") as opened:
+        opened.runs.interrupt(2)
     said = "swsearch: latest is run 1, the newest that is finished; run 2 is newer and interrupted\n"
     assert swsearch("report", "latest", *store).err == said
     assert swsearch("runs", "show", "latest", *store).err == said
@@ -413,15 +413,15 @@ def test_several_runs_are_deleted_or_none(swsearch, few_proteins_db):
     for _ in range(4):
         assert swsearch("query", QUERIES, few_proteins_db, "--top", "1", *store).code == 0
     assert "no run '9'" in swsearch("runs", "delete", "1", "9", *store).error
-    with HitStore("hits.sqlite") as opened:
-        opened.resume_run(2)
+    with Store("hits.sqlite") as opened:
+        opened.runs.resume(2)
         refused = swsearch("runs", "delete", "1", "2", *store)
         assert "run 2 of hits.sqlite is not deleted" in refused.error
-        assert [run.id for run in opened.runs()] == [1, 2, 3, 4]
-        opened.interrupt_run(2)
+        assert [run.id for run in opened.runs.all()] == [1, 2, 3, 4]
+        opened.runs.interrupt(2)
     assert swsearch("runs", "delete", "4", "1", "latest", *store).out == "run 4 deleted\nrun 1 deleted\n"
-    with HitStore("hits.sqlite", only_read=True) as opened:
-        assert [run.id for run in opened.runs()] == [2, 3]
+    with Store("hits.sqlite", only_read=True) as opened:
+        assert [run.id for run in opened.runs.all()] == [2, 3]
 
 
 @pytest.mark.parametrize(("n_queries", "state"), [(1, "finished"), (7, "interrupted")])
@@ -432,15 +432,15 @@ def test_a_reader_who_goes_away_takes_no_stored_query_along(
     records = QUERIES.read_text().split(">")[1 : n_queries + 1]
     (tmp_path / "q.fasta").write_text("".join(f">{record}" for record in records))
     wide = ["--format", "blast6", "--fields", "std cigar stitle", "--top", "500", "--evalue", "1000"]  # fills a buffer
-    process = spawn_paused('HitStore, "add_query", 1', "query", "q.fasta", few_proteins_db, *wide)
+    process = spawn_paused('Results, "add", 1', "query", "q.fasta", few_proteins_db, *wide)
     process.stdout.close()
     process.stdin.write("\n")
     process.stdin.close()
     errors = process.stderr.read()
     process.stderr.close()
     assert process.wait() == 0
-    with HitStore(user_store) as store:
-        run = store.run(1)
+    with Store(user_store) as store:
+        run = store.runs.get(1)
         assert run.state == state
         assert run.n_queries + run.n_missing == n_queries
         message = f"run 1 in {user_store} keeps {run.n_queries} of 7 queries and is marked interrupted"
@@ -455,13 +455,13 @@ def test_query_files_that_change_meanwhile_are_noticed(swsearch, spawn_paused, t
     _, errors = process.communicate("\n")
     assert process.returncode == 1
     assert "the query files changed while they were read" in errors
-    with HitStore(tmp_path / "b.sqlite") as store:
-        assert store.run(1).state == "interrupted"
+    with Store(tmp_path / "b.sqlite") as store:
+        assert store.runs.get(1).state == "interrupted"
 
 
 def test_a_store_that_is_deleted_meanwhile_is_noticed(spawn_paused, tmp_path, few_proteins_db, many_queries):
     """SQLite would continue to write to the deleted file; the batch must not end as if it had succeeded."""
-    process = spawn_paused('HitStore, "add_query", 3', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
+    process = spawn_paused('Results, "add", 3', "batch", *many_queries, few_proteins_db, "--store", "b.sqlite")
     (tmp_path / "b.sqlite").unlink()
     out, errors = process.communicate("\n")
     assert (process.returncode, out) == (1, "")

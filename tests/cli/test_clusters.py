@@ -12,7 +12,7 @@ import subprocess
 import networkx
 import pytest
 
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import DATA
 
 LINKED = ["--min-identity", "35", "--min-query-coverage", "50", "--min-subject-coverage", "50", "--quiet"]
@@ -70,8 +70,8 @@ def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
     stored = ["cluster", "few.fasta", *LINKED, "--store", "pairs.sqlite", "--resume", "latest"]
     assert swsearch(*stored, "--mode", "cover").code == 0
     again = {mode: swsearch(*stored, "--mode", mode).out for mode in ("cover", "length", "components")}
-    with HitStore("pairs.sqlite") as store:
-        assert [(run.id, run.state, run.n_queries) for run in store.runs()] == [(1, "finished", 60)]
+    with Store("pairs.sqlite") as store:
+        assert [(run.id, run.state, run.n_queries) for run in store.runs.all()] == [(1, "finished", 60)]
     for mode, printed in again.items():
         assert swsearch("cluster", "few.fasta", *LINKED, "--store", "none", "--mode", mode).out == printed
     as_json = swsearch(*stored, "--format", "jsonl").out
@@ -87,19 +87,19 @@ def test_shares_of_the_pairs_are_clustered_together(swsearch, fastas):
     assert swsearch("runs", "merge", "{shard}.sqlite", "--store", "merged.sqlite").code == 0
     merged = swsearch("cluster", "few.fasta", *LINKED, "--store", "merged.sqlite", "--resume", "latest")
     assert merged.out == swsearch("cluster", "few.fasta", *LINKED, "--store", "none").out
-    with HitStore("merged.sqlite") as store:
-        assert [run.id for run in store.runs()] == [1]
+    with Store("merged.sqlite") as store:
+        assert [run.id for run in store.runs.all()] == [1]
 
 
 def test_pairs_of_a_killed_search_are_kept(swsearch, spawn_paused, fastas):
     asked = ["cluster", "few.fasta", *LINKED]
     whole = swsearch(*asked, "--store", "none").out
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    process = spawn_paused('HitStore, "add_query", 7', *resumed, "--out", "never.tsv")
+    process = spawn_paused('Results, "add", 7', *resumed, "--out", "never.tsv")
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    with HitStore("killed.sqlite") as store:
-        assert store.run("latest").n_queries == 7
+    with Store("killed.sqlite") as store:
+        assert store.runs.get("latest").n_queries == 7
     assert swsearch(*resumed).out == whole
 
 
@@ -155,13 +155,13 @@ def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
     asked = ["rbh", "odd.fasta", "even.fasta", "--quiet", "--format", "json"]
     whole = swsearch(*asked, "--store", "none").out
     resumed = [*asked, "--store", "killed.sqlite", "--resume", "latest"]
-    process = spawn_paused('HitStore, "add_query", 37', *resumed)  # in the second search
+    process = spawn_paused('Results, "add", 37', *resumed)  # in the second search
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert swsearch(*resumed).out == whole
     assert swsearch(*resumed).out == whole
-    with HitStore("killed.sqlite") as store:
-        assert [(run.state, run.n_queries) for run in store.runs()] == [("finished", 30)] * 2
+    with Store("killed.sqlite") as store:
+        assert [(run.state, run.n_queries) for run in store.runs.all()] == [("finished", 30)] * 2
 
 
 @pytest.mark.parametrize(

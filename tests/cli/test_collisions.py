@@ -19,7 +19,7 @@ from swsearch.errors import InputError
 from swsearch.output_files import text_file
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.processes import SWSEARCH
 from tests.taxonomy.dumps import write_dump
 
@@ -278,11 +278,11 @@ def test_no_report_of_python_replaces_a_file(folder, monkeypatch, is_stored, nam
     write_dump(folder / "dump", {1: 1, 9606: 1})
     (folder / "map.txt").write_text("q 9606\n")
     options = package.SearchOptions(taxid="9606", taxid_map="map.txt", taxonomy="dump")
-    with HitStore("hits.sqlite") as store:
+    with Store("hits.sqlite") as store:
         found = package.search_database("q.fa", "p.db", options, store=store)
         if is_stored:
             assert list(found)
-            results = store.run(found.run_id).info, store.queries(found.run_id)
+            results = store.runs.get(found.run_id).info, store.results.queries(found.run_id)
         else:
             results = found
         before = {path: content for path, content in snapshot(folder).items() if "-" not in path.name}

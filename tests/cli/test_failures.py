@@ -283,11 +283,11 @@ def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path
 
 def holds_a_query(store: Path) -> bool:
     """Return whether the store holds a committed query of its run."""
-    from swsearch.store.repository import HitStore
+    from swsearch.store.store import Store
 
     try:
-        with HitStore(store) as opened:
-            return any(run.n_queries for run in opened.runs())
+        with Store(store) as opened:
+            return any(run.n_queries for run in opened.runs.all())
     except StoreError:  # the store does not exist yet, or the other process is still creating it
         return False
 

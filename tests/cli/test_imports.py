@@ -55,7 +55,8 @@ def test_a_search_imports_of_its_store_only_what_it_uses(tmp_path, few_proteins_
     for state in ("new", "not new"):
         found = imported(unused, "query", QUERIES, few_proteins_db, "--store", "hits.sqlite", folder=tmp_path)
         assert found == [], state
-    assert imported({"swsearch.store.service_models"}, "runs", "list", "--store", "hits.sqlite", folder=tmp_path) == []
+    of_services = {"swsearch.store.queue", "swsearch.store.searches", "swsearch.store.accounts"}
+    assert imported(of_services, "runs", "list", "--store", "hits.sqlite", folder=tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from swsearch.hits.shards import AskedQueries, Shard
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import QUERIES
 from tests.cli.test_batch import forget_queries, report
 from tests.store.conftest import RUN, make_query
@@ -45,10 +45,10 @@ def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, few
     assert partial.code == 0
     assert partial.out == "run 1 in m.sqlite: 24 queries of 2 shards, 12 missing\n"
     assert "warning: 12 queries are missing, number 2 for one; share 3/3 is not there" in partial.err
-    with HitStore("m.sqlite") as store:
-        run = store.run(1)
+    with Store("m.sqlite") as store:
+        run = store.runs.get(1)
         assert (run.state, run.n_missing) == ("interrupted", 12)
-        assert store.missing(1) == list(range(2, 36, 3))
+        assert store.results.missing(1) == list(range(2, 36, 3))
     shown = swsearch("runs", "show", "1", "--store", "m.sqlite").out
     assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
     assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
@@ -65,10 +65,10 @@ def test_failed_queries_are_merged_and_not_missing(swsearch, shards):
     merged = swsearch("runs", "merge", *shards, "--store", "m.sqlite")
     assert (merged.code, merged.err) == (0, "")
     assert merged.out == "run 1 in m.sqlite: 35 queries of 3 shards, 1 failed\n"
-    with HitStore("m.sqlite") as store:
-        run = store.run(1)
+    with Store("m.sqlite") as store:
+        run = store.runs.get(1)
         assert (run.state, run.n_missing, run.n_failed, run.asked.shard) == ("finished", 0, 1, Shard())
-        assert [failed.number for failed in store.failures(1)] == [35]
+        assert [failed.number for failed in store.results.failures(1)] == [35]
     assert "two.fasta, record 16 (last): residue 4" in swsearch("runs", "show", "1", "--store", "m.sqlite").out
 
 
@@ -91,8 +91,8 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, f
     assert "run 1 of fewer.sqlite is a share of other queries than run 1 of 1.sqlite" in refusal(
         *shards[:2], "fewer.sqlite"
     )
-    with HitStore(shards[2]) as store:
-        store.interrupt_run(1)
+    with Store(shards[2]) as store:
+        store.runs.interrupt(1)
     assert "run 1 of 3.sqlite, share 3/3, is interrupted; finish it with" in refusal(*shards)
     forced = swsearch("runs", "merge", *shards, shards[0], "four.sqlite", "--store", "m.sqlite", "--partial")
     assert forced.out == "run 1 in m.sqlite: 35 queries of 5 shards, 1 failed\n"
@@ -102,8 +102,8 @@ def test_shards_of_one_store_are_all_merged(swsearch, few_proteins_db, many_quer
     """Source: the batch without shards. The store also holds the run of a query and a killed run of one share."""
     batch = ["batch", *many_queries, few_proteins_db, "--store", "h.sqlite", "--top", "3"]
     assert swsearch(*batch, "--shard", "1/2").code == 0
-    with HitStore("h.sqlite") as store:
-        store.interrupt_run(1)
+    with Store("h.sqlite") as store:
+        store.runs.interrupt(1)
     forget_queries("h.sqlite", 3)
     for shard in ("2/2", "1/2"):
         assert swsearch(*batch, "--shard", shard).code == 0
@@ -131,21 +131,21 @@ def test_an_exported_shard_is_still_a_shard(swsearch, shards):
 def test_a_merge_that_is_killed_leaves_nothing(swsearch, spawn_paused, tmp_path, command, ended):
     """Expected: no run is left, and the same command then succeeds; `latest` must not be an incomplete merge."""
     for name, index in (("one", 1), ("two", 2)):
-        with HitStore(tmp_path / f"{name}.sqlite", create=True) as store:
-            run_id = store.start_run(RUN, AskedQueries(Shard(index, 2), 6, "digest"))
+        with Store(tmp_path / f"{name}.sqlite", create=True) as store:
+            run_id = store.runs.start(RUN, AskedQueries(Shard(index, 2), 6, "digest"))
             for number in range(index - 1, 6, 2):
-                store.add_query(run_id, make_query(number))
-            store.finish_run(run_id)
-    process = spawn_paused('HitStore, "add_query", 2', *command.split())
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert target.runs() == []
+                store.results.add(run_id, make_query(number))
+            store.runs.finish(run_id)
+    process = spawn_paused('Results, "add", 2', *command.split())
+    with Store(tmp_path / "m.sqlite") as target:
+        assert target.runs.all() == []
     process.send_signal(ended)
     process.communicate()
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert target.runs() == []
+    with Store(tmp_path / "m.sqlite") as target:
+        assert target.runs.all() == []
     assert swsearch(*command.split()).code == 0
-    with HitStore(tmp_path / "m.sqlite") as target:
-        assert [run.state for run in target.runs()] == ["finished"]
-        assert [query.number for query in target.queries("latest")] == (
+    with Store(tmp_path / "m.sqlite") as target:
+        assert [run.state for run in target.runs.all()] == ["finished"]
+        assert [query.number for query in target.results.queries("latest")] == (
             list(range(6)) if "merge" in command else [0, 2, 4]
         )

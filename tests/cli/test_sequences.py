@@ -177,9 +177,11 @@ def test_python_writes_the_same(stored, user_store):
     options = package.SearchOptions(top=4, evalue=1000)
     package.write_report(package.search_database(QUERIES, "few.db", options), "new.fasta", "fasta")
     with package.Store(user_store) as store:
-        package.write_report((store.run(1).info, store.queries(1)), "old.fasta", "fasta", database="few.db")
+        package.write_report(
+            (store.runs.get(1).info, store.results.queries(1)), "old.fasta", "fasta", database="few.db"
+        )
         part = package.SubjectPart(aligned=True, flank=3)
-        package.write_report((store.run(1).info, store.queries(1)), "part.fasta.gz", "fasta", part=part)
+        package.write_report((store.runs.get(1).info, store.results.queries(1)), "part.fasta.gz", "fasta", part=part)
     assert Path("new.fasta").read_text() == Path("old.fasta").read_text() == stored
     table = package.search_database(QUERIES, "few.db", options).to_arrow(["sseqid", "full_sseq"]).to_pylist()
     whole = {name: letters for name, _, letters in records(stored)}
@@ -199,7 +201,7 @@ def test_python_refuses_a_database_that_would_not_be_read(stored, user_store, fe
     with pytest.raises(package.SwSearchError, match="a search has its own"):
         package.write_report(package.search_database(QUERIES, "few.db"), "x.tsv", "tsv", database="few.db")
     with package.Store(user_store) as store, pytest.raises(package.SwSearchError, match="from the records alone"):
-        package.write_report((store.run(1).info, store.queries(1)), "x.tsv", "tsv", database="few.db")
+        package.write_report((store.runs.get(1).info, store.results.queries(1)), "x.tsv", "tsv", database="few.db")
 
 
 def test_a_batch_prints_sequences_and_part_options_need_their_format(swsearch, few_proteins_db, tmp_path):
@@ -247,7 +249,7 @@ def test_queries_with_and_without_hits_are_written_as_given(swsearch, protein_db
 def test_a_resumed_batch_writes_the_queries_of_both_calls(swsearch, spawn_paused, few_proteins_db, mixed, tmp_path):
     """The process is killed after five of nine queries; it leaves no file, and the second call writes all."""
     batch = ["batch", "mixed.fasta", few_proteins_db, "--store", "b.sqlite", *SPLIT, "--quiet", "--threads", "1"]
-    process = spawn_paused('HitStore, "add_query", 5', *batch)
+    process = spawn_paused('Results, "add", 5', *batch)
     process.kill()
     process.communicate()
     assert not (tmp_path / "un.fasta").exists()

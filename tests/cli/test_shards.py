@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import forget_queries, report
 from tests.peers import SFTP_SERVER
@@ -121,8 +121,8 @@ def test_the_batch_is_that_of_the_run_that_is_named(swsearch, few_proteins_db):
             assert swsearch("batch", QUERIES, few_proteins_db, *share).code == 0
     assert swsearch("runs", "merge", "h.sqlite#1", "h.sqlite#2", "--store", "all.sqlite").code == 0
     assert swsearch("runs", "merge", "h.sqlite", "--store", "all.sqlite").code == 0
-    with HitStore("all.sqlite") as store:
-        assert [run.info.parameters["top"] for run in store.runs()] == [3, 5]
+    with Store("all.sqlite") as store:
+        assert [run.info.parameters["top"] for run in store.runs.all()] == [3, 5]
 
 
 def test_auto_outside_an_array_stores_nothing(swsearch, tmp_path, few_proteins_db):
@@ -145,7 +145,7 @@ def test_a_killed_task_goes_on_from_its_published_store(
     monkeypatch.setenv("TMPDIR", str(node))
     arguments = ["batch", QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite"]
     arguments += ["--stage-store", "always", "--resume", "latest"]
-    process = spawn_paused('HitStore, "add_query", 3', *arguments)
+    process = spawn_paused('Results, "add", 3', *arguments)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     monkeypatch.setenv("TMPDIR", str(node if same_node else other))
@@ -175,9 +175,9 @@ def test_a_job_that_is_queued_again_elsewhere_goes_on_with_its_own_run(
         elsewhere.setattr("socket.gethostname", lambda: "node7")
         for shard in ("1/2", "2/2"):
             assert swsearch(*arguments, shard).code == 0
-        with HitStore("h.sqlite") as store:
+        with Store("h.sqlite") as store:
             for run in (1, 2):
-                store.resume_run(run)
+                store.runs.resume(run)
     forget_queries("h.sqlite", 4)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -220,7 +220,7 @@ def test_a_task_on_a_network_file_system_goes_on_on_another_machine(
     """Source: the batch in one process. The first process ends after three queries; SIGTERM lets it publish them."""
     first, second = network
     batch = ["batch", QUERIES, few_proteins_db, "--resume", "latest", "--store"]
-    process = spawn_paused('HitStore, "add_query", 3', *batch, first / "h.sqlite")
+    process = spawn_paused('Results, "add", 3', *batch, first / "h.sqlite")
     assert [path.name for path in first.iterdir()] == ["h.sqlite"]
     process.send_signal(ended)
     process.communicate()

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.cli.conftest import DATA
 from tests.processes import SWSEARCH
 
@@ -53,8 +53,8 @@ def test_commands_that_make_a_store_make_the_folder(swsearch, user_store, few_pr
 def test_latest_names_its_database_in_the_user_store_alone(swsearch, user_store, few_proteins_db):
     """Runs of several projects are in the user's store; a named store is that of one."""
     assert swsearch("query", QUERIES, few_proteins_db).code == 0
-    with HitStore(user_store) as store:
-        begun = f"{store.run(1).started:%Y-%m-%d %H:%M}"
+    with Store(user_store) as store:
+        begun = f"{store.runs.get(1).started:%Y-%m-%d %H:%M}"
     said = f"swsearch: latest is run 1: 7 queries in few.db, begun {begun} UTC\n"
     assert swsearch("report", "latest").err == said
     assert swsearch("report", "1").err == ""
@@ -145,8 +145,8 @@ def test_a_disk_that_is_full_ends_the_storing_and_not_the_search(
     assert len(warnings) == 1, outcome.stderr
     assert "stored as" not in outcome.stderr
     if is_open:
-        with HitStore(user_store) as store:
-            run = store.run(1)
+        with Store(user_store) as store:
+            run = store.runs.get(1)
             assert 0 < run.n_queries < 40
             assert run.state == "interrupted"
         assert f"warning: no more than {run.n_queries} quer" in warnings[0]
@@ -160,9 +160,9 @@ def test_a_staged_user_store_that_cannot_be_published_does_not_hide_the_hits(
     """Another machine replaces the store while the last query is searched."""
     assert swsearch("query", QUERIES, few_proteins_db, "--quiet").code == 0
     command = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--stage-store", "always"]
-    process = spawn_paused('HitStore, "add_query", 7', *command)
-    with HitStore(user_store) as store:
-        store.delete_run(1)
+    process = spawn_paused('Results, "add", 7', *command)
+    with Store(user_store) as store:
+        store.runs.delete(1)
     printed, errors = process.communicate("\n")
     assert (process.returncode, printed) == (0, expected), errors
     assert errors.count(f"warning: nothing is stored: {user_store} was deleted or replaced by another process") == 1
@@ -174,8 +174,8 @@ def test_searches_at_the_same_time_share_the_user_store(swsearch, spawn, user_st
     for search in searches:
         _, errors = search.communicate()
         assert (search.returncode, errors) == (0, "")
-    with HitStore(user_store) as store:
-        assert [(run.state, run.n_queries) for run in store.runs()] == [("finished", 7)] * 4
+    with Store(user_store) as store:
+        assert [(run.state, run.n_queries) for run in store.runs.all()] == [("finished", 7)] * 4
 
 
 def test_a_batch_without_a_store_is_a_report(swsearch, tmp_path, user_store, few_proteins_db, expected):

@@ -54,7 +54,7 @@ def test_commands_and_functions_write_the_same_bytes(tmp_path, monkeypatch, capf
     assert main(["report", "latest", "--format", "a3m", "--out", "again.a3m", *ROWS]) == 0
     assert (tmp_path / "again.a3m").read_text() == kept
     with swsearch.Store(swsearch.user_store()) as store:
-        stored = store.run(1).info, list(store.queries(1))
+        stored = store.runs.get(1).info, list(store.results.queries(1))
         swsearch.write_report(stored, "function.a3m", "a3m", rows=swsearch.RowFilter(coverage=30, max_identity=60))
     assert (tmp_path / "function.a3m").read_text() == kept
     assert main(["report", "latest", "--format", "a3m"]) == 0

@@ -16,7 +16,7 @@ from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
 from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.registry import formats, get_format, taxonomy_use
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import GAPPED, PROTEIN_QUERIES, SELF
@@ -192,9 +192,9 @@ def test_scripts_get_the_organisms(tmp_path):
         search().with_taxonomy()
     table = search(taxonomy=str(EXCERPT)).to_arrow(["sseqid", "sskingdom"])
     assert table.to_pylist() == [{"sseqid": "a", "sskingdom": "Eukaryota"}, {"sseqid": "b", "sskingdom": "Bacteria"}]
-    with HitStore(tmp_path / "hits.sqlite", create=True) as store:
+    with Store(tmp_path / "hits.sqlite", create=True) as store:
         list(swsearch.search_database([LETTERS], tmp_path / "db", options, store=store))
-        stored = store.run(1).info, list(store.queries(1))
+        stored = store.runs.get(1).info, list(store.results.queries(1))
     out = tmp_path / "out"
     swsearch.write_report(stored, out, "blast6", ["sscinames"], taxonomy=EXCERPT)
     assert out.read_text() == "Homo sapiens\nEscherichia coli\n"

@@ -43,7 +43,7 @@ from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.search.complete_lists import CompleteLists, ExpectedList, essence, expected_list, lowest_score
 from tests.search.test_slices import SlicedSearch
@@ -430,12 +430,12 @@ class World:
         options = self.options(self.wide)
         searcher = Searcher(self.database, self.engine("cpu"), options)
         results = list(searcher.search(self.queries))
-        with HitStore(self.folder / "wide.sqlite", create=True) as store:
-            run = store.start_run(searcher.run_info("wide"))
+        with Store(self.folder / "wide.sqlite", create=True) as store:
+            run = store.runs.start(searcher.run_info("wide"))
             for result in results:
-                store.add_query(run, result)
-            store.finish_run(run)
-            return store.run(run).info, list(store.queries(run))
+                store.results.add(run, result)
+            store.runs.finish(run)
+            return store.runs.get(run).info, list(store.results.queries(run))
 
     def _problems_of_report(self, case: Case) -> list[str]:
         """A narrowed report is the search with its limits, except where it says that the search cut its list."""
@@ -663,19 +663,19 @@ def _in_slices(world: World, queries: Queries, options: SearchOptions) -> list[Q
 
 def _in_shards(world: World, queries: Queries, options: SearchOptions) -> list[QueryResult]:
     """Two shards of the queries, each with a run in the store, merged."""
-    with HitStore(world.folder / "shards.sqlite", create=True) as store:
+    with Store(world.folder / "shards.sqlite", create=True) as store:
         sources = []
         for index in (1, 2):
             shard = Shard(index, 2)
             numbers = list(shard.numbers(len(queries)))
             searcher = Searcher(world.database, world.engine("cpu"), options)
-            run = store.start_run(searcher.run_info("shard"), AskedQueries(shard, len(queries), "digest"))
+            run = store.runs.start(searcher.run_info("shard"), AskedQueries(shard, len(queries), "digest"))
             for number, result in zip(numbers, searcher.search([queries[n] for n in numbers]), strict=True):
-                store.add_query(run, replace(result, number=number))
-            store.finish_run(run)
-            sources.append(Source(store, store.run(run)))
+                store.results.add(run, replace(result, number=number))
+            store.runs.finish(run)
+            sources.append(Source(store, store.runs.get(run)))
         merged = plan_merge(sources).carry_out(store, "merge").run_id
-        return list(store.queries(merged))
+        return list(store.results.queries(merged))
 
 
 WAYS: Final[dict[str, Callable[[World, Queries, SearchOptions], list[QueryResult]]]] = {

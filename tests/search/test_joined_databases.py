@@ -129,11 +129,11 @@ def test_python_functions_take_several_databases(folder: Path, tmp_path: Path) -
     with swsearch.Store(tmp_path / "hits.sqlite", create=True) as store:
         for _ in swsearch.search_database([queries], databases, options, store=store):
             pass
-        run = store.run("latest")
+        run = store.runs.get("latest")
         assert run.info.database.paths == tuple(str(path.resolve()) for path in databases)
         reports = []
         for places in (None, databases):
-            swsearch.write_report((run.info, store.queries(run.id)), tmp_path / "out", "fasta", database=places)
+            swsearch.write_report((run.info, store.results.queries(run.id)), tmp_path / "out", "fasta", database=places)
             reports.append((tmp_path / "out").read_text())
         assert reports[0] == reports[1]
         assert reports[0].count(">") == 3

@@ -36,7 +36,7 @@ from swsearch.search.ranking import adjusted_evalues, adjustment_of
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.support import random_codes, random_protein
 
@@ -252,7 +252,7 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
     expected = search(folder, top=30, iterations=3)
     queries = QueryRecords(records(folder))
     with (
-        HitStore(tmp_path / "hits.sqlite", create=True) as store,
+        Store(tmp_path / "hits.sqlite", create=True) as store,
         PackedDatabase.open(folder / "s.db") as database,
         CpuEngine(1) as engine,
     ):
@@ -267,7 +267,7 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
         outcome = run_search(queries, searcher, store=store, resume="latest")
         assert (outcome.n_before, outcome.n_done) == (2, 2)
         assert outcome.run_id is not None
-        assert comparable(list(store.queries(outcome.run_id))) == comparable(expected)
+        assert comparable(list(store.results.queries(outcome.run_id))) == comparable(expected)
 
 
 # --- other options ---

@@ -121,7 +121,7 @@ PERMITTED = {
     "report/html.py": "the colours of the classes of bit scores",
     "report/formatting.py": "how many digits a number is shown with",
     "service/pages/figures.py": "the colours of the classes of E-values",
-    "store/result_views.py": "questions of users to a store, in SQL",
+    "store/views.py": "questions of users to a store, in SQL",
 }
 
 

@@ -16,7 +16,7 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.service.client import ServerError
 from swsearch.service.guard import MOST_BUCKETS, Buckets
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.service.servers import RunningServer
 
 PROXY = "127.0.0.2"
@@ -57,8 +57,8 @@ class Guarded(RunningServer):
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("guarded")
-    with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
-        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "bob")}
+    with Store(str(folder / "hits.sqlite"), create=True) as store:
+        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "bob")}
     limits = ["--limit", f"requests_per_minute={PER_MINUTE}", "--limit", "failures_per_minute=5"]
     limits += ["--limit", "request_bytes=1000000"]
     sso = ["--trusted-proxy", PROXY, "--sso-header", "X-Forwarded-User"]

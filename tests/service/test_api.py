@@ -13,7 +13,7 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.report.registry import formats
 from swsearch.service.client import Client, ServerError
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.report.conftest import OF_TAXA
 from tests.service.conftest import DATA
 from tests.service.servers import RunningServer, held_answer, local_report, worker_pids
@@ -42,10 +42,10 @@ def test_a_search_is_a_run_of_the_store(server, finished):
     assert finished["state"] == "done"
     assert finished["queries"] == {"total": 7, "done": 7, "failed": 0}
     assert finished["cells_done"] == finished["cells"] > 0
-    with HitStore(server.store) as store:
-        run = store.run(finished["run"])
+    with Store(server.store) as store:
+        run = store.runs.get(finished["run"])
         assert (run.state, run.n_queries, run.n_missing) == ("finished", 7, 0)
-        assert sum(result.stats.cells for result in store.queries(run.id)) == finished["cells"]
+        assert sum(result.stats.cells for result in store.results.queries(run.id)) == finished["cells"]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_a_search_can_be_cancelled(server, queries):
     cancelled = client.cancel(submitted["id"])
     assert cancelled["state"] == "cancelled"
     assert client.cancel(submitted["id"])["state"] == "cancelled"
-    with HitStore(server.store) as store:
-        assert cancelled["run"] is None or store.run(cancelled["run"]).state == "interrupted"
+    with Store(server.store) as store:
+        assert cancelled["run"] is None or store.runs.get(cancelled["run"]).state == "interrupted"
     small = client.wait(client.submit(">one\nMKVLAAGIVGLCAKAYLE\n", "few.db")["id"])
     assert small["state"] == "done"
 
@@ -175,8 +175,8 @@ def test_a_cancelled_query_stops_the_engine(server):
     assert client.cancel(submitted["id"])["state"] == "cancelled"
     assert client.wait(client.submit(">small\nMKVLAAGIVGL\n", "few.db")["id"])["state"] == "done"
     assert len(server.events("batch abandoned")) == n_before + 1
-    with HitStore(server.store) as store:
-        run = store.run(client.search(submitted["id"])["run"])
+    with Store(server.store) as store:
+        run = store.runs.get(client.search(submitted["id"])["run"])
         assert (run.state, run.n_queries) == ("interrupted", 0)
 
 

@@ -28,8 +28,7 @@ from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
 from swsearch.service.sent_text import check_wanted
 from swsearch.service.settings import ServerLimits, Settings
 from swsearch.service.worker_processes import WorkerProcesses
-from swsearch.store.leases import WorkStore
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS, wait_until
 from tests.service.servers import RunningServer, worker_pids
 
@@ -42,8 +41,8 @@ MODULES = ("alembic", "json", "multiprocessing", "numpy", "re2", "secrets", "sql
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("attacked")
-    with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
-        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "bob")}
+    with Store(str(folder / "hits.sqlite"), create=True) as store:
+        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "bob")}
     (folder / "swsearch").mkdir()
     for name in ("swsearch/__init__", "swsearch/__main__", *MODULES):
         (folder / f"{name}.py").write_text(f"open({str(folder / 'executed')!r}, 'a').write({name!r})\nimport nothing\n")
@@ -273,11 +272,11 @@ def test_a_worker_without_progress_is_not_ready(databases, tmp_path, monkeypatch
         app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands))
         (readyz,) = [route.endpoint for route in app.routes if getattr(route, "path", "") == "/readyz"]
         assert readyz().status_code == 503
-        with WorkStore(store) as work:
-            work.enter("worker", "cpu")
+        with Store(store) as work:
+            work.queue.enter("worker", "cpu")
             assert readyz().status_code == 200
-            work.heartbeat("worker", 1e9, timedelta(seconds=60), silence=timedelta(seconds=31))
+            work.queue.heartbeat("worker", 1e9, timedelta(seconds=60), silence=timedelta(seconds=31))
             assert b"no_worker" in readyz().body
-            work.heartbeat("worker", 1e9, timedelta(seconds=60))
+            work.queue.heartbeat("worker", 1e9, timedelta(seconds=60))
             assert readyz().status_code == 200
         app.state.service.close()

@@ -22,7 +22,7 @@ import pytest
 
 from swsearch.cli.app import commands
 from swsearch.service.settings import ServerLimits
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.servers import RunningServer
 
@@ -156,8 +156,8 @@ def ask(port, method, path, body=None, **headers):
 @pytest.mark.parametrize(("root", "cookie_name"), [("", "__Host-swsearch"), ("/swsearch", "__Secure-swsearch")])
 def test_the_service_behind_nginx(tmp_path, databases, queries, root, cookie_name):
     """TLS, cookies, addresses of pages, events that are not held back, no name from a client, no secret in the log."""
-    with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
-        token = store.add_token("ann")[1]
+    with Store(str(tmp_path / "hits.sqlite"), create=True) as store:
+        token = store.accounts.add_token("ann")[1]
     options = ["--no-worker", "--trusted-proxy", "127.0.0.1", "--sso-header", "X-Forwarded-User", "--root-path", root]
     running = RunningServer(tmp_path, [databases / "few.db"], *options)
     proxy = tmp_path / "nginx"

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.service.servers import RunningServer
 
 pytestmark = pytest.mark.thorough
@@ -31,8 +31,8 @@ positive_data_acceptance.enabled = false
 
 
 def test_the_api_keeps_what_its_description_promises(tmp_path, databases, queries):
-    with TokenStore(str(tmp_path / "hits.sqlite"), create=True) as store:
-        token = store.add_token("ann")[1]
+    with Store(str(tmp_path / "hits.sqlite"), create=True) as store:
+        token = store.accounts.add_token("ann")[1]
     # The checks send hundreds of tokens that are not valid.
     running = RunningServer(tmp_path, [databases / "proteins.db"], "--limit", "failures_per_minute=100000")
     try:

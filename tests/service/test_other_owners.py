@@ -15,7 +15,7 @@ import pytest
 from swsearch.search.options import CHOICES, SearchOptions
 from swsearch.service.client import ServerError
 from swsearch.service.submit import OPTIONS
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.service.servers import RunningServer, worker_pids
 
 TINY = "MKVLAAGIVGLCAKAYLEWTNQ"
@@ -48,8 +48,8 @@ class Shared(RunningServer):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory, databases):
     folder = tmp_path_factory.mktemp("shared")
-    with TokenStore(str(folder / "hits.sqlite"), create=True) as store:
-        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "eve")}
+    with Store(str(folder / "hits.sqlite"), create=True) as store:
+        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "eve")}
     limits = [f"--limit={name}" for name in ("subject_sets=2", "stored_hits=10000")]
     running = Shared(
         folder, [databases / "few.db", databases / "proteins.db"], *limits, "--protocol=blast", "--protocol=tickets",

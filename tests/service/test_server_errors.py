@@ -57,7 +57,7 @@ def test_a_store_that_cannot_be_used_is_said_once_however_many_ask(app, capfd, m
     def fail(*_):
         raise StoreError("hits.sqlite: the disk is full; this test says so to many")
 
-    monkeypatch.setattr(app.state.service.store, "searches_of", fail)
+    monkeypatch.setattr(app.state.service.store.searches, "of_owner", fail)
     answers = [answer_of(app, "/api/v1/searches") for _ in range(20)]
     assert {(status, body["error"]["code"]) for status, body, _ in answers} == {(503, "store_unavailable")}
     assert [line["message"] for line in lines_of(capfd) if line["event"] == "error"] == [
@@ -85,7 +85,7 @@ def test_a_report_that_fails_before_its_first_byte_is_no_success(server, queries
         raise StoreError("the connection is closed")
 
     try:
-        monkeypatch.setattr(other.state.service.downloads, "queries", fail)
+        monkeypatch.setattr(other.state.service.downloads.results, "queries", fail)
         status, body, _ = answer_of(other, f"/api/v1/searches/{key}/report")
         assert (status, body["error"]["code"]) == (503, "store_unavailable")
     finally:

@@ -36,8 +36,8 @@ from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import ServerLimits
 from swsearch.service.submit import Submission, new_search
 from swsearch.service.worker import SearchWorker
-from swsearch.store.leases import WorkStore
-from swsearch.store.searches import SearchStore
+from swsearch.store.queue import Queue
+from swsearch.store.store import Store
 from swsearch.threads import SWITCH_SECONDS
 from tests.patience import LIMIT_SECONDS
 from tests.processes import start
@@ -113,8 +113,8 @@ class QueuedEngine:
         pass
 
 
-class CountingStore(WorkStore):
-    """A store that counts the looks for work."""
+class CountingQueue(Queue):
+    """A queue that counts the looks for work."""
 
     n_looks = 0
 
@@ -136,45 +136,45 @@ def batches_follow_each_other(monkeypatch):
 
 
 @pytest.fixture
-def searches(tmp_path):
-    with SearchStore(str(tmp_path / "hits.sqlite"), create=True) as store:
-        yield store
+def store(tmp_path):
+    with Store(str(tmp_path / "hits.sqlite"), create=True) as opened:
+        yield opened
 
 
 @contextmanager
-def running(searches, offered, **options):
+def running(store, offered, **options):
     """A worker in a thread, with an engine whose moments the caller has chosen."""
-    with CountingStore(searches.name) as store, SearcherCache(offered, "cpu", 1) as searchers:
+    with Store(store.name) as opened, SearcherCache(offered, "cpu", 1) as searchers:
         engine = QueuedEngine(searchers.engine)
         assert isinstance(engine, BackgroundEngine)
         searchers.engine = engine
-        worker = SearchWorker(store, searchers, **options)
+        worker = SearchWorker(CountingQueue(opened.session), searchers, **options)
         before = sys.getswitchinterval()
         yield engine, worker
         sys.setswitchinterval(before)
 
 
-def submit(searches, offered, n_queries, **options):
+def submit(store, offered, n_queries, **options):
     """Store a search of different proteins; return its key."""
-    start = len(searches.searches_of("ann"))
+    start = len(store.searches.of_owner("ann"))
     queries = [LETTERS[number + start :] + LETTERS * 2 for number in range(n_queries)]
     text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
     given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
-    return searches.submit(new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
+    return store.searches.submit(new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
 
 
-def submit_to(searches, offered, name, owner="ann", top=5):
+def submit_to(store, offered, name, owner="ann", top=5):
     given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
-    return searches.submit(new_search(given, owner, offered.current(name), ServerLimits()))[0].key
+    return store.searches.submit(new_search(given, owner, offered.current(name), ServerLimits()))[0].key
 
 
-def stored_hits(searches, key):
+def stored_hits(store, key):
     """Query, subject and score of all hits of a search."""
-    found = searches.search(key)
+    found = store.searches.get(key)
     assert found.run_id is not None
     return [
         (query.number, query.letters, hit.subject_header, hit.score)
-        for query in searches.queries(found.run_id)
+        for query in store.results.queries(found.run_id)
         for hit in query.hits
     ]
 
@@ -202,162 +202,164 @@ def run_until(worker, is_over):
         thread.join()
 
 
-def test_the_next_batch_begins_before_the_last_result(searches, offered, databases):
-    keys = [submit(searches, offered, 5)]
+def test_the_next_batch_begins_before_the_last_result(store, offered, databases):
+    keys = [submit(store, offered, 5)]
     at_begin = []
-    with running(searches, offered) as (engine, worker):
+    with running(store, offered) as (engine, worker):
 
         def on_begin():
             assert sys.getswitchinterval() == pytest.approx(SWITCH_SECONDS), "the threads would wait for each other"
-            if searches.search(keys[0]).state != "queued":
-                at_begin.append([searches.search(key).n_done for key in keys])
+            if store.searches.get(keys[0]).state != "queued":
+                at_begin.append([store.searches.get(key).n_done for key in keys])
 
         def on_block(n_left, _progress):
-            if n_left == 2 and len(keys) == 1 and searches.search(keys[0]).state == "running":
-                keys.append(submit(searches, offered, 3))
+            if n_left == 2 and len(keys) == 1 and store.searches.get(keys[0]).state == "running":
+                keys.append(submit(store, offered, 3))
 
         engine.on_begin, engine.on_block = on_begin, on_block
-        run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
+        run_until(worker, lambda: len(keys) == 2 and all(store.searches.get(key).is_finished for key in keys))
     assert at_begin[0] == [0]
     assert at_begin[1][0] < 5, "the second batch began when a result of the first was missing"
     assert at_begin[1:] == [[at_begin[1][0], 0]]
     for key in keys:
-        found = stored_hits(searches, key)
+        found = stored_hits(store, key)
         letters = list(dict.fromkeys(letters for _, letters, _, _ in found))
         assert found == expected_hits(databases, letters)
-        assert searches.search(key).state == "done"
+        assert store.searches.get(key).state == "done"
 
 
-def test_a_worker_that_is_told_of_work_does_not_look_for_it_after_each_result(searches, offered, monkeypatch):
+def test_a_worker_that_is_told_of_work_does_not_look_for_it_after_each_result(store, offered, monkeypatch):
     """The first search is one batch. The second comes in its middle, with the hint of the server."""
     monkeypatch.setattr(worker_module, "LOOK_SECONDS", LIMIT_SECONDS)
     pipe, end_of_server = os.pipe()
     monkeypatch.setattr(worker_module.os, "read", lambda _, most, read=os.read: read(pipe, most))
-    keys = [submit(searches, offered, 12)]
+    keys = [submit(store, offered, 12)]
     looks = []
-    with running(searches, offered, hints=True) as (engine, worker):
+    with running(store, offered, hints=True) as (engine, worker):
 
         def on_block(n_left, _progress):
-            if searches.search(keys[0]).state != "running":
+            if store.searches.get(keys[0]).state != "running":
                 return
-            looks.append(worker._store.n_looks)
+            looks.append(worker._queue.n_looks)
             if n_left == 2 and len(keys) == 1:
-                keys.append(submit(searches, offered, 1))
+                keys.append(submit(store, offered, 1))
                 os.write(end_of_server, b"work\n")
                 while not worker._wake.is_set():
                     time.sleep(0.001)
             if n_left == 1 and len(keys) == 2:
-                assert searches.search(keys[1]).state == "running", (
+                assert store.searches.get(keys[1]).state == "running", (
                     "it was taken although the first has results to come"
                 )
 
         engine.on_block = on_block
         try:
-            run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
+            run_until(worker, lambda: len(keys) == 2 and all(store.searches.get(key).is_finished for key in keys))
         finally:
             os.close(end_of_server)
     assert looks[10] - looks[0] <= 1, "after the first look that found nothing, none before the hint"
     os.close(pipe)
 
 
-def test_a_cancelled_batch_does_not_end_the_next(searches, offered):
-    keys = [submit(searches, offered, 3)]
-    with running(searches, offered) as (engine, worker):
+def test_a_cancelled_batch_does_not_end_the_next(store, offered):
+    keys = [submit(store, offered, 3)]
+    with running(store, offered) as (engine, worker):
 
         def on_block(n_left, progress):
-            if searches.search(keys[0]).state != "running":
+            if store.searches.get(keys[0]).state != "running":
                 return
             if n_left == 3:
-                keys.append(submit(searches, offered, 2))
+                keys.append(submit(store, offered, 2))
             if n_left == 1:
-                assert searches.search(keys[1]).state == "running"
-                while searches.search(keys[0]).n_done < 2:  # the other results are being stored
+                assert store.searches.get(keys[1]).state == "running"
+                while store.searches.get(keys[0]).n_done < 2:  # the other results are being stored
                     time.sleep(0.01)
-                searches.cancel(keys[0])
+                store.searches.cancel(keys[0])
                 while True:  # the engine works until it is told to stop
                     progress(0)
                     time.sleep(0.01)
 
         engine.on_block = on_block
-        run_until(worker, lambda: len(keys) == 2 and all(searches.search(key).is_finished for key in keys))
-    first, second = (searches.search(key) for key in keys)
+        run_until(worker, lambda: len(keys) == 2 and all(store.searches.get(key).is_finished for key in keys))
+    first, second = (store.searches.get(key) for key in keys)
     assert (first.state, first.n_done) == ("cancelled", 2)
     assert (second.state, second.n_done) == ("done", 2)
 
 
-def test_a_query_that_was_lost_is_searched_alone(searches, offered):
-    lost = submit(searches, offered, 1)
-    with WorkStore(searches.name) as store:
+def test_a_query_that_was_lost_is_searched_alone(store, offered):
+    lost = submit(store, offered, 1)
+    with Store(store.name) as other:
         known = [offered.current("few.db").searched]
-        assert store.claim("one that dies", known, {"few.db": 10**12}, timedelta(seconds=-1)) is not None
-        assert store.recover(None) == 1
+        assert other.queue.claim("one that dies", known, {"few.db": 10**12}, timedelta(seconds=-1)) is not None
+        assert other.queue.recover(None) == 1
     first = []
     at_begin = []
-    with running(searches, offered) as (engine, worker):
+    with running(store, offered) as (engine, worker):
 
         def on_begin():
             if first:
-                at_begin.append([searches.search(key).state for key in (first[0], lost)])
+                at_begin.append([store.searches.get(key).state for key in (first[0], lost)])
 
         def on_block(n_left, _progress):
             if n_left == 1 and first and len(first) == 1:
-                first.append(submit(searches, offered, 2))
+                first.append(submit(store, offered, 2))
 
-        first.append(submit(searches, offered, 4))
+        first.append(submit(store, offered, 4))
         engine.on_begin, engine.on_block = on_begin, on_block
-        run_until(worker, lambda: len(first) == 2 and all(searches.search(key).is_finished for key in (*first, lost)))
+        run_until(
+            worker, lambda: len(first) == 2 and all(store.searches.get(key).is_finished for key in (*first, lost))
+        )
     in_flight = [states for states in at_begin if "running" in states]
     assert in_flight, at_begin
     assert all(states.count("running") == 1 for states in in_flight), "it has the engine for itself"
-    assert searches.search(lost).state == "done"
+    assert store.searches.get(lost).state == "done"
 
 
-def test_a_worker_that_hangs_does_not_say_that_it_is_alive(searches, offered, monkeypatch):
+def test_a_worker_that_hangs_does_not_say_that_it_is_alive(store, offered, monkeypatch):
     """A batch hangs in a loop of Python, so that the other thread of the worker goes on."""
     monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(worker_module, "HANG_SECONDS", 0.5)
-    key = submit(searches, offered, 2)
+    key = submit(store, offered, 2)
     silences, after = [], []
-    with running(searches, offered) as (engine, worker):
-        heartbeat = worker._store.heartbeat
+    with running(store, offered) as (engine, worker):
+        heartbeat = worker._queue.heartbeat
 
         def noted(name, speed, lease, silence):
             silences.append(silence.total_seconds())
             return heartbeat(name, speed, lease, silence)
 
-        worker._store.heartbeat = noted
+        worker._queue.heartbeat = noted
 
         def on_block(n_left, progress):
-            if n_left > 1 or searches.search(key).state != "running":
+            if n_left > 1 or store.searches.get(key).state != "running":
                 return
             while time.monotonic() - worker._progressed < 0.6:
                 time.sleep(0.01)
             silences.append(0.0)
             time.sleep(0.1)
             after.extend(silences[silences.index(0.0) + 1 :])
-            assert searches.workers(timedelta(seconds=0.3)) == []
+            assert store.searches.workers(timedelta(seconds=0.3)) == []
             progress(0)
-            while not searches.workers(timedelta(seconds=0.3)):
+            while not store.searches.workers(timedelta(seconds=0.3)):
                 time.sleep(0.001)
 
         engine.on_block = on_block
-        run_until(worker, lambda: searches.search(key).is_finished)
+        run_until(worker, lambda: store.searches.get(key).is_finished)
     assert max(silences) > 0.2, "the store knows since when there is no progress"
     assert len(after) <= 1, "then the leases are left to end"
-    assert searches.search(key).state == "done"
+    assert store.searches.get(key).state == "done"
 
 
 # --- how long a batch is predicted to take ---
 
 
-def test_a_batch_of_tiny_queries_is_bounded_by_their_number(searches, offered):
+def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
     """In cells, all of them are a thousandth of a batch; so are queries whose lists of hits are long."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
     for options in ({"top": 1}, {"top": 60, "max_hsps": 1000}):
         given = Submission(text, "few.db", options)
-        searches.submit(new_search(given, "eve", offered.current("few.db"), ServerLimits()))
+        store.searches.submit(new_search(given, "eve", offered.current("few.db"), ServerLimits()))
     sizes = []
-    with running(searches, offered) as (_engine, worker):
+    with running(store, offered) as (_engine, worker):
         worker._notice_generations()
         for _ in range(2):
             assert worker._take()
@@ -367,23 +369,23 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(searches, offered):
     assert sizes[1] == pytest.approx(seconds / (QUERY_SECONDS + 60_000 * HIT_SECONDS), abs=1)
 
 
-def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(searches, offered):
+def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(store, offered):
     """Ann's search comes when the engine has eve's first batch."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
-    eve = searches.submit(
+    eve = store.searches.submit(
         new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), ServerLimits())
     )[0].key
     ann = []
     n_done = []
 
     def is_over():
-        if not ann or searches.search(ann[0]).state != "done":
+        if not ann or store.searches.get(ann[0]).state != "done":
             return False
-        n_done.append(searches.search(eve).n_done)
+        n_done.append(store.searches.get(eve).n_done)
         return True
 
-    with running(searches, offered) as (engine, worker):
-        engine.on_begin = lambda: ann or ann.append(submit_to(searches, offered, "few.db"))
+    with running(store, offered) as (engine, worker):
+        engine.on_begin = lambda: ann or ann.append(submit_to(store, offered, "few.db"))
         run_until(worker, is_over)
     assert n_done[0] < 1000
 
@@ -421,28 +423,28 @@ def many(tmp_path):
     return Databases({f"db{number}": tmp_path / f"db{number}" for number in range(8)})
 
 
-def test_databases_are_closed_before_descriptors_run_out(searches, many, monkeypatch):
+def test_databases_are_closed_before_descriptors_run_out(store, many, monkeypatch):
     """There are descriptors for three databases of seven files, and searches of eight, twice."""
     n_of_process = searcher_cache._OTHER_DESCRIPTORS + 3 * 7
     monkeypatch.setattr(searcher_cache.resource, "getrlimit", lambda kind: (n_of_process, n_of_process))
     n_open = []
-    rounds = [[submit_to(searches, many, name) for name in many.paths]]
+    rounds = [[submit_to(store, many, name) for name in many.paths]]
 
     def is_over():
-        if not all(searches.search(key).is_finished for key in rounds[-1]):
+        if not all(store.searches.get(key).is_finished for key in rounds[-1]):
             return False
         if len(rounds) == 1:
-            rounds.append([submit_to(searches, many, name, top=6) for name in many.paths])
-        return all(searches.search(key).is_finished for key in rounds[1])
+            rounds.append([submit_to(store, many, name, top=6) for name in many.paths])
+        return all(store.searches.get(key).is_finished for key in rounds[1])
 
-    with running(searches, many) as (engine, worker):
+    with running(store, many) as (engine, worker):
         engine.on_begin = lambda: n_open.append(len(worker._searchers._open))
         run_until(worker, is_over)
-    assert {searches.search(key).state for keys in rounds for key in keys} == {"done"}
+    assert {store.searches.get(key).state for keys in rounds for key in keys} == {"done"}
     assert max(n_open) == 3
 
 
-def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(searches, many, monkeypatch, capfd):
+def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(store, many, monkeypatch, capfd):
     opened = PackedDatabase.open_content
     is_full = [True]
 
@@ -452,44 +454,44 @@ def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(searc
         return opened(path, digest)
 
     monkeypatch.setattr(searcher_cache.PackedDatabase, "open_content", open_content)
-    waiting = submit_to(searches, many, "db0", "eve")
-    others = [submit_to(searches, many, name) for name in ("db1", "db2", "db3")]
+    waiting = submit_to(store, many, "db0", "eve")
+    others = [submit_to(store, many, name) for name in ("db1", "db2", "db3")]
     seen = []
 
     def is_done():
-        if all(searches.search(key).state == "done" for key in others) and searches.search(waiting).reason:
-            seen.append(searches.search(waiting))
+        if all(store.searches.get(key).state == "done" for key in others) and store.searches.get(waiting).reason:
+            seen.append(store.searches.get(waiting))
             is_full[0] = False
-        return searches.search(waiting).is_finished
+        return store.searches.get(waiting).is_finished
 
     monkeypatch.setattr(worker_module, "OPEN_AGAIN_SECONDS", 0.01)
-    with running(searches, many) as (_engine, worker):
+    with running(store, many) as (_engine, worker):
         run_until(worker, is_done)
     reason = "the database db0 cannot be opened at the moment: Too many open files; it is tried again"
     assert (seen[0].state, seen[0].reason) == ("queued", reason)
-    assert (searches.search(waiting).state, searches.search(waiting).reason) == ("done", None)
+    assert (store.searches.get(waiting).state, store.searches.get(waiting).reason) == ("done", None)
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
     assert [line["event"] for line in lines].count("database cannot be opened") == 1
 
 
-def test_a_store_that_fails_again_and_again_is_said_once(searches, offered, monkeypatch, capfd):
+def test_a_store_that_fails_again_and_again_is_said_once(store, offered, monkeypatch, capfd):
     """The disk is full; then there is room, and the search is done."""
-    key = submit_to(searches, offered, "few.db")
+    key = submit_to(store, offered, "few.db")
     attempts = []
-    with running(searches, offered) as (_engine, worker):
-        complete_all = worker._store.complete_all
+    with running(store, offered) as (_engine, worker):
+        complete = worker._queue.complete
 
         def fail(*arguments):
             attempts.append(arguments)
             if len(attempts) < 5:
                 raise StoreError("hits.sqlite: the disk is full; this test says so")
-            return complete_all(*arguments)
+            return complete(*arguments)
 
-        monkeypatch.setattr(worker._store, "complete_all", fail)
+        monkeypatch.setattr(worker._queue, "complete", fail)
         monkeypatch.setattr(worker_module, "_FIRST_PAUSE", 0.001)
         worker._pause = 0.001
-        run_until(worker, lambda: searches.search(key).is_finished)
-    assert searches.search(key).state == "done"
+        run_until(worker, lambda: store.searches.get(key).is_finished)
+    assert store.searches.get(key).state == "done"
     assert len(attempts) == 5
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
     assert [line["event"] for line in lines].count("store failed") == 1

@@ -10,9 +10,9 @@ import pytest
 from swsearch.cli.app import main
 from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue
 from swsearch.sequences.record import identifier
-from swsearch.store import session
+from swsearch.store import connections
 from swsearch.store.models import HITS, QUERIES
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
 DATA = Path(__file__).parents[2] / "data"
@@ -91,13 +91,13 @@ def test_the_view_is_the_same_in_postgresql(searched, postgres_url):
         names = [column[0] for column in cursor.description]
         expected = [dict(zip(names, row, strict=True)) for row in cursor]
     store.close()
-    with HitStore(path) as source, HitStore(postgres_url, create=True) as copy:
-        for run in source.runs():
-            copied = copy.start_run(run.info)
-            for result in source.queries(run.id):
-                copy.add_query(copied, result)
-    engine = session.make_engine(session.store_url(postgres_url))
-    with session.reading(engine) as connection:
+    with Store(path) as source, Store(postgres_url, create=True) as copy:
+        for run in source.runs.all():
+            copied = copy.runs.start(run.info)
+            for result in source.results.queries(run.id):
+                copy.results.add(copied, result)
+    engine = connections.make_engine(connections.store_url(postgres_url))
+    with connections.reading(engine) as connection:
         found = [dict(row) for row in connection.exec_driver_sql(statement).mappings()]
     engine.dispose()
     assert found == expected
@@ -115,8 +115,8 @@ def odd_results():
 
 def identifiers(target):
     """Return all identifiers in a store, of queries and of subjects, in the order of :func:`odd_results`."""
-    engine = session.make_engine(session.store_url(target))
-    with session.reading(engine) as connection:
+    engine = connections.make_engine(connections.store_url(target))
+    with connections.reading(engine) as connection:
         queries = connection.execute(QUERIES.select().order_by(QUERIES.c.number)).all()
         hits = connection.execute(HITS.select().order_by(HITS.c.rank)).all()
     engine.dispose()
@@ -125,11 +125,11 @@ def identifiers(target):
 
 def test_identifiers_are_the_first_words_of_any_headers(target):
     """Source: ``identifier``, which reports use. A B-tree of PostgreSQL has no place for 9,000 letters."""
-    with HitStore(target, create=True) as store:
-        run = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run = store.runs.start(RUN)
         for result in odd_results():
-            store.add_query(run, result)
-        assert list(store.queries(run)) == odd_results()
+            store.results.add(run, result)
+        assert list(store.results.queries(run)) == odd_results()
     expected = [identifier(header) for header in HEADERS]
     assert expected[1:4] == ["unnamed", "tab", "wide"]
     assert identifiers(target) == (expected, expected)
@@ -148,12 +148,12 @@ def test_the_hits_of_a_subject_are_found_by_an_index(searched, further):
 
 def test_the_hits_of_a_subject_are_found_by_an_index_in_postgresql(postgres_url):
     """Source: PostgreSQL's plan, with statistics of 20,000 hits."""
-    with HitStore(postgres_url, create=True) as store:
-        run = store.start_run(RUN)
+    with Store(postgres_url, create=True) as store:
+        run = store.runs.start(RUN)
         for number in range(10):
-            store.add_query(run, make_query(number, 2000))
-    engine = session.make_engine(session.store_url(postgres_url))
-    with session.writing(engine) as connection:
+            store.results.add(run, make_query(number, 2000))
+    engine = connections.make_engine(connections.store_url(postgres_url))
+    with connections.writing(engine) as connection:
         connection.exec_driver_sql("ANALYZE")
         statement = "EXPLAIN SELECT qaccver, evalue FROM blast6 WHERE saccver = 'sp|P00007|NAME_ORGANISM'"
         plan = "\n".join(connection.exec_driver_sql(statement).scalars())

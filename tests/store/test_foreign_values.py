@@ -10,7 +10,7 @@ import pytest
 
 from swsearch.errors import StoreError
 from swsearch.hits.result import Pssm
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
 VALUES = [
@@ -35,19 +35,19 @@ VALUES = [
 def test_a_foreign_value_is_named_by_its_column(tmp_path, table, column, value):
     """SQLite accepts any value in any column: a text in a column of numbers used to end reports with a traceback."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        run = store.start_run(RUN)
-        store.add_query(run, make_query(0))
-        store.finish_run(run)
-        assert len(list(store.queries(run))) == 1
+    with Store(path, create=True) as store:
+        run = store.runs.start(RUN)
+        store.results.add(run, make_query(0))
+        store.runs.finish(run)
+        assert len(list(store.results.queries(run))) == 1
     with sqlite3.connect(path) as connection:
         connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
     connection.close()
 
     def read_all() -> None:
-        with HitStore(path) as store:
-            store.runs()
-            list(store.queries(run))
+        with Store(path) as store:
+            store.runs.all()
+            list(store.results.queries(run))
 
     with pytest.raises(StoreError, match=r"hits\.sqlite: the store is damaged") as caught:
         read_all()

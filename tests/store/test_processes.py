@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.errors import StoreError
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.patience import wait_until
 from tests.processes import start
 from tests.store.conftest import RUN, make_query
@@ -27,12 +27,12 @@ REPOSITORY = Path(__file__).parents[2]
 
 WRITER = """
 import itertools, sys
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
-store = HitStore(sys.argv[1], create=True)
-run_id = store.start_run(RUN)
+store = Store(sys.argv[1], create=True)
+run_id = store.runs.start(RUN)
 for number in itertools.count():
-    store.add_query(run_id, make_query(number, n_hits=200))
+    store.results.add(run_id, make_query(number, n_hits=200))
     print(number, flush=True)
 """
 
@@ -59,46 +59,46 @@ def test_a_killed_process_loses_no_committed_query(target):
     assert process.stdout is not None
     with process:
         reported = [int(process.stdout.readline()) for _ in range(5)]
-        with HitStore(target) as store:
-            assert store.run("latest").state == "running"
+        with Store(target) as store:
+            assert store.runs.get("latest").state == "running"
         time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         reported += [int(line) for line in process.stdout]
         process.wait()
     assert process.returncode == -signal.SIGKILL
     wait_for_server(target)
-    with HitStore(target) as store:
-        stored = store.run("latest")
+    with Store(target) as store:
+        stored = store.runs.get("latest")
         assert stored.state == "interrupted"
         assert stored.finished is None
-        committed = list(store.queries(stored.id))
+        committed = list(store.results.queries(stored.id))
         # One more query may be committed than was reported: the kill can fall between the commit and the report.
         assert len(committed) - len(reported) in {0, 1}
         assert committed == [make_query(number, n_hits=200) for number in range(len(committed))]
         assert stored.n_hits == 200 * len(committed)
-        store.resume_run(stored.id)
-        store.add_query(stored.id, make_query(len(committed)))
-        store.finish_run(stored.id)
+        store.runs.resume(stored.id)
+        store.results.add(stored.id, make_query(len(committed)))
+        store.runs.finish(stored.id)
 
 
 def test_a_writer_waits_for_another_and_says_so_when_it_does_not_end(tmp_path):
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True, busy_seconds=0.3) as store:
-        run_id = store.start_run(RUN)
+    with Store(path, create=True, busy_seconds=0.3) as store:
+        run_id = store.runs.start(RUN)
         other = sqlite3.connect(path, isolation_level=None)
         try:
             other.execute("BEGIN IMMEDIATE")
             started = time.monotonic()
             with pytest.raises(StoreError, match="another process is writing to it") as caught:
-                store.add_query(run_id, make_query(0))
+                store.results.add(run_id, make_query(0))
             assert time.monotonic() - started >= 0.2
             assert "\n" not in str(caught.value)
-            assert store.run(run_id).n_queries == 0  # readers do not wait
+            assert store.runs.get(run_id).n_queries == 0  # readers do not wait
             other.execute("COMMIT")
         finally:
             other.close()
-        store.add_query(run_id, make_query(0))
-        assert store.run(run_id).n_queries == 1
+        store.results.add(run_id, make_query(0))
+        assert store.runs.get(run_id).n_queries == 1
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -111,10 +111,10 @@ def test_a_store_that_another_process_is_creating_is_waited_for(tmp_path, ends):
     try:
         if ends:
             end.start()
-            HitStore(path, create=True).close()
+            Store(path, create=True).close()
         else:
             with pytest.raises(StoreError, match="another process is writing to it"):
-                HitStore(path, create=True, busy_seconds=0.1)
+                Store(path, create=True, busy_seconds=0.1)
     finally:
         if ends:
             end.join()
@@ -123,15 +123,15 @@ def test_a_store_that_another_process_is_creating_is_waited_for(tmp_path, ends):
 
 CREATOR = """
 import sys
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 print("ready", flush=True)
 sys.stdin.readline()
-with HitStore(sys.argv[1], create=True) as store:
-    run_id = store.start_run(RUN)
+with Store(sys.argv[1], create=True) as store:
+    run_id = store.runs.start(RUN)
     for query in range(10):
-        store.add_query(run_id, make_query(query, n_hits=20))
-    store.finish_run(run_id)
+        store.results.add(run_id, make_query(query, n_hits=20))
+    store.runs.finish(run_id)
 """
 
 
@@ -147,49 +147,49 @@ def test_processes_that_create_and_write_at_once_all_succeed(target):
     for creator in creators:
         _, errors = creator.communicate()
         assert creator.returncode == 0, errors
-    with HitStore(target) as store:
-        assert [(run.state, run.n_queries, run.n_hits) for run in store.runs()] == [("finished", 10, 200)] * 4
+    with Store(target) as store:
+        assert [(run.state, run.n_queries, run.n_hits) for run in store.runs.all()] == [("finished", 10, 200)] * 4
 
 
 def test_a_run_of_another_machine_is_not_called_interrupted(tmp_path, monkeypatch):
     """This machine cannot know whether the process of the run is alive."""
-    with HitStore(tmp_path / "hits.sqlite", create=True) as store:
+    with Store(tmp_path / "hits.sqlite", create=True) as store:
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr("socket.gethostname", lambda: "elsewhere")
             elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
-            run_id = store.start_run(RUN)
-        assert store.run(run_id).state == "running"
-        assert str(store.run(run_id).worker) == f"process {NO_PROCESS} on elsewhere"
+            run_id = store.runs.start(RUN)
+        assert store.runs.get(run_id).state == "running"
+        assert str(store.runs.get(run_id).process) == f"process {NO_PROCESS} on elsewhere"
 
 
 def test_a_process_number_given_to_another_process_does_not_keep_a_run(tmp_path):
     """After a restart, a number may belong to another process: the run gets that of a process that began later."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        run_id = store.start_run(RUN)
-        assert store.run(run_id).state == "running"
+    with Store(path, create=True) as store:
+        run_id = store.runs.start(RUN)
+        assert store.runs.get(run_id).state == "running"
         with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
             connection = sqlite3.connect(path)
             connection.execute("UPDATE runs SET process = ?", (other.pid,))
             connection.commit()
             connection.close()
-            assert store.run(run_id).state == "interrupted"
+            assert store.runs.get(run_id).state == "interrupted"
             other.communicate(b"\n")
 
 
 def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
     """An older program did not store the time at which its process began."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(path, create=True) as store:
+        run_id = store.runs.start(RUN)
         connection = sqlite3.connect(path)
         connection.execute("UPDATE runs SET process_began = NULL")
         connection.commit()
-        assert store.run(run_id).state == "running"
+        assert store.runs.get(run_id).state == "running"
         connection.execute("UPDATE runs SET process = ?", (NO_PROCESS,))
         connection.commit()
         connection.close()
-        assert store.run(run_id).state == "interrupted"
+        assert store.runs.get(run_id).state == "interrupted"
 
 
 def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
@@ -198,15 +198,15 @@ def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
     Another process that closes the store would then delete the log in use, and what follows would be lost.
     """
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as first:
-        first.start_run(RUN)
-        with HitStore(path) as second:
-            assert len(second.runs()) == 1
-        code = "import sys; from swsearch.store.repository import HitStore; HitStore(sys.argv[1]).close()"
+    with Store(path, create=True) as first:
+        first.runs.start(RUN)
+        with Store(path) as second:
+            assert len(second.runs.all()) == 1
+        code = "import sys; from swsearch.store.store import Store; Store(sys.argv[1]).close()"
         subprocess.run([sys.executable, "-c", code, str(path)], check=True)
         assert Path(f"{path}-wal").exists()
-        first.start_run(RUN)
-        count = "import sys; from swsearch.store.repository import HitStore; print(len(HitStore(sys.argv[1]).runs()))"
+        first.runs.start(RUN)
+        count = "import sys; from swsearch.store.store import Store; print(len(Store(sys.argv[1]).runs.all()))"
         done = subprocess.run([sys.executable, "-c", count, str(path)], check=True, capture_output=True, text=True)
         assert done.stdout == "2\n"
 
@@ -219,6 +219,6 @@ def test_a_killed_process_whose_parent_has_not_asked_for_its_exit_code_has_ended
     process.kill()
     wait_until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes() == b"", "the end of the process")
     wait_until(lambda: " Z " in Path(f"/proc/{process.pid}/stat").read_text(), "the end of its threads")
-    with HitStore(tmp_path / "z.sqlite") as store:
-        assert store.run(1).state == "interrupted"
+    with Store(tmp_path / "z.sqlite") as store:
+        assert store.runs.get(1).state == "interrupted"
     process.communicate()

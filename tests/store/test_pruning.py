@@ -7,11 +7,8 @@ from sqlalchemy import insert, update
 
 from swsearch.cli.app import main
 from swsearch.errors import StoreError
-from swsearch.store.models import RUNS
-from swsearch.store.pruning import old_runs
-from swsearch.store.repository import HitStore
-from swsearch.store.service_models import SEARCHES
-from swsearch.store.session import writing
+from swsearch.store.models import RUNS, SEARCHES
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
 NOW = datetime.now(UTC)
@@ -20,17 +17,17 @@ NOW = datetime.now(UTC)
 @pytest.fixture
 def store(target):
     """Six runs that began 60, 50, … 10 days ago: one of a service, one at work, one interrupted, three finished."""
-    with HitStore(target, create=True) as opened:
+    with Store(target, create=True) as opened:
         for days in range(60, 0, -10):
-            run = opened.start_run(RUN)
-            opened.add_query(run, make_query(0, n_hits=400))
-            with writing(opened._engine) as connection:
+            run = opened.runs.start(RUN)
+            opened.results.add(run, make_query(0, n_hits=400))
+            with opened.session.writing() as connection:
                 began = NOW - timedelta(days=days)
                 connection.execute(update(RUNS).where(RUNS.c.id == run).values(started_at=began))
         for run in (1, 4, 5, 6):
-            opened.finish_run(run)
-        opened.interrupt_run(3)
-        with writing(opened._engine) as connection:
+            opened.runs.finish(run)
+        opened.runs.interrupt(3)
+        with opened.session.writing() as connection:
             connection.execute(insert(SEARCHES).values(**SEARCH, run_id=1))
         yield opened
 
@@ -57,7 +54,7 @@ SEARCH = {
 )
 def test_old_runs_are_those_that_nothing_keeps(store, keep, days, expected):
     before = None if days is None else NOW - timedelta(days=days)
-    assert [run.id for run in old_runs(store, keep=keep, before=before)] == expected
+    assert [run.id for run in store.runs.old(keep=keep, before=before)] == expected
 
 
 def test_a_store_knows_its_size(store):
@@ -70,11 +67,11 @@ def test_a_store_knows_its_size(store):
 def test_pruning_returns_the_space_of_old_runs(tmp_path, capfd):
     """Run 1 stays because it is new enough, though it is not among the newest; run 3 because it is."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as opened:
+    with Store(path, create=True) as opened:
         for _ in range(3):
-            opened.add_query(opened.start_run(RUN), make_query(0, n_hits=2000))
-            opened.finish_run(opened.newest_run().id)
-        with writing(opened._engine) as connection:
+            opened.results.add(opened.runs.start(RUN), make_query(0, n_hits=2000))
+            opened.runs.finish(opened.runs.newest().id)
+        with opened.session.writing() as connection:
             connection.execute(update(RUNS).where(RUNS.c.id != 1).values(started_at=NOW - timedelta(days=3)))
     before = path.stat().st_size
     prune = ["runs", "prune", "--store", str(path), "--keep", "1", "--older-than", "48h"]
@@ -87,20 +84,20 @@ def test_pruning_returns_the_space_of_old_runs(tmp_path, capfd):
     assert printed.out == f"run 2 deleted: 1 query in proteins.db, begun {began} UTC\n"
     assert path.stat().st_size < 0.75 * before
     assert printed.err == f"swsearch: 2 runs in {path}: {path.stat().st_size / 1e6:.3g} MB\n"
-    with HitStore(path) as opened:
-        assert [run.id for run in opened.runs()] == [1, 3]
-        assert list(opened.queries(3)) == [make_query(0, n_hits=2000)]
-        assert opened.start_run(RUN) == 4
+    with Store(path) as opened:
+        assert [run.id for run in opened.runs.all()] == [1, 3]
+        assert list(opened.results.queries(3)) == [make_query(0, n_hits=2000)]
+        assert opened.runs.start(RUN) == 4
 
 
 def test_pruning_a_staged_store_publishes_a_smaller_one(tmp_path, capfd, monkeypatch):
     (tmp_path / "node").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "node"))
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as opened:
+    with Store(path, create=True) as opened:
         for _ in range(2):
-            opened.add_query(opened.start_run(RUN), make_query(0, n_hits=2000))
-            opened.finish_run(opened.newest_run().id)
+            opened.results.add(opened.runs.start(RUN), make_query(0, n_hits=2000))
+            opened.runs.finish(opened.runs.newest().id)
     before = path.stat().st_size
     assert main(["runs", "prune", "--store", str(path), "--keep", "1", "--stage-store", "always"]) == 0
     assert path.stat().st_size < 0.6 * before
@@ -109,19 +106,19 @@ def test_pruning_a_staged_store_publishes_a_smaller_one(tmp_path, capfd, monkeyp
 
 def test_a_store_that_is_being_written_keeps_its_size(tmp_path):
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True, busy_seconds=0.01) as opened, HitStore(path) as other:
-        opened.add_query(opened.start_run(RUN), make_query(0))
-        with other.whole() as writer:
-            writer.start_run(RUN)
+    with Store(path, create=True, busy_seconds=0.01) as opened, Store(path) as other:
+        opened.results.add(opened.runs.start(RUN), make_query(0))
+        with other.whole():
+            other.runs.start(RUN)
             with pytest.raises(StoreError, match="another process is writing to it"):
                 opened.compact()
-        assert len(opened.runs()) == 2
+        assert len(opened.runs.all()) == 2
 
 
 @pytest.mark.parametrize("options", [[], ["--older-than", "30"], ["--older-than", "d"], ["--older-than", "-3d"]])
 def test_a_pruning_without_a_limit_is_refused(tmp_path, capfd, options):
     path = tmp_path / "hits.sqlite"
-    HitStore(path, create=True).close()
+    Store(path, create=True).close()
     assert main(["runs", "prune", "--store", str(path), *options]) == 1
     error = capfd.readouterr().err
     assert ("such as 12h, 30d or 8w" if options else "say which runs to delete: --older-than 30d") in error

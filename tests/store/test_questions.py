@@ -12,8 +12,8 @@ import pytest
 from Bio.SeqIO.FastaIO import SimpleFastaParser
 
 from swsearch.cli.app import main
-from swsearch.store import session
-from swsearch.store.repository import HitStore
+from swsearch.store import connections
+from swsearch.store.store import Store
 from tests.store.conftest import DIALECTS
 
 ROOT = Path(__file__).parents[2]
@@ -63,17 +63,17 @@ def ask(request, reported):
     path = reported[0] / "hits.sqlite"
     url = str(path) if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     if request.param == "postgresql":
-        with HitStore(path) as source, HitStore(url, create=True) as copy:
-            for run in source.runs():
-                copied = copy.start_run(run.info)
-                for result in source.queries(run.id):
-                    copy.add_query(copied, result)
-    engine = session.make_engine(session.store_url(url))
+        with Store(path) as source, Store(url, create=True) as copy:
+            for run in source.runs.all():
+                copied = copy.runs.start(run.info)
+                for result in source.results.queries(run.id):
+                    copy.results.add(copied, result)
+    engine = connections.make_engine(connections.store_url(url))
 
     def answer(number):
         kind, statement = QUESTIONS[number]
         assert kind == "sql"
-        with session.reading(engine) as connection:
+        with connections.reading(engine) as connection:
             return [tuple(row) for row in connection.exec_driver_sql(statement)]
 
     yield answer

@@ -34,10 +34,10 @@ print(main(["query", f"{place}/queries.fasta", f"{place}/queries.db", "--format"
 
 KILLED = """
 import os, signal, sys
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
-store = HitStore(sys.argv[1], create=True)
-store.add_query(store.start_run(RUN), make_query(0))
+store = Store(sys.argv[1], create=True)
+store.results.add(store.runs.start(RUN), make_query(0))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from swsearch.errors import StoreError
-from swsearch.store.repository import HitStore
 from swsearch.store.schema import upgrade
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
 
 REPOSITORY = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).parents[2]
 def refusal(target: object, *, create: bool = True) -> str:
     """Return the message with which the opening of a store is refused."""
     with pytest.raises(StoreError) as caught:
-        HitStore(target, create=create)  # type: ignore[arg-type]
+        Store(target, create=create)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -57,7 +57,7 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path, create):
 def test_a_schema_that_is_no_text_is_damage(tmp_path, create):
     """SQLite's message quotes the damaged name, whose bytes the driver cannot decode."""
     path = tmp_path / "hits.sqlite"
-    HitStore(path, create=True).close()
+    Store(path, create=True).close()
     content = path.read_bytes()
     damaged = content.replace(b"ix_queries_run_digest", b"ix_queries\xff\xferun_digest"[:21])
     path.write_bytes(damaged.replace(b"CREATE INDEX", b"CREAXE INDEX"))
@@ -86,8 +86,8 @@ sys.exit(main(sys.argv[2:]))
 )
 def test_a_signal_while_a_store_is_closed_shows_no_traceback(tmp_path, sent, code, message):
     """Source: the exit codes of the command and its message; the connection sends the signal to its own process."""
-    with HitStore(tmp_path / "hits.sqlite", create=True) as store:
-        store.start_run(RUN)
+    with Store(tmp_path / "hits.sqlite", create=True) as store:
+        store.runs.start(RUN)
     outcome = subprocess.run(
         [sys.executable, "-c", CLOSED_BY_SIGNAL, sent, "--", "runs", "list", "--store", "hits.sqlite"],
         check=False, capture_output=True, text=True, cwd=tmp_path,
@@ -98,12 +98,12 @@ def test_a_signal_while_a_store_is_closed_shows_no_traceback(tmp_path, sent, cod
 def test_a_damaged_store_is_refused(tmp_path):
     """The pages after the first are overwritten."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        store.start_run(RUN)
+    with Store(path, create=True) as store:
+        store.runs.start(RUN)
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
-    with pytest.raises(StoreError, match=r"damaged|malformed|file is not a database"), HitStore(path) as store:
-        store.runs()
+    with pytest.raises(StoreError, match=r"damaged|malformed|file is not a database"), Store(path) as store:
+        store.runs.all()
 
 
 def test_a_folder_is_refused(tmp_path):
@@ -131,19 +131,19 @@ def test_urls_that_lead_nowhere_are_refused_without_their_password(url, words):
 def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     """The file may not grow beyond its pages, as on a full disk: SQLite reports the same error."""
     path = tmp_path / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, make_query(0))
-        with store._engine.connect() as connection:
+    with Store(path, create=True) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, make_query(0))
+        with store.session._engine.connect() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full") as caught:
-            store.add_query(run_id, make_query(1, n_hits=2000))
+            store.results.add(run_id, make_query(1, n_hits=2000))
         assert "\n" not in str(caught.value)
-        assert list(store.queries(run_id)) == [make_query(0)]
-    with HitStore(path) as store:
-        store.add_query(run_id, make_query(1, n_hits=2000))
-        assert list(store.queries(run_id)) == [make_query(0), make_query(1, n_hits=2000)]
+        assert list(store.results.queries(run_id)) == [make_query(0)]
+    with Store(path) as store:
+        store.results.add(run_id, make_query(1, n_hits=2000))
+        assert list(store.results.queries(run_id)) == [make_query(0), make_query(1, n_hits=2000)]
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
@@ -152,12 +152,12 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
 READER = """
 import sys
 from swsearch.errors import StoreError
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, bound_by_modes, make_query
 try:
-    with HitStore(sys.argv[1], create=True) as store:
-        print([query == make_query(0) for query in store.queries("latest")])
-        store.start_run(RUN)
+    with Store(sys.argv[1], create=True) as store:
+        print([query == make_query(0) for query in store.results.queries("latest")])
+        store.runs.start(RUN)
     print("written")
 except StoreError as error:
     print(f"refused: {error}")
@@ -181,8 +181,8 @@ def test_a_store_that_cannot_be_written_can_be_read(tmp_path, mode, folder_mode)
     folder = tmp_path / "shared"
     folder.mkdir()
     path = folder / "hits.sqlite"
-    with HitStore(path, create=True) as store:
-        store.add_query(store.start_run(RUN), make_query(0))
+    with Store(path, create=True) as store:
+        store.results.add(store.runs.start(RUN), make_query(0))
     path.chmod(mode)
     folder.chmod(folder_mode)
     try:

@@ -14,7 +14,7 @@ from swsearch.errors import RunNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.shards import query_digest
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_hit, make_query
 
 
@@ -22,33 +22,33 @@ def test_a_run_comes_back_as_it_was_put_in(target):
     """Source: the stored records."""
     queries = [make_query(number, n_hits) for number, n_hits in enumerate((3, 0, 500))]
     before = datetime.now(UTC)
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
         for query in queries:
-            store.add_query(run_id, query)
-        assert store.run(run_id).state == "running"
-        assert store.run(run_id).finished is None
-        store.finish_run(run_id)
-    with HitStore(target) as store:
-        stored = store.run("latest")
-        assert stored == store.runs()[0] == store.run(run_id) == store.run(str(run_id))
+            store.results.add(run_id, query)
+        assert store.runs.get(run_id).state == "running"
+        assert store.runs.get(run_id).finished is None
+        store.runs.finish(run_id)
+    with Store(target) as store:
+        stored = store.runs.get("latest")
+        assert stored == store.runs.all()[0] == store.runs.get(run_id) == store.runs.get(str(run_id))
         assert stored.info == RUN
         assert (stored.id, stored.state, stored.n_queries, stored.n_hits) == (run_id, "finished", 3, 503)
         assert stored.finished is not None
         assert before <= stored.started <= stored.finished <= before + timedelta(minutes=5)
         assert stored.started.utcoffset() == timedelta(0)
-        assert list(store.queries(run_id)) == queries
+        assert list(store.results.queries(run_id)) == queries
 
 
 def test_values_that_are_not_known_stay_so(target):
     """Source: the stored records."""
     run = replace(RUN, lam=None, k=None, statistics="no table has it", parameters={})
     query = replace(make_query(0), hits=(make_hit(1, bits=None, evalue=None, strand="minus"),))
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(run)
-        store.add_query(run_id, query)
-        assert store.run(run_id).info == run
-        assert list(store.queries(run_id)) == [query]
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(run)
+        store.results.add(run_id, query)
+        assert store.runs.get(run_id).info == run
+        assert list(store.results.queries(run_id)) == [query]
 
 
 def test_frames_and_several_alignments_come_back_in_their_order(target):
@@ -61,12 +61,12 @@ def test_frames_and_several_alignments_come_back_in_their_order(target):
         make_hit(2),
     )
     query = replace(make_query(0), hits=hits)
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, query)
-        assert list(store.queries(run_id)) == [query]
-        assert store.query(run_id, 0) == query
-        assert store.run(run_id).n_hits == 12
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, query)
+        assert list(store.results.queries(run_id)) == [query]
+        assert store.results.query(run_id, 0) == query
+        assert store.runs.get(run_id).n_hits == 12
 
 
 counts = st.integers(0, 2**63 - 1)
@@ -96,130 +96,130 @@ def test_any_query_comes_back_as_it_was_put_in(target):
     One open store is used for all examples: a new one would compile its SQL statements again, which took a quarter
     of the time.
     """
-    with HitStore(target, create=True) as store:
+    with Store(target, create=True) as store:
 
         @settings(max_examples=60)
         @given(result=results, command=texts)
         def comes_back(result, command):
-            run_id = store.start_run(replace(RUN, command=command, parameters={"out": command}))
-            store.add_query(run_id, result)
-            assert list(store.queries(run_id)) == [result]
-            assert store.run(run_id).info.command == store.run(run_id).info.parameters["out"] == command
-            store.delete_run(run_id, force=True)
+            run_id = store.runs.start(replace(RUN, command=command, parameters={"out": command}))
+            store.results.add(run_id, result)
+            assert list(store.results.queries(run_id)) == [result]
+            assert store.runs.get(run_id).info.command == store.runs.get(run_id).info.parameters["out"] == command
+            store.runs.delete(run_id, force=True)
 
         comes_back()
 
 
 def test_queries_come_in_order_of_their_numbers(target):
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
         for number in (5, 0, 12, 3):
-            store.add_query(run_id, make_query(number))
-        assert [query.number for query in store.queries(run_id)] == [0, 3, 5, 12]
+            store.results.add(run_id, make_query(number))
+        assert [query.number for query in store.results.queries(run_id)] == [0, 3, 5, 12]
 
 
 def test_a_stream_shows_the_store_as_it_was_when_it_began(target):
     """The run is deleted while it is read; the reader still gets the complete run."""
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
         for number in range(3):
-            store.add_query(run_id, make_query(number))
-        stream = store.queries(run_id)
+            store.results.add(run_id, make_query(number))
+        stream = store.results.queries(run_id)
         first = next(stream)
-        store.delete_run(run_id, force=True)
+        store.runs.delete(run_id, force=True)
         assert [first, *stream] == [make_query(number) for number in range(3)]
         with pytest.raises(RunNotFound):
-            next(store.queries(run_id))
+            next(store.results.queries(run_id))
 
 
 def test_deleting_a_run_leaves_the_others_and_its_number_unused(target):
-    with HitStore(target, create=True) as store:
-        first, second = store.start_run(RUN), store.start_run(RUN)
+    with Store(target, create=True) as store:
+        first, second = store.runs.start(RUN), store.runs.start(RUN)
         for run_id in (first, second):
-            store.add_query(run_id, make_query(0))
-        store.interrupt_run(second)
-        assert store.delete_run("latest") == second
-        assert store.run("latest").id == first
-        assert list(store.queries(first)) == [make_query(0)]
-        assert store.start_run(RUN) > second
+            store.results.add(run_id, make_query(0))
+        store.runs.interrupt(second)
+        assert store.runs.delete("latest") == [second]
+        assert store.runs.get("latest").id == first
+        assert list(store.results.queries(first)) == [make_query(0)]
+        assert store.runs.start(RUN) > second
 
 
 @pytest.mark.parametrize("name", ["7", "newest", "-1", "", "1.0", "٣", "9" * 30])
 def test_a_run_that_is_not_there_is_named(target, name):
-    with HitStore(target, create=True) as store:
-        store.start_run(RUN)
-        for use in (store.run, store.delete_run, lambda run: next(store.queries(run))):
+    with Store(target, create=True) as store:
+        store.runs.start(RUN)
+        for use in (store.runs.get, store.runs.delete, lambda run: next(store.results.queries(run))):
             with pytest.raises(RunNotFound, match=f"has no run '{name}'"):
                 use(name)
 
 
 def test_latest_of_an_empty_store_is_not_found(target):
-    with HitStore(target, create=True) as store:
-        assert store.runs() == []
+    with Store(target, create=True) as store:
+        assert store.runs.all() == []
         with pytest.raises(RunNotFound):
-            store.run("latest")
+            store.runs.get("latest")
 
 
 def test_a_query_is_stored_once(target):
     """The second attempt does not change the first."""
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, make_query(4))
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, make_query(4))
         with pytest.raises(StoreError, match=f"run {run_id} has its query 4 already"):
-            store.add_query(run_id, make_query(4, n_hits=1))
-        assert list(store.queries(run_id)) == [make_query(4)]
+            store.results.add(run_id, make_query(4, n_hits=1))
+        assert list(store.results.queries(run_id)) == [make_query(4)]
 
 
 def test_a_query_of_a_run_that_is_gone_is_refused(target):
-    with HitStore(target, create=True) as store:
+    with Store(target, create=True) as store:
         with pytest.raises(RunNotFound):
-            store.add_query(99, make_query(0))
-        for use in (store.finish_run, store.interrupt_run, store.resume_run):
+            store.results.add(99, make_query(0))
+        for use in (store.runs.finish, store.runs.interrupt, store.runs.resume):
             with pytest.raises(RunNotFound):
                 use(99)
 
 
 def test_a_query_whose_hits_cannot_be_stored_is_not_stored_at_all(target):
     """Two hits with the same rank violate the table's key after the row of the query was inserted."""
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
         with pytest.raises(StoreError):
-            store.add_query(run_id, replace(make_query(0), hits=(make_hit(1), make_hit(1))))
-        assert store.committed(run_id) == {}
-        assert list(store.queries(run_id)) == []
+            store.results.add(run_id, replace(make_query(0), hits=(make_hit(1), make_hit(1))))
+        assert store.results.committed(run_id) == {}
+        assert list(store.results.queries(run_id)) == []
 
 
 def test_committed_queries_are_known_by_number_and_digest(target):
     """Source: SHA-256 of "h\\nACD" by sha256sum."""
     assert query_digest("h", "ACD") == "52dfd1aecf7382faa439020c27de519bf6be0216e27636f43a3ac1b05c6d5cb4"
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
         for number in (7, 2):
-            store.add_query(run_id, make_query(number))
-        assert store.committed(run_id) == {
+            store.results.add(run_id, make_query(number))
+        assert store.results.committed(run_id) == {
             number: query_digest(make_query(number).header, make_query(number).letters) for number in (2, 7)
         }
 
 
 def test_an_interrupted_run_can_go_on(target):
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, make_query(0))
-        store.interrupt_run(run_id)
-        assert store.run(run_id).state == "interrupted"
-        store.resume_run(run_id)
-        assert store.run(run_id).state == "running"
-        store.add_query(run_id, make_query(1))
-        store.finish_run(run_id)
-        assert (store.run(run_id).state, store.run(run_id).n_queries) == ("finished", 2)
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, make_query(0))
+        store.runs.interrupt(run_id)
+        assert store.runs.get(run_id).state == "interrupted"
+        store.runs.resume(run_id)
+        assert store.runs.get(run_id).state == "running"
+        store.results.add(run_id, make_query(1))
+        store.runs.finish(run_id)
+        assert (store.runs.get(run_id).state, store.runs.get(run_id).n_queries) == ("finished", 2)
 
 
 def test_a_note_joins_what_the_run_says_of_its_statistics(target):
     """Unusual text is read back unchanged; the other run is unaffected."""
-    with HitStore(target, create=True) as store:
-        first, second = store.start_run(RUN), store.start_run(RUN)
-        store.note_statistics(first, "scores do not follow: \\ \udcff")
-        assert store.run(first).info.statistics == f"{RUN.statistics}; scores do not follow: \\ \udcff"
-        assert store.run(second).info.statistics == RUN.statistics
+    with Store(target, create=True) as store:
+        first, second = store.runs.start(RUN), store.runs.start(RUN)
+        store.runs.note_statistics(first, "scores do not follow: \\ \udcff")
+        assert store.runs.get(first).info.statistics == f"{RUN.statistics}; scores do not follow: \\ \udcff"
+        assert store.runs.get(second).info.statistics == RUN.statistics
         with pytest.raises(RunNotFound):
-            store.note_statistics(99, "nothing")
+            store.runs.note_statistics(99, "nothing")

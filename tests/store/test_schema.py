@@ -12,8 +12,8 @@ from sqlalchemy import MetaData, inspect
 
 from swsearch import resources
 from swsearch.errors import SchemaOutdated
-from swsearch.store import models, schema, session
-from swsearch.store.repository import HitStore
+from swsearch.store import connections, models, schema
+from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
 
 
@@ -38,22 +38,22 @@ def described(engine):
 
 def test_migrations_build_what_the_models_describe(target):
     """Source: a store built by the migrations alone, compared with one built from the models."""
-    url = session.store_url(target)
-    engine = session.make_engine(url)
+    url = connections.store_url(target)
+    engine = connections.make_engine(url)
     try:
-        with session.writing(engine) as connection:
+        with connections.writing(engine) as connection:
             schema.migrate(connection)
             assert schema.revision_of(connection) == models.SCHEMA
         migrated = described(engine)
-        with session.writing(engine) as connection:
+        with connections.writing(engine) as connection:
             connection.exec_driver_sql("DROP VIEW blast6")
             reflected = MetaData()
             reflected.reflect(connection)
             reflected.drop_all(connection)
     finally:
         engine.dispose()
-    HitStore(target, create=True).close()
-    engine = session.make_engine(url)
+    Store(target, create=True).close()
+    engine = connections.make_engine(url)
     try:
         assert described(engine) == migrated
         service = {"searches", "search_queries", "owners", "usage", "workers", "tokens", "links"}
@@ -73,36 +73,36 @@ def test_the_models_name_the_newest_revision():
 
 def test_an_old_schema_is_met_with_the_command_that_upgrades_it(target, later_revision):
     """The program's current store becomes an old one, because a next revision is added to the real ones."""
-    with HitStore(target, create=True) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, make_query(0))
+    with Store(target, create=True) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, make_query(0))
     with later_revision() as later:
         with pytest.raises(SchemaOutdated, match=r"`swsearch runs upgrade --store .*` brings it up to date") as caught:
-            HitStore(target)
+            Store(target)
         assert "\n" not in str(caught.value)
         assert (caught.value.found, caught.value.needed) == (models.SCHEMA, later)
         assert schema.upgrade(target) == (models.SCHEMA, later)
         assert schema.upgrade(target) == (later, later)
-        with HitStore(target) as store:
-            assert list(store.queries(run_id)) == [make_query(0)]
+        with Store(target) as store:
+            assert list(store.results.queries(run_id)) == [make_query(0)]
     # For the current program, that store is a newer one.
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it; install that version or a later one"):
-        HitStore(target)
+        Store(target)
     with pytest.raises(SchemaOutdated, match="a newer swsearch wrote it"):
         schema.upgrade(target)
 
 
 def test_a_failed_upgrade_changes_nothing(target, later_revision):
-    HitStore(target, create=True).close()
+    Store(target, create=True).close()
     with later_revision("    raise RuntimeError('stop')\n"), pytest.raises(RuntimeError, match="stop"):
         schema.upgrade(target)
-    with HitStore(target) as store:
-        store.start_run(RUN)
+    with Store(target) as store:
+        store.runs.start(RUN)
 
 
 def test_a_sqlite_store_is_in_wal_mode(tmp_path):
     path = tmp_path / "hits.sqlite"
-    HitStore(path, create=True).close()
+    Store(path, create=True).close()
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     connection.close()
@@ -113,8 +113,8 @@ def test_nothing_but_a_store_loads_sqlalchemy_and_using_one_loads_no_alembic(tmp
     modules = "swsearch, swsearch.api, swsearch.run, swsearch.report.registry, swsearch.cli.app, swsearch.cli.run"
     code = (
         f"import sys, {modules}; assert 'sqlalchemy' not in sys.modules\n"
-        "from swsearch.store.repository import HitStore\n"
-        "HitStore(sys.argv[1], create=True).close(); assert 'alembic' not in sys.modules\n"
+        "from swsearch.store.store import Store\n"
+        "Store(sys.argv[1], create=True).close(); assert 'alembic' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "hits.sqlite")], check=False)
     assert done.returncode == 0

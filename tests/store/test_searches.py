@@ -14,11 +14,9 @@ import pytest
 
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.shards import query_digest
-from swsearch.store.leases import Completed, WorkStore
-from swsearch.store.repository import HitStore
-from swsearch.store.search_records import MEGACELL, NewQuery, NewSearch, SearchedDatabase
-from swsearch.store.searches import SearchStore
-from swsearch.store.submitted_groups import HitLimit
+from swsearch.store.search_records import MEGACELL, Completed, NewQuery, NewSearch, SearchedDatabase
+from swsearch.store.store import Store
+from swsearch.store.submission import HitLimit
 from tests.store.conftest import RUN, make_query
 
 DATABASE = SearchedDatabase("proteins.db", "0af3", 2)
@@ -42,15 +40,27 @@ def new_search(owner="ann", n_queries=1, cells=MEGACELL, **changes):
 
 
 @pytest.fixture
-def searches(target):
-    with SearchStore(target, create=True) as store:
-        yield store
+def store(target):
+    with Store(target, create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def searches(store):
+    return store.searches
 
 
 @pytest.fixture
 def work(searches, target):
-    with WorkStore(target) as store:
-        yield store
+    """The queue, as another process opens it."""
+    with Store(target) as opened:
+        yield opened.queue
+
+
+def complete(work, worker, query, run_id, result, keep):
+    """Commit one query; return whether it was stored."""
+    (is_stored,) = work.complete(worker, [Completed(query, run_id, result)], keep)
+    return is_stored
 
 
 def claim(work, worker="w1", budget=NEVER, lease=HOUR, databases=(DATABASE,)):
@@ -61,7 +71,7 @@ def search_all(work, batch, worker="w1", keep=None):
     """Begin the searches of a batch and commit all its queries; return whether each was stored."""
     runs = work.begin([query.search_id for query in batch.queries], RUN)
     return [
-        work.complete(worker, query, runs[query.search_id][0], make_query(query.number), keep)
+        complete(work, worker, query, runs[query.search_id][0], make_query(query.number), keep)
         for query in batch.queries
         if query.search_id in runs
     ]
@@ -82,18 +92,18 @@ def test_a_search_is_a_run(searches, work, target):
     assert [query.number for query in batch.queries] == [0, 1, 2]
     assert claim(work) is None
     assert search_all(work, batch) == [True] * 3
-    done = searches.search(stored.key)
+    done = searches.get(stored.key)
     assert (done.state, done.n_done, done.cells_done) == ("done", 3, done.cells)
-    with HitStore(target) as store:
-        run = store.run("latest")
+    with Store(target) as store:
+        run = store.runs.get("latest")
         assert (run.id, run.state, run.n_queries, run.n_missing) == (done.run_id, "finished", 3, 0)
-        assert list(store.queries(run.id)) == [make_query(number) for number in range(3)]
-        store.delete_run(run.id)
+        assert list(store.results.queries(run.id)) == [make_query(number) for number in range(3)]
+        store.runs.delete(run.id)
     with pytest.raises(SearchNotFound):  # a search without its results would be of no use
-        searches.search(stored.key)
+        searches.get(stored.key)
 
 
-def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(searches, work):
+def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(store, searches, work):
     stored, _ = searches.submit(new_search())
     first = claim(work, "w1", lease=timedelta(0))
     assert work.recover(None) == 1
@@ -101,27 +111,27 @@ def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(searches, wo
     assert second.queries[0].losses == 1
     runs = work.begin([second.queries[0].search_id], RUN)
     run_id = runs[second.queries[0].search_id][0]
-    assert work.complete("w1", first.queries[0], run_id, make_query(0), None) is False
-    assert searches.search(stored.key).n_done == 0
-    assert work.complete("w2", second.queries[0], run_id, make_query(0), None) is True
-    assert work.complete("w2", second.queries[0], run_id, make_query(0), None) is False
-    assert searches.search(stored.key).state == "done"
-    assert list(searches.queries(run_id)) == [make_query(0)]
+    assert complete(work, "w1", first.queries[0], run_id, make_query(0), None) is False
+    assert searches.get(stored.key).n_done == 0
+    assert complete(work, "w2", second.queries[0], run_id, make_query(0), None) is True
+    assert complete(work, "w2", second.queries[0], run_id, make_query(0), None) is False
+    assert searches.get(stored.key).state == "done"
+    assert list(store.results.queries(run_id)) == [make_query(0)]
 
 
-def test_a_result_that_another_command_stored_is_counted(searches, work):
+def test_a_result_that_another_command_stored_is_counted(store, searches, work):
     """`swsearch batch --resume` may go on with the run of a search whose worker died."""
     stored, _ = searches.submit(new_search(n_queries=2))
     batch = claim(work)
     run_id = work.begin([stored.id], RUN)[stored.id][0]
-    searches.add_query(run_id, make_query(0))
+    store.results.add(run_id, make_query(0))
     assert search_all(work, batch) == [True, True]
-    assert searches.search(stored.key).state == "done"
-    assert list(searches.queries(run_id)) == [make_query(0), make_query(1)]
-    assert work.complete("w1", batch.queries[0], run_id, make_query(0), None) is False
+    assert searches.get(stored.key).state == "done"
+    assert list(store.results.queries(run_id)) == [make_query(0), make_query(1)]
+    assert complete(work, "w1", batch.queries[0], run_id, make_query(0), None) is False
 
 
-def test_results_are_stored_together_except_those_without_a_lease(searches, work):
+def test_results_are_stored_together_except_those_without_a_lease(store, searches, work):
     """One of three searches was cancelled; another one has a query that another command has stored."""
     first, lost, other = (searches.submit(new_search(owner, n_queries=2))[0] for owner in ("ann", "bob", "cyd"))
     batch = claim(work)
@@ -129,13 +139,13 @@ def test_results_are_stored_together_except_those_without_a_lease(searches, work
     searches.cancel(lost.key)
     completed = [Completed(query, runs[query.search_id], make_query(query.number)) for query in batch.queries]
     of_others = [completed for completed in completed if completed.query.search_id != other.id]
-    assert work.complete_all("w1", of_others, None) == [each.query.search_id == first.id for each in of_others]
-    searches.add_query(runs[other.id], make_query(0))
-    assert work.complete_all("w1", completed, None) == [each.query.search_id == other.id for each in completed]
-    assert [searches.search(key).state for key in (first.key, lost.key, other.key)] == ["done", "cancelled", "done"]
+    assert work.complete("w1", of_others, None) == [each.query.search_id == first.id for each in of_others]
+    store.results.add(runs[other.id], make_query(0))
+    assert work.complete("w1", completed, None) == [each.query.search_id == other.id for each in completed]
+    assert [searches.get(key).state for key in (first.key, lost.key, other.key)] == ["done", "cancelled", "done"]
     for search in (first, other):
-        assert list(searches.queries(runs[search.id])) == [make_query(0), make_query(1)]
-    assert list(searches.queries(runs[lost.id])) == []
+        assert list(store.results.queries(runs[search.id])) == [make_query(0), make_query(1)]
+    assert list(store.results.queries(runs[lost.id])) == []
 
 
 def test_searches_are_stored_together_except_refused_ones(searches):
@@ -144,7 +154,7 @@ def test_searches_are_stored_together_except_refused_ones(searches):
     found = searches.submit_all([*submitted, submitted[2]], queued_cells=5 * MEGACELL)
     assert isinstance(found[1], Refused)
     assert [each[1] for each in found if not isinstance(each, Refused)] == [True, True, False]
-    assert [search.key for search in searches.searches_of("ann")] == [found[0][0].key]
+    assert [search.key for search in searches.of_owner("ann")] == [found[0][0].key]
     assert found[2][0] == found[3][0]
     assert searches.usage("ann")[0].n_queries == 1
 
@@ -170,11 +180,11 @@ def test_the_leases_of_a_dead_process_are_taken_at_once(searches, work, target):
 import sys
 from datetime import timedelta
 from swsearch.hits.shards import query_digest
-from swsearch.store.leases import WorkStore
+from swsearch.store.store import Store
 from swsearch.store.search_records import SearchedDatabase
-store = WorkStore(sys.argv[1])
-store.enter("doomed", "cpu")
-batch = store.claim("doomed", [SearchedDatabase("proteins.db", "0af3", 2)], {"proteins.db": 10**15}, timedelta(hours=1))
+queue = Store(sys.argv[1]).queue
+queue.enter("doomed", "cpu")
+batch = queue.claim("doomed", [SearchedDatabase("proteins.db", "0af3", 2)], {"proteins.db": 10**15}, timedelta(hours=1))
 print(len(batch.queries), flush=True)
 sys.stdin.read()
 """
@@ -189,7 +199,7 @@ sys.stdin.read()
     assert [len(claim(work).queries) for _ in range(2)] == [1, 1]
 
 
-def test_a_query_that_kills_its_worker_three_times_fails_alone(searches, work):
+def test_a_query_that_kills_its_worker_three_times_fails_alone(store, searches, work):
     """Query 1 of three ends each worker that holds it: first in a batch with the others, then twice alone."""
     stored, _ = searches.submit(new_search(n_queries=3))
     work.begin([stored.id], RUN)
@@ -202,12 +212,12 @@ def test_a_query_that_kills_its_worker_three_times_fails_alone(searches, work):
             assert len(batch.queries) == 1
             search_all(work, batch)
     assert n_deaths == 3
-    done = searches.search(stored.key)
+    done = searches.get(stored.key)
     assert (done.state, done.n_done, done.n_failed) == ("done", 2, 1)
-    (failed,) = searches.failures(done.run_id)
+    (failed,) = store.results.failures(done.run_id)
     assert failed.number == 1
     assert "3 workers died" in failed.reason
-    assert searches.run(done.run_id).state == "finished"
+    assert store.runs.get(done.run_id).state == "finished"
 
 
 def test_a_worker_with_a_batch_in_hand_leaves_a_query_that_was_lost(searches, work):
@@ -230,27 +240,27 @@ def test_a_failed_query_is_in_the_runs_failures(searches, work):
     work.begin([stored.id], RUN)
     assert work.fail("w1", query, "too long", None) is True
     assert work.fail("w1", query, "too long", None) is False
-    failed = searches.search(stored.key)
+    failed = searches.get(stored.key)
     assert (failed.state, failed.reason, failed.n_failed) == ("failed", "too long", 1)
     other, _ = searches.submit(new_search("bob"))
     claim(work)
     work.fail_search(other.id, "no subject passes the filters", None)
-    assert searches.search(other.key).state == "failed"
+    assert searches.get(other.key).state == "failed"
 
 
-def test_cancelling_takes_the_queries_from_their_workers(searches, work):
+def test_cancelling_takes_the_queries_from_their_workers(store, searches, work):
     stored, _ = searches.submit(new_search(n_queries=3))
     batch = claim(work, budget={DATABASE.name: 2 * MEGACELL})
     assert len(batch.queries) == 2
     run_id = work.begin([stored.id], RUN)[stored.id][0]
-    assert work.complete("w1", batch.queries[0], run_id, make_query(0), None) is True
+    assert complete(work, "w1", batch.queries[0], run_id, make_query(0), None) is True
     with pytest.raises(SearchNotFound):
         searches.cancel(stored.key, "bob")
     assert searches.cancel(stored.key, "ann").state == "cancelled"
-    assert work.complete("w1", batch.queries[1], run_id, make_query(1), None) is False
+    assert complete(work, "w1", batch.queries[1], run_id, make_query(1), None) is False
     assert claim(work) is None
-    assert searches.run(run_id).state == "interrupted"
-    assert list(searches.queries(run_id)) == [make_query(0)]
+    assert store.runs.get(run_id).state == "interrupted"
+    assert list(store.results.queries(run_id)) == [make_query(0)]
     assert searches.cancel(stored.key).state == "cancelled"
     assert work.begin([stored.id], RUN) == {}
 
@@ -307,19 +317,19 @@ def test_a_worker_that_stops_gives_its_queries_back_unharmed(searches, work):
     assert [query.losses for query in claim(work, "w2").queries] == [0, 0, 0]
 
 
-def test_a_new_generation_begins_unfinished_searches_anew(searches, work):
+def test_a_new_generation_begins_unfinished_searches_anew(store, searches, work):
     stored, _ = searches.submit(new_search(n_queries=2))
     batch = claim(work, budget={DATABASE.name: MEGACELL})
     assert search_all(work, batch) == [True]
     assert claim(work, databases=[NEXT]) is None
     (old,) = work.outdated(NEXT)
     work.begin_again(old.id, NEXT, "9" * 64, "new content")
-    again = searches.search(stored.key)
+    again = searches.get(stored.key)
     assert (again.state, again.n_done, again.run_id, again.database) == ("queued", 0, None, NEXT)
     assert work.outdated(NEXT) == []
     assert work.outdated(DATABASE) == []  # an earlier generation on another host changes nothing
     assert search_all(work, claim(work, databases=[NEXT])) == [True, True]
-    assert [run.state for run in searches.runs()] == ["finished"]
+    assert [run.state for run in store.runs.all()] == ["finished"]
 
 
 def test_the_same_submission_is_one_search(searches):
@@ -347,24 +357,24 @@ def test_the_same_submissions_of_a_group_are_one_search(searches):
     assert other[1] is True
     assert refused.code == "idempotency_conflict"
     stored = [found[index][0] for index in (1, 3, 4, 5)]
-    assert searches.searches_of("ann") == [other[0], conflicts[1][0], *reversed(stored), first]
+    assert searches.of_owner("ann") == [other[0], conflicts[1][0], *reversed(stored), first]
     for search, _ in (*found, conflicts[1], other):
-        assert searches.search(search.key, "ann") == search
+        assert searches.get(search.key, "ann") == search
     assert [day.n_queries for day in searches.usage("ann")] == [1 + 3 + 2 + 3 + 1]
 
 
-def test_an_identical_search_is_answered_from_the_store(searches, work):
+def test_an_identical_search_is_answered_from_the_store(store, searches, work):
     stored, _ = searches.submit(new_search(content="same"))
     again, _ = searches.submit(new_search("bob", content="same"))
     assert again.state == "queued"  # nothing is known yet
     search_all(work, claim(work))
     third, _ = searches.submit(new_search("cem", content="same"), keep=timedelta(days=-1))
     assert third.state == "done"
-    assert third.run_id in {searches.search(stored.key).run_id, searches.search(again.key).run_id}
+    assert third.run_id in {searches.get(stored.key).run_id, searches.get(again.key).run_id}
     assert searches.usage("cem") == []
     assert searches.delete_expired() == 1  # the run belongs to another search, too
-    assert len(searches.runs()) == 2
-    assert searches.search(stored.key).state == "done"
+    assert len(store.runs.all()) == 2
+    assert searches.get(stored.key).state == "done"
 
 
 def test_limits_are_named(searches, work):
@@ -378,7 +388,7 @@ def test_limits_are_named(searches, work):
     searches.submit(new_search("bob", n_queries=3), queued_cells=4 * MEGACELL, daily_cells=4 * MEGACELL)
     (today,) = searches.usage("bob")
     assert (today.n_searches, today.n_queries, today.cells) == (1, 3, 3 * MEGACELL)
-    assert [stored.n_queries for stored in searches.searches_of("bob")] == [3]
+    assert [stored.n_queries for stored in searches.of_owner("bob")] == [3]
     assert [waiting.cells_left for waiting in searches.waiting()] == [2 * MEGACELL, 3 * MEGACELL]
     assert searches.counts() == {"queued": 2}
 
@@ -390,11 +400,11 @@ def test_web_processes_do_not_pass_a_limit_together(searches, target):
     answers = []
 
     def submit(number):
-        with SearchStore(target) as mine:
+        with Store(target) as mine:
             begin.wait()
             for turn in range(5):
                 search = new_search(n_queries=2, content=f"{number}-{turn}")
-                (found,) = mine.submit_all([search], queued_cells=3 * MEGACELL)
+                (found,) = mine.searches.submit_all([search], queued_cells=3 * MEGACELL)
                 answers.append(found.code if isinstance(found, Refused) else "accepted")
 
     threads = [threading.Thread(target=submit, args=(number,)) for number in range(n_stores)]
@@ -403,30 +413,31 @@ def test_web_processes_do_not_pass_a_limit_together(searches, target):
     for thread in threads:
         thread.join()
     assert sorted(answers) == ["accepted"] + ["queue_full"] * (5 * n_stores - 1)
-    assert len(searches.searches_of("ann")) == 1
+    assert len(searches.of_owner("ann")) == 1
 
 
-def test_expired_searches_leave_with_their_runs(searches, work):
+def test_expired_searches_leave_with_their_runs(store, searches, work):
     stored, _ = searches.submit(new_search())
     search_all(work, claim(work), keep=timedelta(days=-1))
     assert searches.delete_expired() == 1
-    assert (searches.runs(), searches.delete_expired()) == ([], 0)
+    assert (store.runs.all(), searches.delete_expired()) == ([], 0)
     with pytest.raises(SearchNotFound):
-        searches.search(stored.key)
+        searches.get(stored.key)
 
 
-def test_many_workers_store_every_query_once(searches, target):
+def test_many_workers_store_every_query_once(store, searches, target):
     """Four threads with stores of their own; some drop what they hold, as if they had died."""
     stored = [searches.submit(new_search(f"owner{number}", n_queries=40))[0] for number in range(3)]
     problems = []
 
     def run(name):
         try:
-            with WorkStore(target) as work:
+            with Store(target) as opened:
+                work = opened.queue
                 for round_ in range(1000):
                     batch = work.claim(name, [DATABASE], {DATABASE.name: 7 * MEGACELL}, HOUR)
                     if batch is None:
-                        if all(searches.search(search.key).is_finished for search in stored):
+                        if all(searches.get(search.key).is_finished for search in stored):
                             return
                         continue
                     if round_ % 3 == 1:
@@ -444,29 +455,28 @@ def test_many_workers_store_every_query_once(searches, target):
         thread.join()
     assert problems == []
     for search in stored:
-        done = searches.search(search.key)
+        done = searches.get(search.key)
         assert (done.state, done.n_done) == ("done", 40)
-        found = [result.number for result in searches.queries(done.run_id)]
+        found = [result.number for result in store.results.queries(done.run_id)]
         assert found == list(range(40))
 
 
-def test_what_no_program_wrote_is_named(searches, work):
+def test_what_no_program_wrote_is_named(store, searches, work):
     from swsearch.errors import StoreError
-    from swsearch.store.service_models import SEARCHES
-    from swsearch.store.session import writing
+    from swsearch.store.models import SEARCHES
 
     stored, _ = searches.submit(new_search())
-    with writing(searches._engine) as connection:
+    with store.session.writing() as connection:
         connection.execute(SEARCHES.update().values(options="[]"))
     with pytest.raises(StoreError, match="table searches, column options"):
-        searches.search(stored.key)
+        searches.get(stored.key)
     assert dataclasses.replace(stored, state="done").is_finished
 
 
 # --- how much an owner may have, and how much a batch ---
 
 
-def test_stored_and_predicted_alignments_of_an_owner_are_limited(searches, work):
+def test_stored_and_predicted_alignments_of_an_owner_are_limited(store, searches, work):
     """Each query of these searches may have ten alignments, and has three in the end."""
     limit = HitLimit(100, lambda database, options: 10 if (database, options["top"]) == ("proteins.db", 25) else 10**9)
 
@@ -486,11 +496,11 @@ def test_stored_and_predicted_alignments_of_an_owner_are_limited(searches, work)
     assert [isinstance(found, Refused) for found in searches.submit_all(together, hits=limit)] == [False, True]
     while (batch := claim(work)) is not None:
         search_all(work, batch)
-    assert searches.search(first.key).state == "done"
+    assert searches.get(first.key).state == "done"
     with pytest.raises(Refused, match="may get 27 alignments, and this one 80"):  # nine queries have three each
         submit(8)
     assert len(limit.counted) == 2
-    searches.delete_run(searches.search(first.key).run_id)
+    store.runs.delete(searches.get(first.key).run_id)
     submit(8)  # nine are left
 
 
@@ -514,16 +524,16 @@ def test_a_search_that_waits_although_it_is_its_turn_has_a_reason(searches, work
     (first, second) = (claim(work), claim(work))
     batch = first if first.queries[0].search_id == waiting.id else second
     work.put_off("w1", {waiting.id}, "the disk does not answer")
-    assert (searches.search(waiting.key).state, searches.search(waiting.key).reason) == (
+    assert (searches.get(waiting.key).state, searches.get(waiting.key).reason) == (
         "queued",
         "the disk does not answer",
     )
-    assert searches.search(running.key).reason is None
+    assert searches.get(running.key).reason is None
     again = claim(work, "w2")
     assert [query.number for query in again.queries] == [query.number for query in batch.queries] == [0, 1]
     assert [query.losses for query in again.queries] == [0, 0]
     work.begin([waiting.id], RUN)
-    assert searches.search(waiting.key).reason is None
+    assert searches.get(waiting.key).reason is None
 
 
 def test_the_databases_of_an_owner(searches, work):
@@ -540,12 +550,12 @@ def test_a_store_is_used_again_after_its_server_was_restarted(postgres_url):
     """A restart ends all connections; here an administrator ends them."""
     import psycopg
 
-    with SearchStore(postgres_url, create=True) as store:
-        store.submit(new_search())
+    with Store(postgres_url, create=True) as store:
+        store.searches.submit(new_search())
         with psycopg.connect(postgres_url, autocommit=True) as admin:
             admin.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        assert len(store.waiting()) == 1
-        assert store.submit(new_search(n_queries=2))[1]
+        assert len(store.searches.waiting()) == 1
+        assert store.searches.submit(new_search(n_queries=2))[1]

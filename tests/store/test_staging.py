@@ -21,8 +21,8 @@ from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
 from swsearch.file_systems import file_system
 from swsearch.store.models import FINISHED
-from swsearch.store.repository import HitStore
 from swsearch.store.staging import StagedStore, open_store, upgrade_store
+from swsearch.store.store import Store
 from tests import processes
 from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
@@ -34,14 +34,14 @@ from tests.store.conftest import RUN, make_query
 
 path, n_published, n_queries = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 store = StagedStore(path, create=True, publish_seconds=1e9)
-run = store.start_run(RUN)
+run = store.runs.start(RUN)
 for number in range(n_queries):
-    store.add_query(run, make_query(number))
+    store.results.add(run, make_query(number))
     if number + 1 == n_published:
         store.publish()
 print("here", flush=True)
 sys.stdin.readline()
-store.finish_run(run)
+store.runs.finish(run)
 store.close()
 """
 
@@ -81,35 +81,35 @@ def kill(process):
 
 
 def numbers(store, run=1):
-    return sorted(store.committed(run))
+    return sorted(store.results.committed(run))
 
 
 def test_a_finished_store_is_one_file_that_any_program_reads(target, node):
     with StagedStore(target, create=True) as store:
         assert store.name == str(target)
-        run = store.start_run(RUN)
+        run = store.runs.start(RUN)
         for number in range(3):
-            store.add_query(run, make_query(number))
-        store.finish_run(run)
+            store.results.add(run, make_query(number))
+        store.runs.finish(run)
     assert [path.name for path in target.parent.iterdir()] == ["hits.sqlite"]
     assert list(node.iterdir()) == []
     with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     connection.close()
-    with HitStore(target) as store:
-        assert (store.run(1).state, numbers(store)) == ("finished", [0, 1, 2])
-        assert list(store.queries(1)) == [make_query(number) for number in range(3)]
+    with Store(target) as store:
+        assert (store.runs.get(1).state, numbers(store)) == ("finished", [0, 1, 2])
+        assert list(store.results.queries(1)) == [make_query(number) for number in range(3)]
 
 
 def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target):
     kill(start(target, 5))
-    with HitStore(target) as published:
-        assert (published.run(1).state, numbers(published)) == ("interrupted", [])
+    with Store(target) as published:
+        assert (published.runs.get(1).state, numbers(published)) == ("interrupted", [])
     with StagedStore(target) as store:
-        assert (store.run(1).state, numbers(store)) == ("interrupted", [0, 1, 2, 3, 4])
-        store.resume_run(1)
-        store.add_query(1, make_query(5))
-    with HitStore(target) as published:
+        assert (store.runs.get(1).state, numbers(store)) == ("interrupted", [0, 1, 2, 3, 4])
+        store.runs.resume(1)
+        store.results.add(1, make_query(5))
+    with Store(target) as published:
         assert numbers(published) == [0, 1, 2, 3, 4, 5]
 
 
@@ -117,7 +117,7 @@ def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target
 def test_what_a_killed_process_has_left_is_published_by_the_next_one_that_changes_nothing(start, target):
     kill(start(target, 5))
     StagedStore(target).close()
-    with HitStore(target) as published:
+    with Store(target) as published:
         with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
             assert connection.execute("SELECT state FROM runs").fetchall() == [("interrupted",)]
         connection.close()
@@ -129,14 +129,14 @@ def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path
     kill(start(target, 5, n_published=3))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with StagedStore(target) as store:
-        assert (store.run(1).state, numbers(store)) == ("interrupted", [0, 1, 2])
-        store.resume_run(1)
+        assert (store.runs.get(1).state, numbers(store)) == ("interrupted", [0, 1, 2])
+        store.runs.resume(1)
         for number in (3, 4, 5):
-            store.add_query(1, make_query(number))
-        store.finish_run(1)
+            store.results.add(1, make_query(number))
+        store.runs.finish(1)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "node"))
     with StagedStore(target) as store:  # what the killed process left is older than the published file
-        assert (store.run(1).state, numbers(store)) == ("finished", [0, 1, 2, 3, 4, 5])
+        assert (store.runs.get(1).state, numbers(store)) == ("finished", [0, 1, 2, 3, 4, 5])
 
 
 @pytest.mark.thorough
@@ -153,34 +153,34 @@ def test_a_kill_during_a_publication_loses_nothing(start, target, node, renamed)
     if not renamed:
         target.write_bytes(before)
     with StagedStore(target) as store:
-        assert [numbers(store, run.id) for run in store.runs()] == [[0, 1], [0, 1, 2]]
+        assert [numbers(store, run.id) for run in store.runs.all()] == [[0, 1], [0, 1, 2]]
 
 
 def test_a_query_is_published_in_time_although_no_other_follows(target):
     """The interval is short, and nothing is written while the test waits for the second publication."""
     with StagedStore(target, create=True, publish_seconds=0.05) as store:
-        run = store.start_run(RUN)
+        run = store.runs.start(RUN)
         for number in range(3):
-            store.add_query(run, make_query(number))
+            store.results.add(run, make_query(number))
 
         def published() -> list[int]:
-            with HitStore(target) as found:
+            with Store(target) as found:
                 return numbers(found)
 
         wait_until(lambda: published() == [0, 1, 2], "the publication of the last query")
-        with HitStore(target) as found:  # while the store is open, and its run is not finished
-            assert [numbers(found, each.id) for each in found.runs()] == [[0, 1, 2]]
+        with Store(target) as found:  # while the store is open, and its run is not finished
+            assert [numbers(found, each.id) for each in found.runs.all()] == [[0, 1, 2]]
             assert found.run(run).state != FINISHED
 
 
 def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
     with StagedStore(target, create=True, publish_seconds=0.05) as store:
-        run = store.start_run(RUN)
+        run = store.runs.start(RUN)
         target.unlink()
-        store.add_query(run, make_query(0))
+        store.results.add(run, make_query(0))
         wait_until(lambda: list(target.parents[1].glob("node/swsearch-unpublished-*")), "the refused publication")
         with pytest.raises(StoreError, match="was deleted or replaced by another process"):
-            wait_until(lambda: store.interrupt_run(run), "the error")
+            wait_until(lambda: store.runs.interrupt(run), "the error")
     assert not target.exists()
 
 
@@ -190,18 +190,18 @@ def test_processes_of_this_machine_share_the_copy(start, target, node):
     process = start(target, 2)
     with StagedStore(target, publish_seconds=1e9) as store:
         assert numbers(store) == [0, 1]
-        with HitStore(target) as published:
+        with Store(target) as published:
             assert numbers(published) == []
-        assert store.start_run(RUN) == 2
-        store.add_query(2, make_query(7))
-        store.finish_run(2)
-    with HitStore(target) as published:
+        assert store.runs.start(RUN) == 2
+        store.results.add(2, make_query(7))
+        store.runs.finish(2)
+    with Store(target) as published:
         assert (numbers(published), numbers(published, 2)) == ([0, 1], [7])
     _, errors = process.communicate("\n")
     assert (process.returncode, errors) == (0, "")
     assert list(node.iterdir()) == []
-    with HitStore(target) as published:
-        assert [(run.state, run.n_queries) for run in published.runs()] == [("finished", 2), ("finished", 1)]
+    with Store(target) as published:
+        assert [(run.state, run.n_queries) for run in published.runs.all()] == [("finished", 2), ("finished", 1)]
 
 
 @pytest.mark.thorough
@@ -211,8 +211,8 @@ def test_the_last_process_publishes_what_a_killed_one_has_committed(start, targe
         kill(process)
         assert numbers(store) == [0, 1, 2, 3, 4]
     assert list(node.iterdir()) == []
-    with HitStore(target) as published:
-        assert (published.run(1).state, numbers(published)) == ("interrupted", [0, 1, 2, 3, 4])
+    with Store(target) as published:
+        assert (published.runs.get(1).state, numbers(published)) == ("interrupted", [0, 1, 2, 3, 4])
 
 
 def test_a_process_that_does_not_end_its_turn_is_not_waited_for_for_ever(target, node):
@@ -223,9 +223,9 @@ def test_a_process_that_does_not_end_its_turn_is_not_waited_for_for_ever(target,
             fcntl.flock(held, fcntl.LOCK_EX)
             with pytest.raises(StoreError, match=r"another process opens or publishes .*hits\.sqlite and does not"):
                 StagedStore(target, create=True, busy_seconds=0.05)
-        store.start_run(RUN)
-    with HitStore(target) as published:
-        assert len(published.runs()) == 1
+        store.runs.start(RUN)
+    with Store(target) as published:
+        assert len(published.runs.all()) == 1
 
 
 @pytest.mark.thorough
@@ -233,17 +233,17 @@ def test_a_process_never_overwrites_what_another_machine_has_published(start, ta
     process = start(target, 4)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with StagedStore(target) as store:
-        assert store.start_run(RUN) == 2
+        assert store.runs.start(RUN) == 2
     _, errors = process.communicate("\n")
     assert process.returncode == 1
     message = errors.splitlines()[-1]
     assert "hits.sqlite was deleted or replaced by another process, which this one must not overwrite" in message
     assert "--store hits-{shard}.sqlite" in message
-    with HitStore(target) as store:
-        assert [run.id for run in store.runs()] == [1, 2]
+    with Store(target) as store:
+        assert [run.id for run in store.runs.all()] == [1, 2]
         assert numbers(store) == []
     kept = message.partition("what this process found is in ")[2].partition(";")[0]
-    with HitStore(kept) as store:
+    with Store(kept) as store:
         assert numbers(store) == [0, 1, 2, 3]
 
 
@@ -251,8 +251,8 @@ def test_a_publication_that_fails_loses_nothing(target):
     """The folder's place is taken by a file in place of a disk that fails; the next process publishes what is left."""
     away = target.parent.with_name("away")
     store = StagedStore(target, create=True, publish_seconds=1e9)
-    run = store.start_run(RUN)
-    store.add_query(run, make_query(0))
+    run = store.runs.start(RUN)
+    store.results.add(run, make_query(0))
     target.parent.rename(away)
     target.parent.touch()
     with pytest.raises(
@@ -263,8 +263,8 @@ def test_a_publication_that_fails_loses_nothing(target):
     away.rename(target.parent)
     with StagedStore(target) as again:
         assert numbers(again) == [0]
-        again.interrupt_run(1)
-    with HitStore(target) as published:
+        again.runs.interrupt(1)
+    with Store(target) as published:
         assert numbers(published) == [0]
 
 
@@ -289,21 +289,21 @@ def test_a_folder_of_another_user_is_not_used(target, node):
 
 
 def test_a_store_that_is_written_directly_is_not_staged(target):
-    with HitStore(target, create=True) as store:
-        store.start_run(RUN)
+    with Store(target, create=True) as store:
+        store.runs.start(RUN)
         with pytest.raises(StoreError, match=r"hits.sqlite-wal shows that a process writes to the store itself"):
             StagedStore(target)
     with StagedStore(target) as staged:
-        assert len(staged.runs()) == 1
+        assert len(staged.runs.all()) == 1
 
 
 def test_an_older_store_is_upgraded_here_and_published_as_one_file(target, node, later_revision):
     """Source: the same store, upgraded in place."""
     direct = target.with_name("direct.sqlite")
-    with HitStore(direct, create=True) as old:
-        run = old.start_run(RUN)
-        old.add_query(run, make_query(0))
-        old.finish_run(run)
+    with Store(direct, create=True) as old:
+        run = old.runs.start(RUN)
+        old.results.add(run, make_query(0))
+        old.runs.finish(run)
     shutil.copyfile(direct, target)
     with later_revision():
         with pytest.raises(StoreError, match="swsearch runs upgrade"):
@@ -312,9 +312,9 @@ def test_an_older_store_is_upgraded_here_and_published_as_one_file(target, node,
         upgrade_store(target, stage="always")
         assert sorted(path.name for path in target.parent.iterdir()) == ["direct.sqlite", "hits.sqlite"]
         assert list(node.iterdir()) == []
-        with HitStore(target, only_read=True) as staged, HitStore(direct, only_read=True) as expected:
-            assert staged.runs() == expected.runs() != []
-            assert list(staged.queries(1)) == list(expected.queries(1))
+        with Store(target, only_read=True) as staged, Store(direct, only_read=True) as expected:
+            assert staged.runs.all() == expected.runs.all() != []
+            assert list(staged.results.queries(1)) == list(expected.results.queries(1))
         published = target.read_bytes()
         upgrade_store(target, stage="always")
         assert target.read_bytes() == published
@@ -350,14 +350,14 @@ def test_another_file_is_refused_as_without_staging(target, node, content):
     with pytest.raises(StoreError) as staged:
         StagedStore(target)
     with pytest.raises(StoreError) as direct:
-        HitStore(target)
+        Store(target)
     assert str(staged.value) == str(direct.value)
     assert (target.read_bytes() if content else b"") == content
     assert list(node.iterdir()) == []
 
 
 def test_the_choice_of_staging(target, tmp_path):
-    for stage, kind in (("auto", HitStore), ("always", StagedStore), ("never", HitStore)):
+    for stage, kind in (("auto", Store), ("always", StagedStore), ("never", Store)):
         with open_store(tmp_path / f"{stage}.sqlite", create=True, stage=stage) as store:
             assert type(store) is kind
     with pytest.raises(InputError, match=r"--stage-store 'perhaps': choose auto, always or never"):

@@ -20,8 +20,8 @@ from swsearch.report.pairwise import blocks, value_lines
 from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, rounds_line, scoring_line
 from swsearch.sequences.record import split_header
 from swsearch.service.pages.figures import ListedOf
-from swsearch.store.records import StoredRun
-from swsearch.store.result_views import SORTS, HitFilter, HitPage, HitView, QuerySummary
+from swsearch.store.runs import StoredRun
+from swsearch.store.views import SORTS, HitFilter, HitPage, HitView, QuerySummary
 from swsearch.words import counted
 
 ROWS: Final = 50

@@ -59,8 +59,8 @@ from swsearch.service.proxies import address, server_url
 from swsearch.service.reports import MEDIA_TYPES, ending, opens_database
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission, plain_text
-from swsearch.store.records import StoredRun
-from swsearch.store.result_views import HitView
+from swsearch.store.runs import StoredRun
+from swsearch.store.views import HitView
 
 MAX_PASTED: Final = 64 << 20
 """Largest number of bytes of pasted sequences."""
@@ -121,7 +121,7 @@ class Pages:
         view = read_view(given)
         try:
             view = with_taxa(view, self.service, run, number - 1)
-            found = self.service.store.view(run.id, number - 1, view)
+            found = self.service.store.views.view(run.id, number - 1, view)
         except StoreError as error:
             raise SearchNotFound(reference) from error
         return HitsView(run, found, view, _query_address(reference, number), given)
@@ -154,9 +154,9 @@ class Pages:
             return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
         first = view.page
         if view.view != HitView(limit=view.view.limit):
-            first = self.service.store.view(view.run.id, number - 1, HitView(limit=ROWS))
+            first = self.service.store.views.view(view.run.id, number - 1, HitView(limit=ROWS))
         search = self.searches.view(owner_of(request), reference)
-        before, after = self.service.store.neighbours(view.run.id, number - 1)
+        before, after = self.service.store.views.neighbours(view.run.id, number - 1)
         return page(
             "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
             facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
@@ -273,15 +273,15 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         search = searches.view(owner, reference)
         run = searches.begun_run(owner, reference)
         if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
-            only = service.store.summaries(run.id, 0, 1)
+            only = service.store.views.summaries(run.id, 0, 1)
             if only:
                 return pages.query_page(request, reference, only[0].number + 1)
         number = _page_of(request)
         lines, failures = [], []
         if run is not None:
-            summaries = service.store.summaries(run.id, (number - 1) * _LISTED, _LISTED)
+            summaries = service.store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
             lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
-            failures = service.store.failures(run.id)[:_LISTED]
+            failures = service.store.results.failures(run.id)[:_LISTED]
         return page(
             "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
             facts=None if run is None else RunFacts(run.info), page_number=number,
@@ -367,12 +367,12 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
         asked = request.query_params.get("query")
         with searches.downloading() as store:
             if asked is None:
-                queries = store.queries(run.id)
+                queries = store.results.queries(run.id)
                 name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
             else:
                 view = pages.hits_view(request, reference, _number(asked), {})
                 keep = with_taxa(read_view(dict(request.query_params)), service, run, view.query.number).keep
-                hits = tuple(store.hits(run.id, view.query.number, keep))
+                hits = tuple(store.views.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
                 name = downloads.file_name(view.query.header, ending(format_name))
             with ExitStack() as stack:
@@ -416,7 +416,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/hits/{{rank}}")
     def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        found = service.store.subject(run.id, number - 1, rank)
+        found = service.store.views.subject(run.id, number - 1, rank)
         if not found.hits:
             raise SearchNotFound(reference)
         view = SubjectView.of(run.info, found)
@@ -428,22 +428,22 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
     @router.get(f"{base}/scores")
     def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        n_passed = service.store.subject(run.id, number - 1, 0).n_passed
-        figure = score_figure(*service.store.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
+        n_passed = service.store.views.subject(run.id, number - 1, 0).n_passed
+        figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
         return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
     @router.get(f"{base}/coverage")
     def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        starts, ends = service.store.query_places(run.id, number - 1)
-        length = service.store.subject(run.id, number - 1, 0).length
+        starts, ends = service.store.views.query_places(run.id, number - 1)
+        length = service.store.views.subject(run.id, number - 1, 0).length
         figure = coverage_figure(starts, ends, length) if len(starts) else None
         return _figure_page(request, reference, number, figure, "There are no alignments.")
 
     @router.get(f"{base}/organisms")
     def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
         run = pages.run(request, reference)
-        subjects = service.store.subjects(run.id, number - 1)
+        subjects = service.store.views.subjects(run.id, number - 1)
         values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
         with taxonomy_of_run(service, run) as taxonomy:
             if taxonomy is not None:
@@ -469,9 +469,9 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
             keep = with_taxa(read_view(given), service, run, number - 1).keep
             rank = given.get("rank")
             hits = (
-                store.hits(run.id, number - 1, keep)
+                store.views.hits(run.id, number - 1, keep)
                 if rank is None
-                else iter(store.subject(run.id, number - 1, _number(rank)).hits)
+                else iter(store.views.subject(run.id, number - 1, _number(rank)).hits)
             )
             file = downloads.written_sequences(run.info, view.query, hits, part, database)
         name = downloads.file_name(view.query.header, f".{given.get('part', 'aligned')}.fasta")

@@ -22,12 +22,13 @@ from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import UnreadableSubjects, is_subject_set
 from swsearch.service.hub import Hub
-from swsearch.service.service import SearchStatus, Service, ServiceStore
+from swsearch.service.service import SearchStatus, Service
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission
-from swsearch.store.links import StoredLink, is_link_key
-from swsearch.store.records import StoredRun
-from swsearch.store.service_models import CANCELLED, DONE, FAILED, RUNNING
+from swsearch.store.accounts import StoredLink, is_link_key
+from swsearch.store.models import CANCELLED, DONE, FAILED, RUNNING
+from swsearch.store.runs import StoredRun
+from swsearch.store.store import Store
 
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
 _MAX_AGAIN: Final = 1000
@@ -47,7 +48,7 @@ class SearchView:
     ----------
     reference : str
     state : str
-        One of :data:`swsearch.store.service_models.STATES`.
+        One of :data:`swsearch.store.models.STATES`.
     database : str
     title : str
         The header of the first query.
@@ -118,7 +119,7 @@ class PageSearches:
         watched = await run_in_threadpool(self._service.watched_key, reference, owner)
         async for status in self._hub.changes(watched):
             if title is None:
-                title = self._store.titles([status.search])[status.search.id]
+                title = self._store.searches.titles([status.search])[status.search.id]
             yield self._view(status.under(reference), title)
 
     def run(self, owner: str, reference: str) -> StoredRun:
@@ -133,7 +134,7 @@ class PageSearches:
         if _RUN.fullmatch(reference):
             return self._stored_run(owner, reference)
         run_id = self._service.search(reference, owner).run_id
-        return None if run_id is None else self._store.run(run_id)
+        return None if run_id is None else self._store.runs.get(run_id)
 
     def submission(self, owner: str, reference: str) -> Submission | None:
         """The search as it was submitted, to search again; None for a large run of the command line.
@@ -145,9 +146,9 @@ class PageSearches:
             if run.n_queries > _MAX_AGAIN:
                 return None
             options = _changed_options(run.info.reported_parameters)
-            return Submission(self._store.run_fasta(run.id), run.info.database.name, options)
+            return Submission(self._store.results.fasta(run.id), run.info.database.name, options)
         search = self._service.search(reference, owner)
-        return Submission(self._store.fasta(search), search.database.name, _changed_options(search.options))
+        return Submission(self._store.searches.fasta(search), search.database.name, _changed_options(search.options))
 
     def cancel(self, owner: str, reference: str) -> None:
         """Cancel a search that has not ended; a stored run cannot be cancelled."""
@@ -184,10 +185,10 @@ class PageSearches:
 
     def stored_runs(self, owner: str) -> Sequence[StoredRun]:
         """The runs that no search has; all of them on a server without tokens, otherwise none."""
-        return [] if owner != LOCAL_OWNER else self._store.runs_without_search(limit=50)
+        return [] if owner != LOCAL_OWNER else self._store.runs.without_search(limit=50)
 
     @contextmanager
-    def downloading(self) -> Iterator[ServiceStore]:
+    def downloading(self) -> Iterator[Store]:
         """The store whose connections are for downloads. Raises :class:`~swsearch.errors.Refused` if all are in use."""
         if not self._service.download_slots.acquire(blocking=False):
             most = self._service.settings.limits.downloads
@@ -201,10 +202,10 @@ class PageSearches:
         number = _RUN.fullmatch(reference)
         if number is None or owner != LOCAL_OWNER:
             raise SearchNotFound(reference)
-        return self._store.run(int(number[1]))
+        return self._store.runs.get(int(number[1]))
 
     def _views(self, statuses: Sequence[SearchStatus]) -> list[SearchView]:
-        titles = self._store.titles([status.search for status in statuses])
+        titles = self._store.searches.titles([status.search for status in statuses])
         return [self._view(status, titles[status.search.id]) for status in statuses]
 
     def _view(self, status: SearchStatus, title: str) -> SearchView:
@@ -227,7 +228,7 @@ class PageSearches:
         )
 
     def _view_of_run(self, run: StoredRun, reference: str) -> SearchView:
-        first = self._store.summaries(run.id, 0, 1)
+        first = self._store.views.summaries(run.id, 0, 1)
         n_asked = None if run.asked is None else run.asked.n_of_share
         n_queries = run.n_queries + run.n_failed if n_asked is None else n_asked
         return SearchView(

@@ -18,8 +18,8 @@ from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa_html import caption, icicle, shown_name
 from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.service import Service
-from swsearch.store.records import StoredRun
-from swsearch.store.result_views import HitView
+from swsearch.store.runs import StoredRun
+from swsearch.store.views import HitView
 from swsearch.taxonomy.counts import clade_counts, without_repetitions
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
@@ -164,7 +164,7 @@ def with_taxa(view: HitView, service: Service, run: StoredRun, number: int) -> H
     with taxonomy_of_run(service, run) as taxonomy:
         if taxonomy is None:
             return view
-        chosen = subjects_of_taxon(taxonomy, service.store.subjects(run.id, number), taxid)
+        chosen = subjects_of_taxon(taxonomy, service.store.views.subjects(run.id, number), taxid)
     return replace(view, keep=replace(view.keep, taxid=None, subjects=chosen))
 
 

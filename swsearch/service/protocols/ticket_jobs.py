@@ -43,10 +43,9 @@ from swsearch.service.databases import OfferedDatabase
 from swsearch.service.logs import log
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission
-from swsearch.store.result_views import ResultViews
+from swsearch.store.models import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.search_records import StoredSearch
-from swsearch.store.service_models import CANCELLED, DONE, FAILED, RUNNING
-from swsearch.store.ticket_store import TicketStore
+from swsearch.store.store import Store
 from swsearch.words import shortened
 
 PAIR_EVALUE: Final = 0.001
@@ -133,7 +132,7 @@ class Tickets:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._store = TicketStore.beside(service.store)
+        self._store = service.store
 
     # --- submission ---
 
@@ -204,7 +203,7 @@ class Tickets:
         if status in (PENDING, RUNS, COMPLETE):
             return ticket
         if status == ERROR:
-            self._store.release_failed(owner, ticket.keys)
+            self._store.searches.release_failed(owner, ticket.keys)
         alphabet = None if kind == SEARCH else "protein"
         for key, database in zip(ticket.keys, databases, strict=True):
             self._service.submit(Submission(queries, database.name, options, alphabet, key), owner)
@@ -214,7 +213,7 @@ class Tickets:
 
     def searches(self, owner: str, ticket: Ticket) -> list[StoredSearch | None]:
         """The searches of a ticket of the owner; None for one that is not there."""
-        return self._store.searches_under(owner, ticket.keys)
+        return self._store.searches.under(owner, ticket.keys)
 
     def finished(self, owner: str, ticket: Ticket) -> list[StoredSearch]:
         """The searches of a complete ticket.
@@ -323,11 +322,11 @@ def _m8_writer(service: Service, search: StoredSearch) -> Callable[[TextIO], Non
 
 
 def _write_report(service: Service, search: StoredSearch, report: ReportFormat, stream: TextIO) -> None:
-    report.write(service.run_info(_run(search)), service.downloads.queries(_run(search)), stream)
+    report.write(service.run_info(_run(search)), service.downloads.results.queries(_run(search)), stream)
 
 
 def _write_queries(service: Service, search: StoredSearch, stream: TextIO) -> None:
-    for place, query in enumerate(service.downloads.queries(_run(search))):
+    for place, query in enumerate(service.downloads.results.queries(_run(search))):
         stream.write((SEPARATOR if place else "") + query_row(query))
 
 
@@ -335,7 +334,7 @@ def _write_pairs(service: Service, searches: Sequence[StoredSearch], stream: Tex
     for place, search in enumerate(searches):
         if place:
             stream.write(SEPARATOR)
-        write_pairs(service.downloads.queries(_run(search)), stream, complete=complete)
+        write_pairs(service.downloads.results.queries(_run(search)), stream, complete=complete)
 
 
 def _run(search: StoredSearch) -> int:
@@ -385,9 +384,7 @@ def _close(making: asyncio.Task[IO[bytes]]) -> None:
 # --- MMseqs2-App's JSON ---
 
 
-def query_answer(
-    store: ResultViews, searches: Sequence[StoredSearch], number: int, database: str | None
-) -> dict[str, Any]:
+def query_answer(store: Store, searches: Sequence[StoredSearch], number: int, database: str | None) -> dict[str, Any]:
     """The hits of one query of a search ticket, in all databases or in one.
 
     Raises
@@ -402,7 +399,7 @@ def query_answer(
         raise InputError(f"this ticket has no query {number}; they are numbered from 0 to {wanted[0].n_queries - 1}")
     results = []
     for search in wanted:
-        query = store.query(_run(search), number)
+        query = store.results.query(_run(search), number)
         listed = [_hit_answer(query, hit) for hit in query.hits]
         results.append({"db": search.database.name, "alignments": [listed] if listed else [], "taxonomyreports": []})
     return {

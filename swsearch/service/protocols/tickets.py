@@ -200,7 +200,7 @@ def _add_results(router: APIRouter) -> None:
         run_id = searches[0].run_id
         assert run_id is not None
         limit = min(limit, _MAX_LOOKUP)
-        found = service_of(request).store.summaries(run_id, number * limit, limit + 1)
+        found = service_of(request).store.views.summaries(run_id, number * limit, limit + 1)
         names = [{"id": one.number, "name": models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
         return {"lookup": names, "hasNext": len(found) > limit}
 
@@ -208,7 +208,7 @@ def _add_results(router: APIRouter) -> None:
     def fasta(request: Request, ticket_id: Id) -> PlainTextResponse:
         searches = _finished(request, Ticket.of(ticket_id))
         store = service_of(request).store
-        return PlainTextResponse(store.fasta(searches[0]).encode("utf-8", "surrogateescape"))
+        return PlainTextResponse(store.searches.fasta(searches[0]).encode("utf-8", "surrogateescape"))
 
     @router.get("/result/{ticket_id}/{number}")
     def result(request: Request, ticket_id: Id, number: Number, database: str | None = None) -> JSONResponse:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.scoring.matrix import matrix_text, named_matrix
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 
 if TYPE_CHECKING:
     from tests.campaign.parts import Budget, Outcome
@@ -31,11 +31,11 @@ def _sound_store(folder: Path) -> bytes:
         gap_open=11, gap_extend=1, lam=0.267, k=0.041, statistics="as tabled", search_space=1000,
         database=DatabaseInfo("db", "0" * 64, 1, "protein", 1, 10), program="swsearch 0", engine="cpu", threads=1,
     )  # fmt: skip
-    with HitStore(path, create=True) as store:
-        run = store.start_run(info)
+    with Store(path, create=True) as store:
+        run = store.runs.start(info)
         stats = SearchStats(100, 0.1, 0.2, 0)
-        store.add_query(run, QueryResult(0, "Q1", letters, (hit, replace(hit, rank=2, subject_index=1)), 2, stats))
-        store.finish_run(run)
+        store.results.add(run, QueryResult(0, "Q1", letters, (hit, replace(hit, rank=2, subject_index=1)), 2, stats))
+        store.runs.finish(run)
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode = DELETE")

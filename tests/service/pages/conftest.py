@@ -24,7 +24,7 @@ from swsearch.service.databases import Databases, named_databases
 from swsearch.service.searcher_cache import SearcherCache
 from swsearch.service.settings import Settings
 from swsearch.service.worker import SearchWorker
-from swsearch.store.leases import WorkStore
+from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import OF_TAXA
 
@@ -150,10 +150,10 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def working(settings: Settings) -> Iterator[None]:
     """Run a worker in a thread."""
     with (
-        WorkStore(settings.store, create=True) as store,
+        Store(settings.store, create=True) as store,
         SearcherCache(Databases(settings.databases, sets=settings.subject_sets), "cpu", 1) as searchers,
     ):
-        worker = SearchWorker(store, searchers)
+        worker = SearchWorker(store.queue, searchers)
         thread = threading.Thread(target=worker.run)
         thread.start()
         try:

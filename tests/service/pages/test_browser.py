@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from swsearch.service.pages.examples import EXAMPLES
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working
 from tests.store.conftest import RUN, make_hit, make_query
@@ -126,10 +126,10 @@ def test_a_search_is_cancelled(browser, settings, tmp_path):
 @pytest.fixture(scope="module")
 def large(served):
     """The address of a query with 100,000 hits, which are copies of one made in SQL."""
-    with HitStore(served.settings.store) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
-        store.finish_run(run_id)
+    with Store(served.settings.store) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
+        store.runs.finish(run_id)
     connection = sqlite3.connect(served.settings.store)
     with connection:
         wanted = "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?"

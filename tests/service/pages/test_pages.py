@@ -18,7 +18,7 @@ from swsearch.report.registry import get_format
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.pages.examples import EXAMPLES
-from swsearch.store.repository import HitStore
+from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import HEADER_FORMATS, HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage
@@ -52,9 +52,9 @@ def hostile(served):
 
 def stored(served, address):
     """The queries of a result in the store."""
-    with HitStore(served.settings.store) as store:
-        run_id = served.app.state.service.store.search(address.split("/")[2], "local").run_id
-        return store.run(run_id), list(store.queries(run_id))
+    with Store(served.settings.store) as store:
+        run_id = served.app.state.service.store.searches.get(address.split("/")[2], "local").run_id
+        return store.runs.get(run_id), list(store.results.queries(run_id))
 
 
 def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
@@ -364,10 +364,10 @@ def test_sequences_are_parts_of_the_subjects(served, several):
 
 def test_sequences_of_a_database_that_has_changed_are_refused_but_for_aligned_parts(served):
     """The run was stored with a digest that no database has."""
-    with HitStore(served.settings.store) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, make_query(0))
-        store.finish_run(run_id)
+    with Store(served.settings.store) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, make_query(0))
+        store.runs.finish(run_id)
     base = f"/results/run-{run_id}/queries/1/sequences.fasta"
     answer = served.get(f"{base}?part=whole")
     assert answer.status == 400
@@ -440,14 +440,14 @@ def test_a_share_is_a_link_to_the_same_result(served, protein):
 
 def test_a_run_of_the_command_line_is_shown(served):
     """The records are those that a command stores; its path of the database is on no page."""
-    with HitStore(served.settings.store) as store:
+    with Store(served.settings.store) as store:
         database = replace(RUN.database, path="/secret/folder/proteins.db")
         command = "swsearch query q.fa /secret/folder/proteins.db"
         scores = matrix_text(named_matrix("BLOSUM62"))
-        run_id = store.start_run(replace(RUN, database=database, command=command, matrix_scores=scores))
+        run_id = store.runs.start(replace(RUN, database=database, command=command, matrix_scores=scores))
         for number in range(3):
-            store.add_query(run_id, make_query(number, 2))
-        store.finish_run(run_id)
+            store.results.add(run_id, make_query(number, 2))
+        store.runs.finish(run_id)
     assert f"/results/run-{run_id}" in HtmlPage(served.get("/history").text).links
     page = HtmlPage(served.get(f"/results/run-{run_id}").text)
     assert [row[1].split()[0] for row in page.rows[1:]] == ["query_0", "query_1", "query_2"]
@@ -470,10 +470,10 @@ def test_a_result_of_100_000_hits_is_shown_in_pages(served):
     """The hits are copies of one, made in SQL; a page has 50 of them and is no larger than that of 50 hits."""
     import sqlite3
 
-    with HitStore(served.settings.store) as store:
-        run_id = store.start_run(RUN)
-        store.add_query(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
-        store.finish_run(run_id)
+    with Store(served.settings.store) as store:
+        run_id = store.runs.start(RUN)
+        store.results.add(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
+        store.runs.finish(run_id)
     with sqlite3.connect(served.settings.store) as connection:
         query_id, columns = connection.execute(
             "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?",

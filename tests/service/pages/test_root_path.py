@@ -11,7 +11,7 @@ from swsearch.service.app import create_app
 from swsearch.service.client import Client
 from swsearch.service.protocols.registry import PROTOCOLS
 from swsearch.service.proxies import OWN_PATHS, check_root_path
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened
 from tests.service.pages.conftest import LETTERS, Served, serving, working
 from tests.service.pages.html_page import HtmlPage
@@ -22,8 +22,8 @@ ROOT = "/tools/swsearch"
 @pytest.fixture(scope="module")
 def below(settings):
     """A server with tokens below ``ROOT``, with a worker and Ann's token."""
-    with TokenStore(settings.store, create=True) as store:
-        token = store.add_token("ann@example.org")[1]
+    with Store(settings.store, create=True) as store:
+        token = store.accounts.add_token("ann@example.org")[1]
     guarded = replace(settings, tokens_required=True, root_path=ROOT)
     with serving(guarded) as running, working(guarded):
         yield Served(running.url + ROOT, running.app, guarded), running, token

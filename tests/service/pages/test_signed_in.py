@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import LETTERS, serving, working
 
@@ -15,8 +15,8 @@ PHONE = {"width": 360, "height": 740}
 @pytest.fixture(scope="module")
 def token(settings):
     """Ann's token."""
-    with TokenStore(settings.store, create=True) as store:
-        return store.add_token("ann@example.org")[1]
+    with Store(settings.store, create=True) as store:
+        return store.accounts.add_token("ann@example.org")[1]
 
 
 @pytest.fixture(scope="module")

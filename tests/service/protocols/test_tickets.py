@@ -16,7 +16,6 @@ from swsearch.service.protocols import ticket_results, tickets
 from swsearch.service.protocols.registry import check_protocols
 from swsearch.service.protocols.ticket_jobs import Ticket, status_of
 from swsearch.service.settings import ServerLimits
-from swsearch.store.ticket_store import TicketStore
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import serving, working
 from tests.service.protocols.ticket_service import (
@@ -111,9 +110,7 @@ def test_the_same_submission_is_the_same_ticket(service, url):
     first, second = (post(url, "ticket/msa", **sent, database="second.db").json() for _ in range(2))
     other = post(url, "ticket/msa", **sent, database="first.db").json()
     assert first["id"] == second["id"] != other["id"]
-    (found,) = TicketStore.beside(service.plain.app.state.service.store).searches_under(
-        "local", Ticket.of(first["id"]).keys
-    )
+    (found,) = service.plain.app.state.service.store.searches.under("local", Ticket.of(first["id"]).keys)
     assert found is not None
     assert found.database.name == "second.db"
 

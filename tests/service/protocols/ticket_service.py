@@ -16,7 +16,7 @@ from swsearch.cli.app import main
 from swsearch.database.builder import build_database
 from swsearch.service.databases import named_databases
 from swsearch.service.settings import Settings
-from swsearch.store.tokens import TokenStore
+from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import DATA, Served, serving, working
 
@@ -61,8 +61,8 @@ def ticket_service(folder: Path) -> Iterator[TicketService]:
         store=str(folder / "hits.sqlite"),
         protocols=("tickets",),
     )
-    with TokenStore(settings.store, create=True) as store:
-        tokens = {owner: store.add_token(owner)[1] for owner in ("ann", "ben")}
+    with Store(settings.store, create=True) as store:
+        tokens = {owner: store.accounts.add_token(owner)[1] for owner in ("ann", "ben")}
     with (
         serving(settings) as plain,
         serving(replace(settings, tokens_required=True)) as guarded,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -17,19 +17,28 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, bindparam, delete, func, select, tuple_, update
 
 from swsearch.errors import Refused
-from swsearch.store.models import QUERIES, storable
-from swsearch.store.records import utc_now
+from swsearch.store.connections import insert_rows, insert_with_ids
+from swsearch.store.models import (
+    DONE,
+    OWNERS,
+    QUERIES,
+    QUEUED,
+    SEARCH_QUERIES,
+    SEARCHES,
+    UNFINISHED,
+    USAGE,
+    storable,
+    utc_now,
+)
 from swsearch.store.search_records import (
     NewQuery,
     NewSearch,
     Parameters,
-    SearchedDatabase,
     StoredSearch,
     parameters_of,
+    search_of,
     stored_search,
 )
-from swsearch.store.service_models import DONE, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED, USAGE
-from swsearch.store.session import insert_rows, insert_with_ids
 
 _SUBMITTED_BEFORE: Final = select(SEARCHES).where(
     tuple_(SEARCHES.c.owner, SEARCHES.c.idempotency_key).in_(bindparam("these", expanding=True))
@@ -107,7 +116,7 @@ class SubmittedGroup:
     searches : sequence of NewSearch
         Those that will be added.
     queued_cells, daily_cells : int or None
-        Limits on an owner, as in :meth:`swsearch.store.searches.SearchStore.submit`.
+        Limits on an owner, as in :meth:`swsearch.store.searches.Searches.submit`.
     keep : timedelta or None
         Time from the end of a search to its deletion.
     hits : HitLimit or None
@@ -222,7 +231,7 @@ class SubmittedGroup:
             counts = {"n_searches": n_searches, "n_queries": self._n_queries[owner], "cells": self._cells[owner]}
             values = {"owner": owner, "day": self._today, **counts}
             self._connection.execute(_usage_statement(self._connection.dialect.name), values)
-        return [_stored(search_id, row) for search_id, row in zip(ids, self._rows, strict=True)]
+        return [search_of({**row, "id": search_id}) for search_id, row in zip(ids, self._rows, strict=True)]
 
     def _added(self, row: dict[str, Any], queries: Sequence[NewQuery] = ()) -> int:
         place = len(self._rows)
@@ -238,7 +247,7 @@ class SubmittedGroup:
         found = self._with_key.get((new.owner, new.idempotency_key))
         if found is None:
             return None
-        known = found if isinstance(found, StoredSearch) else _stored(0, self._rows[found])
+        known = found if isinstance(found, StoredSearch) else search_of({**self._rows[found], "id": 0})
         if (known.asked_digest, known.database.name, known.options) != (
             new.asked_digest,
             new.database.name,
@@ -329,31 +338,6 @@ class SubmittedGroup:
             self._connection.execute(row.on_conflict_do_nothing())
         elif found < least:
             self._connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
-
-
-def _stored(search_id: int, row: Mapping[str, Any]) -> StoredSearch:
-    """The search of a row that is written with this id."""
-    return StoredSearch(
-        id=search_id,
-        key=row["key"],
-        owner=row["owner"],
-        database=SearchedDatabase(row["database_name"], row["database_digest"], row["database_generation"]),
-        options=parameters_of(row["options"]),
-        asked_digest=row["asked_digest"],
-        content=row["content"],
-        state=row["state"],
-        reason=row["reason"],
-        created=row["created_at"],
-        started=row["started_at"],
-        finished=row["finished_at"],
-        expires=row["expires_at"],
-        run_id=row["run_id"],
-        n_queries=row["n_queries"],
-        n_done=row["n_done"],
-        n_failed=row["n_failed"],
-        cells=row["cells"],
-        cells_done=row["cells_done"],
-    )
 
 
 def upsert(dialect: str, table: Table) -> Any:

@@ -1,4 +1,4 @@
-"""Which queries a worker is given next, and their leases: the inner part of :meth:`WorkStore.claim`.
+"""Which queries a worker is given next, and their leases: the inner part of :meth:`~swsearch.store.queue.Queue.claim`.
 
 Everything happens in the transaction of the caller. A batch may have one query of each of hundreds of searches, so
 every step has a statement for all of them, not one for each.
@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
 
+from swsearch.store.models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
 from swsearch.store.search_records import MEGACELL, ClaimedQuery
-from swsearch.store.service_models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
-from swsearch.store.submitted_groups import upsert
+from swsearch.store.submission import upsert
 
 MAX_QUERIES: Final = 4096
 """Largest number of queries of a batch."""

@@ -18,7 +18,7 @@ _START_FIELD: Final = 19
 
 
 @dataclass(frozen=True)
-class Worker:
+class HostProcess:
     """A process.
 
     Attributes

@@ -1,15 +1,16 @@
-"""The searches of a service as its workers see them: queries are taken under a lease, committed, failed or given back.
+"""The job queue of a service: its workers claim queries under a lease, complete them, or return them to be tried again.
 
 A lease is a worker's name and a time on the row of a query. The worker extends it while it lives
-(:meth:`WorkStore.heartbeat`). A lease that ends is taken away (:meth:`WorkStore.recover`), and the query returns to the
-queue; one that was lost so :data:`MAX_LOSSES` times fails, alone. A query's hits, its state and its lease change in one
-transaction that requires the lease, so its result is stored exactly once, whoever else searched it.
+(:meth:`Queue.heartbeat`). A lease that ends is taken away (:meth:`Queue.recover`), and the query returns to the queue.
+A query whose worker died :data:`MAX_LOSSES` times is marked as failed; the other queries of its search are not. A
+query's hits, its state and its lease change in one transaction that requires the lease, so its result is stored exactly
+once, whoever else searched it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -17,17 +18,35 @@ from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select,
 from sqlalchemy.exc import IntegrityError
 
 from swsearch.errors import StoreError
-from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
-from swsearch.store.claims import Query, candidates, charge, choose, claimed, counters
-from swsearch.store.claims import lease as lease_queries
-from swsearch.store.models import QUERIES, RUNS
-from swsearch.store.records import asked_values, claim_values, run_values, utc_now
-from swsearch.store.repository import HitStore, insert_queries, insert_query
-from swsearch.store.search_ends import count_all_done, count_done, end_failed, fail, give_back, locked
+from swsearch.hits.result import RunInfo
+from swsearch.hits.shards import AskedQueries, Shard
+from swsearch.store.connections import insert_with_ids
+from swsearch.store.models import (
+    DONE,
+    FAILED,
+    FAILURES,
+    FINISHED,
+    INTERRUPTED,
+    LEASED,
+    QUERIES,
+    QUEUED,
+    RUNNING,
+    RUNS,
+    SEARCH_QUERIES,
+    SEARCHES,
+    UNFINISHED,
+    WORKERS,
+    utc_now,
+)
+from swsearch.store.process import HostProcess
+from swsearch.store.results import insert_queries
+from swsearch.store.runs import Runs, asked_values, claim_values, run_values
+from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters
+from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (
     Batch,
     ClaimedQuery,
+    Completed,
     Parameters,
     SearchedDatabase,
     StoredSearch,
@@ -35,19 +54,7 @@ from swsearch.store.search_records import (
     stored_search,
 )
 from swsearch.store.searches import store_time
-from swsearch.store.service_models import (
-    DONE,
-    FAILED,
-    LEASED,
-    QUEUED,
-    RUNNING,
-    SEARCH_QUERIES,
-    SEARCHES,
-    UNFINISHED,
-    WORKERS,
-)
-from swsearch.store.session import insert_with_ids, reading
-from swsearch.store.workers import Worker
+from swsearch.store.session import Session
 
 MAX_LOSSES: Final = 3
 """Number of workers that may die with a query before it fails."""
@@ -72,36 +79,32 @@ _HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.numb
     SEARCH_QUERIES.c.state == LEASED,
     SEARCH_QUERIES.c.lease_owner == bindparam("by"),
 )
-_CLAIM_RUNS: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
 _BEGIN_SEARCHES: Final = (
     update(SEARCHES)
     .where(SEARCHES.c.id == bindparam("of"))
     .values(run_id=bindparam("run"), state=RUNNING, reason=None, started_at=bindparam("now"))
 )
+_CHANGE_SEARCH: Final = update(SEARCHES).where(SEARCHES.c.id == bindparam("of"))
+_CHANGE_RUN: Final = update(RUNS).where(RUNS.c.id == bindparam("of"))
+_DELETE_QUERIES: Final = delete(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == bindparam("of"))
+_CHANGE_QUERY: Final = update(SEARCH_QUERIES).where(
+    SEARCH_QUERIES.c.search_id == bindparam("of"), SEARCH_QUERIES.c.number == bindparam("query")
+)
+_FIRST_REASON: Final = (
+    select(FAILURES.c.reason).where(FAILURES.c.run_id == bindparam("of")).order_by(FAILURES.c.number).limit(1)
+)
+_DELETE_FAILURE: Final = delete(FAILURES).where(
+    FAILURES.c.run_id == bindparam("of"), FAILURES.c.number == bindparam("query")
+)
 
 
-@dataclass(frozen=True)
-class Completed:
-    """A query that was searched.
+class Queue:
+    """The queries of unfinished searches, as the workers of a service see them."""
 
-    Attributes
-    ----------
-    query : ClaimedQuery
-    run_id : int
-        The run of its search.
-    result : QueryResult
-        ``number`` is the query's number in the search.
-    """
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
-    query: ClaimedQuery
-    run_id: int
-    result: QueryResult
-
-
-class WorkStore(HitStore):
-    """A store with the work of a service; parameters and errors are those of ``HitStore``."""
-
-    # --- taking ---
+    # --- claiming ---
 
     def claim(
         self,
@@ -141,7 +144,7 @@ class WorkStore(HitStore):
             None if there is nothing to do, or if other workers have just taken it.
         """
         generations = {database.name: database for database in databases}
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             found = [
                 search
                 for search in candidates(connection)
@@ -166,12 +169,12 @@ class WorkStore(HitStore):
 
     def has_work(self) -> bool:
         """Whether a query is queued; a look that takes no lock."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             return connection.execute(_ANY_QUEUED).first() is not None
 
     def asked_digest(self, search_id: int) -> str:
         """The digest of the queries of a search; empty if there is no such search."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             found = select(SEARCHES.c.asked_digest).where(SEARCHES.c.id == search_id)
             return str(connection.execute(found).scalar() or "")
 
@@ -181,11 +184,11 @@ class WorkStore(HitStore):
         A run that was there comes with its own record, which the caller compares with ``info``. Searches that were
         cancelled in the meantime are missing from the result.
         """
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             rows = connection.execute(_LOCK_SEARCHES, {"of": sorted(set(searches))}).all()
             runs = {row.id: int(row.run_id) for row in rows if row.run_id is not None}
             if runs:
-                connection.execute(_CLAIM_RUNS, [{"of": run_id, **claim_values()} for run_id in runs.values()])
+                connection.execute(_CHANGE_RUN, [{"of": run_id, **claim_values()} for run_id in runs.values()])
             fresh = [row for row in rows if row.run_id is None]
             ids: list[int] = []
             if fresh:
@@ -195,19 +198,14 @@ class WorkStore(HitStore):
                 ids = insert_with_ids(connection, RUNS, [{**same, **values} for values in asked])
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
-        known = {search_id: (run_id, self.run(run_id).info) for search_id, run_id in runs.items()}
+        runs_of = Runs(self._session)
+        known = {search_id: (run_id, runs_of.get(run_id).info) for search_id, run_id in runs.items()}
         return known | {row.id: (run_id, None) for row, run_id in zip(fresh, ids, strict=True)}
 
-    # --- giving back ---
+    # --- completing ---
 
-    def complete(
-        self, worker: str, query: ClaimedQuery, run_id: int, result: QueryResult, keep: timedelta | None
-    ) -> bool:
-        """Commit the result of one query, as :meth:`complete_all` does; returns whether it was stored."""
-        return self.complete_all(worker, [Completed(query, run_id, result)], keep)[0]
-
-    def complete_all(self, worker: str, completed: Sequence[Completed], keep: timedelta | None) -> list[bool]:
-        """Commit the results of queries and give their leases back, in one transaction.
+    def complete(self, worker: str, completed: Sequence[Completed], keep: timedelta | None) -> list[bool]:
+        """Commit the results of queries and end their leases, in one transaction.
 
         Parameters
         ----------
@@ -221,61 +219,62 @@ class WorkStore(HitStore):
         list of bool
             Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
-        stored = [False] * len(completed)
-        # Every transaction locks searches in the order of their ids.
-        order = sorted(range(len(completed)), key=lambda index: completed[index].query.search_id)
         try:
-            with self._writing() as connection:
-                if connection.dialect.name == "sqlite":  # it has one writer, so nothing needs a lock of its own
-                    return _complete_together(connection, worker, completed, keep)
-                for index in order:
-                    stored[index] = _complete(connection, worker, completed[index], keep)
+            return self._complete(worker, completed, keep)
         except StoreError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
-            if len(completed) > 1:
-                return [self.complete_all(worker, [each], keep)[0] for each in completed]
-            return [self._adopt(worker, completed[0].query, completed[0].run_id, keep)]
+        # A result is in its run already, since `swsearch batch --resume` went on with it, or its run was deleted.
+        if len(completed) > 1:
+            return [self.complete(worker, [each], keep)[0] for each in completed]
+        return self._complete(worker, completed, keep, are_stored=True)
+
+    def _complete(
+        self, worker: str, completed: Sequence[Completed], keep: timedelta | None, *, are_stored: bool = False
+    ) -> list[bool]:
+        """Commit the results of those queries whose leases are held; ``are_stored`` if the runs should have them."""
+        these = [(each.query.search_id, each.query.number) for each in completed]
+        with self._session.writing() as connection:
+            rows = _locked(connection, (search_id for search_id, _ in these))
+            found = connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})
+            held = {(row.search_id, row.number) for row in found}
+            stored = [query in held and query[0] in rows for query in these]
+            if are_stored:
+                stored = [
+                    each_stored and _has_result(connection, each)
+                    for each_stored, each in zip(stored, completed, strict=True)
+                ]
+            kept = [each for each, is_stored in zip(completed, stored, strict=True) if is_stored]
+            if kept and not are_stored:
+                insert_queries(connection, [(each.run_id, each.result) for each in kept])
+            _count(connection, rows, [each.query for each in kept], DONE, keep)
         return stored
-
-    def _adopt(self, worker: str, query: ClaimedQuery, run_id: int, keep: timedelta | None) -> bool:
-        """Count a query whose result is in the run already, since `swsearch batch --resume` went on with the run.
-
-        False if it is not there: the run was deleted, and the search with it.
-        """
-        with self._writing() as connection:
-            row = locked(connection, query.search_id)
-            there = and_(QUERIES.c.run_id == run_id, QUERIES.c.number == query.number)
-            is_there = connection.execute(select(QUERIES.c.id).where(there)).first() is not None
-            if row is None or not is_there or not give_back(connection, worker, query, DONE):
-                return False
-            count_done(connection, row, query, keep)
-        return True
 
     def fail(self, worker: str, query: ClaimedQuery, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
-        with self._writing() as connection:
-            row = locked(connection, query.search_id)
-            if row is None or not give_back(connection, worker, query, FAILED):
+        this = (query.search_id, query.number)
+        with self._session.writing() as connection:
+            rows = _locked(connection, [query.search_id])
+            is_held = connection.execute(_HELD_OF_THESE, {"these": [this], "by": worker}).first() is not None
+            if not rows or not is_held:
                 return False
-            fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
+            _fail(connection, rows, [query], reason, keep)
         return True
 
     def fail_search(self, search_id: int, reason: str, keep: timedelta | None) -> None:
         """End a search that cannot be searched at all."""
-        with self._writing() as connection:
-            row = locked(connection, search_id)
-            if row is not None:
-                end_failed(connection, row, reason, keep)
+        with self._session.writing() as connection:
+            for row in _locked(connection, [search_id]).values():
+                _end_unsearched(connection, row, reason, keep)
 
     def give_back(self, worker: str) -> int:
         """Return all queries that a worker holds to the queue, as if it had not taken them; returns their number."""
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             return _returned(connection, SEARCH_QUERIES.c.lease_owner == worker)
 
     def put_off(self, worker: str, searches: Collection[int], reason: str) -> None:
         """Return what a worker holds of some searches to the queue, and say why those that are queued wait."""
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             ids = sorted(searches)
             _returned(connection, and_(SEARCH_QUERIES.c.lease_owner == worker, SEARCH_QUERIES.c.search_id.in_(ids)))
             waiting = and_(SEARCHES.c.id.in_(ids), SEARCHES.c.state == QUEUED)
@@ -285,8 +284,8 @@ class WorkStore(HitStore):
 
     def enter(self, worker: str, engine: str) -> None:
         """Announce this process as a worker."""
-        this = Worker.this()
-        with self._writing() as connection:
+        this = HostProcess.this()
+        with self._session.writing() as connection:
             now = store_time(connection)
             values = {"host": this.host, "process": this.process, "process_began": this.began, "engine": engine}
             row = {"id": worker, **values, "cells_per_second": 0.0, "started_at": now, "seen_at": now}
@@ -306,7 +305,7 @@ class WorkStore(HitStore):
         silence : timedelta
             Time since its progress.
         """
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             now = store_time(connection)
             seen = {"seen_at": now - silence, "cells_per_second": cells_per_second}
             connection.execute(update(WORKERS).where(WORKERS.c.id == worker).values(**seen))
@@ -319,7 +318,7 @@ class WorkStore(HitStore):
     def leave(self, worker: str) -> None:
         """Return what a worker holds, and forget it."""
         self.give_back(worker)
-        with self._writing() as connection:
+        with self._session.writing() as connection:
             connection.execute(delete(WORKERS).where(WORKERS.c.id == worker))
 
     def recover(self, keep: timedelta | None, max_losses: int = MAX_LOSSES) -> int:
@@ -328,23 +327,22 @@ class WorkStore(HitStore):
         A worker of this host is dead if its process has ended, one of another host if its leases have ended. A query
         that was lost ``max_losses`` times fails.
         """
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             workers = connection.execute(select(WORKERS)).all()
-        dead = [row.id for row in workers if Worker(row.host, row.process, row.process_began).has_ended]
-        with self._writing() as connection:
+        dead = [row.id for row in workers if HostProcess(row.host, row.process, row.process_began).has_ended]
+        with self._session.writing() as connection:
             now = store_time(connection)
             is_lost = or_(SEARCH_QUERIES.c.lease_until < now, SEARCH_QUERIES.c.lease_owner.in_(dead))
             queries = _held(connection, is_lost)
             given_up = [query for query in queries if query.losses + 1 >= max_losses]
             _requeue(connection, [query for query in queries if query not in given_up], lost=True)
-            for query in given_up:
-                row = locked(connection, query.search_id)
-                died = f"given up: {max_losses} workers died while they"
-                if row is not None and row.run_id is None:
-                    end_failed(connection, row, f"{died} prepared this search", keep)
-                elif row is not None:
-                    reason = f"{died} searched this query; the others are not affected"
-                    fail(connection, row, FailedQuery(query.number, reason), query.cells, keep)
+            rows = _locked(connection, (query.search_id for query in given_up))
+            died = f"given up: {max_losses} workers died while they"
+            begun = {id: row for id, row in rows.items() if row.run_id is not None}
+            for row in (row for id, row in rows.items() if id not in begun):
+                _end_unsearched(connection, row, f"{died} prepared this search", keep)
+            reason = f"{died} searched this query; the others are not affected"
+            _fail(connection, begun, [query for query in given_up if query.search_id in begun], reason, keep)
             gone = or_(WORKERS.c.id.in_(dead), WORKERS.c.seen_at < now - timedelta(days=1))
             connection.execute(delete(WORKERS).where(gone))
             return len(queries)
@@ -353,7 +351,7 @@ class WorkStore(HitStore):
 
     def outdated(self, database: SearchedDatabase) -> list[StoredSearch]:
         """The unfinished searches of earlier generations of a database."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             earlier = and_(
                 SEARCHES.c.database_name == database.name,
                 SEARCHES.c.database_generation < database.generation,
@@ -367,8 +365,8 @@ class WorkStore(HitStore):
 
         What it had is deleted, since one search has one database.
         """
-        with self._writing() as connection:
-            row = locked(connection, search_id)
+        with self._session.writing() as connection:
+            row = _locked(connection, [search_id]).get(search_id)
             if row is None:
                 return
             values = {
@@ -390,48 +388,92 @@ class WorkStore(HitStore):
             connection.execute(update(SEARCH_QUERIES).where(SEARCH_QUERIES.c.search_id == search_id).values(**fresh))
 
 
-class _LeaseLost(Exception):
-    """Rolls the transaction of a result back."""
+def _locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]:
+    """The rows of those searches that are unfinished, by their ids, locked in this order against other changes."""
+    return {row.id: row for row in connection.execute(_LOCK_SEARCHES, {"of": sorted(set(search_ids))})}
 
 
-def _complete_together(
-    connection: Connection, worker: str, completed: Sequence[Completed], keep: timedelta | None
-) -> list[bool]:
-    """Commit the results of those queries whose leases are held, with a statement for all of a kind."""
-    searches = sorted({each.query.search_id for each in completed})
-    rows = {row.id: row for row in connection.execute(_LOCK_SEARCHES, {"of": searches})}
-    these = [(each.query.search_id, each.query.number) for each in completed]
-    held = {(row.search_id, row.number) for row in connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})}
-    stored = [query in held and query[0] in rows for query in these]
-    kept = [each for each, is_stored in zip(completed, stored, strict=True) if is_stored]
-    if kept:
-        insert_queries(connection, [(each.run_id, each.result) for each in kept])
-        count_all_done(connection, [(rows[each.query.search_id], each.query) for each in kept], worker, keep)
-    return stored
+def _has_result(connection: Connection, completed: Completed) -> bool:
+    of_run = and_(QUERIES.c.run_id == completed.run_id, QUERIES.c.number == completed.query.number)
+    return connection.execute(select(QUERIES.c.id).where(of_run)).first() is not None
 
 
-def _complete(connection: Connection, worker: str, completed: Completed, keep: timedelta | None) -> bool:
-    """Commit the result of a query, or do nothing if its lease was lost."""
-    query, run_id, result = completed.query, completed.run_id, completed.result
-    try:
-        with connection.begin_nested():
-            # The hits are written before anything is locked, because there may be many.
-            insert_query(connection, run_id, result)
-            row = locked(connection, query.search_id)
-            if row is None or not give_back(connection, worker, query, DONE):
-                raise _LeaseLost
-            count_done(connection, row, query, keep)
-    except _LeaseLost:
-        return False
-    return True
+def _fail(
+    connection: Connection,
+    rows: Mapping[int, Any],
+    queries: Sequence[ClaimedQuery],
+    reason: str,
+    keep: timedelta | None,
+) -> None:
+    """Store that queries of searches with runs cannot be searched; ``rows`` are those of their searches."""
+    if not queries:
+        return
+    of_runs = [{"of": rows[query.search_id].run_id, "query": query.number} for query in queries]
+    connection.execute(_DELETE_FAILURE, of_runs)
+    failures = [{"run_id": each["of"], "number": each["query"], "reason": reason} for each in of_runs]
+    connection.execute(insert(FAILURES), failures)
+    _count(connection, rows, queries, FAILED, keep)
+
+
+def _count(
+    connection: Connection, rows: Mapping[int, Any], queries: Sequence[ClaimedQuery], state: str, keep: timedelta | None
+) -> None:
+    """Count queries that are done or failed, end their leases, and end the searches of which they were the last.
+
+    Every step has a statement for all queries or searches, because a batch may have hundreds of them.
+    """
+    n_new = Counter(query.search_id for query in queries)
+    cells = Counter[int]()
+    for query in queries:
+        cells[query.search_id] += query.cells
+    going_on: list[dict[str, int]] = []
+    ended: list[dict[str, int]] = []
+    for id, n in sorted(n_new.items()):
+        row = rows[id]
+        n_done, n_failed = (row.n_done + n, row.n_failed) if state == DONE else (row.n_done, row.n_failed + n)
+        counts = {"of": id, "n_done": n_done, "n_failed": n_failed, "cells_done": row.cells_done + cells[id]}
+        (going_on if n_done + n_failed < row.n_queries else ended).append(counts)
+    if going_on:
+        connection.execute(_CHANGE_SEARCH, going_on)
+        remain = {counts["of"] for counts in going_on}
+        these = sorted((query.search_id, query.number) for query in queries if query.search_id in remain)
+        free = {"state": state, "lease_owner": None, "lease_until": None}
+        connection.execute(_CHANGE_QUERY, [{"of": id, "query": number, **free} for id, number in these])
+    if ended:
+        _end(connection, [(rows[counts["of"]], counts) for counts in ended], keep)
+
+
+def _end(connection: Connection, ended: Sequence[tuple[Any, Mapping[str, int]]], keep: timedelta | None) -> None:
+    """End searches and their runs; each has its row and its counts."""
+    now = utc_now()
+    same = {"finished_at": now, "expires_at": None if keep is None else now + keep}
+    values = []
+    for row, counts in ended:
+        is_done = counts["n_done"] > 0
+        reason = None if is_done else connection.execute(_FIRST_REASON, {"of": row.run_id}).scalar()
+        values.append({**counts, **same, "state": DONE if is_done else FAILED, "reason": reason})
+    connection.execute(_CHANGE_SEARCH, values)
+    connection.execute(_DELETE_QUERIES, [{"of": row.id} for row, _ in ended])
+    runs = [{"of": row.run_id, "state": FINISHED, "finished_at": now} for row, _ in ended]
+    connection.execute(_CHANGE_RUN, runs)
+
+
+def _end_unsearched(connection: Connection, row: Any, reason: str, keep: timedelta | None) -> None:
+    """End a search of which the rest cannot be searched, and interrupt its run if it has one."""
+    now = utc_now()
+    expires = None if keep is None else now + keep
+    ended = {"state": FAILED, "reason": reason, "finished_at": now, "expires_at": expires}
+    connection.execute(_CHANGE_SEARCH, {"of": row.id, **ended})
+    connection.execute(_DELETE_QUERIES, {"of": row.id})
+    if row.run_id is not None:
+        connection.execute(_CHANGE_RUN, {"of": row.run_id, "state": INTERRUPTED})
 
 
 def _held(connection: Connection, which: Any) -> list[ClaimedQuery]:
     """The leased queries of a condition; their searches are locked, in order."""
     leased = and_(SEARCH_QUERIES.c.state == LEASED, which)
     ids = connection.execute(select(SEARCH_QUERIES.c.search_id).where(leased).distinct()).scalars()
-    for search_id in sorted(ids):
-        locked(connection, search_id)
+    _locked(connection, ids)
     found = select(SEARCH_QUERIES).where(leased).order_by(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number)
     return [claimed(row) for row in connection.execute(found)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import BindParameter, ColumnElement, Connection, Float, Row, Select, and_, bindparam, cast, func, select
@@ -18,9 +18,8 @@ from swsearch.errors import StoreError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.store.models import HITS, QUERIES
-from swsearch.store.records import hit_of, query_result
-from swsearch.store.repository import HitStore
-from swsearch.store.session import reading
+from swsearch.store.results import hit_of, query_result
+from swsearch.store.session import Session
 from swsearch.typing import Floats, Places
 
 SORTS: Final = (
@@ -146,18 +145,14 @@ _RANKED: Final = (
 _LAST_RANK: Final = select(func.max(HITS.c.rank)).where(_OF_QUERY)
 
 
-class ResultViews(HitStore):
-    """A store with these parts of results; parameters and errors are those of ``HitStore``.
+class ResultViews:
+    """Parts of stored results.
 
     A method with the number of a query raises :class:`StoreError` if the run has no such query.
     """
 
-    @classmethod
-    def beside(cls, store: HitStore) -> Self:
-        """These methods on the connections of an open store, which remain its own."""
-        made = cls.__new__(cls)
-        made.__dict__.update(store.__dict__)
-        return made
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def view(self, run_id: int, number: int, view: HitView) -> HitPage:
         """A page of the sorted and filtered hits of a query."""
@@ -166,7 +161,7 @@ class ResultViews(HitStore):
 
     def first_hits(self, run_id: int, limit: int) -> HitPage | None:
         """The best hits of the first query of a run; None if the run does not have it."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             row = _query_row(connection, run_id, 0)
             return None if row is None else _read_page(connection, row, HitView(limit=limit))
 
@@ -182,12 +177,12 @@ class ResultViews(HitStore):
 
     def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
         """Some queries of a run in order of their numbers; an unknown run has none."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             return _read_summaries(connection, run_id, offset, limit)
 
     def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
         """The numbers of the committed queries before and after a query; None where there is none."""
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             return _read_neighbours(connection, run_id, number)
 
     def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
@@ -207,10 +202,10 @@ class ResultViews(HitStore):
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
-        with reading(self._engine) as connection:
+        with self._session.reading() as connection:
             row = _query_row(connection, run_id, number)
             if row is None:
-                raise StoreError(f"{self.name}: run {run_id} has no query {number}")
+                raise StoreError(f"{self._session.name}: run {run_id} has no query {number}")
             yield connection, row
 
 

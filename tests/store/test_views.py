@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from swsearch.errors import StoreError
-from swsearch.store.result_views import SORTS, HitFilter, HitView, ResultViews
+from swsearch.store.store import Store
+from swsearch.store.views import SORTS, HitFilter, HitView
 from tests.store.conftest import DIALECTS, RUN, make_hit, make_query, postgres_database
 
 N_HITS = 60
@@ -81,11 +82,11 @@ def views(request, tmp_path_factory):
         else:
             server = request.getfixturevalue("postgres")
             target = stack.enter_context(postgres_database(server, f"views_{os.getpid()}"))
-        store = stack.enter_context(ResultViews(target, create=True))
-        run = store.start_run(RUN)
+        store = stack.enter_context(Store(target, create=True))
+        run = store.runs.start(RUN)
         for query in (make_query(0), QUERY, make_query(7, 0)):
-            store.add_query(run, query)
-        yield store
+            store.results.add(run, query)
+        yield store.views
 
 
 def expected_order(sort, descending):
@@ -172,7 +173,3 @@ def test_a_missing_query_is_an_error(views):
     for number in (1, 10**12):
         with pytest.raises(StoreError, match=f"run 1 has no query {number}"):
             views.view(1, number, HitView())
-
-
-def test_views_beside_an_open_store_use_its_connections(views):
-    assert ResultViews.beside(views).view(1, 3, HitView(limit=1)).query.hits == HITS[:1]

@@ -1,0 +1,205 @@
+"""Who may see what: the tokens of a service's owners, and links that show one search to everybody who has them.
+
+A token or link is made once and shown once. It has 256 random bits, so its plain SHA-256, which alone is stored, cannot
+be inverted and can be looked up in an index. A link ends with its search, or is withdrawn by deletion.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from swsearch.errors import InputError, Refused, SearchNotFound
+from swsearch.store.models import LINKS, SEARCHES, TOKENS, utc_now
+from swsearch.store.search_records import StoredSearch, stored_search
+from swsearch.store.session import Session
+
+PREFIX: Final = "sws_"
+"""Begins every token, so that scanners for leaked secrets can know them."""
+_MAX_OWNER: Final = 100
+MAX_LINKS: Final = 100
+"""Largest number of links of a search."""
+_LINK_PREFIX: Final = "share-"
+_LINK_KEY: Final = re.compile(rf"{_LINK_PREFIX}[A-Za-z0-9_-]{{43}}")
+
+
+@dataclass(frozen=True)
+class StoredToken:
+    """A token without itself: its id, its owner, and when it was made and revoked."""
+
+    id: str
+    owner: str
+    created: datetime
+    revoked: datetime | None
+
+
+@dataclass(frozen=True)
+class StoredLink:
+    """A link without its key: its id, and when it was made."""
+
+    id: str
+    created: datetime
+
+
+def token_digest(token: str) -> str:
+    """SHA-256 of a token, in hexadecimal."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_owner_name(text: str) -> bool:
+    """Whether a text can be the name of an owner.
+
+    >>> is_owner_name("ann@example.org"), is_owner_name(" "), is_owner_name(chr(10))
+    (True, False, False)
+    """
+    return bool(text.strip()) and len(text) <= _MAX_OWNER and text.isprintable()
+
+
+def is_link_key(text: str) -> bool:
+    """Whether a text has the form of a link's key; the key of a search never has it.
+
+    >>> is_link_key("share-" + "x" * 43), is_link_key("k3fJ0aYbTq1mVxWzQe7LhA")
+    (True, False)
+    """
+    return _LINK_KEY.fullmatch(text) is not None
+
+
+class Accounts:
+    """The tokens of a service's owners, and the links to searches."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    # --- tokens ---
+
+    def add_token(self, owner: str) -> tuple[StoredToken, str]:
+        """Make a token for an owner; returns its record, and the token, which is not stored.
+
+        Raises
+        ------
+        InputError
+            The name of the owner is empty, too long, or has characters that cannot be printed.
+        """
+        if not is_owner_name(owner):
+            raise InputError(f"the name of an owner has 1 to {_MAX_OWNER} printable characters")
+        token = PREFIX + secrets.token_urlsafe(32)
+        stored = StoredToken(secrets.token_hex(4), owner, utc_now(), None)
+        with self._session.writing() as connection:
+            values = {"id": stored.id, "owner": owner, "digest": token_digest(token), "created_at": stored.created}
+            connection.execute(insert(TOKENS), {**values, "revoked_at": None})
+        return stored, token
+
+    def tokens(self) -> list[StoredToken]:
+        """All tokens, oldest first, revoked ones included."""
+        with self._session.reading() as connection:
+            rows = connection.execute(select(TOKENS).order_by(TOKENS.c.created_at, TOKENS.c.id))
+            return [StoredToken(row.id, row.owner, row.created_at, row.revoked_at) for row in rows]
+
+    def has_tokens(self) -> bool:
+        """Whether there is a token that is not revoked."""
+        return any(token.revoked is None for token in self.tokens())
+
+    def revoke_token(self, token_id: str) -> StoredToken:
+        """Revoke a token by its id; the next request with it is refused.
+
+        Raises
+        ------
+        InputError
+            There is no such token.
+        """
+        with self._session.writing() as connection:
+            of_id = TOKENS.c.id == token_id
+            if connection.execute(select(TOKENS.c.id).where(of_id)).first() is None:
+                raise InputError(f"there is no token {token_id!r}; `swsearch tokens list` lists them")
+            connection.execute(update(TOKENS).where(of_id, TOKENS.c.revoked_at.is_(None)).values(revoked_at=utc_now()))
+        return next(token for token in self.tokens() if token.id == token_id)
+
+    def owner_of(self, token: str) -> str | None:
+        """The owner of a token; None if there is no such token, or it was revoked."""
+        with self._session.reading() as connection:
+            valid = (TOKENS.c.digest == token_digest(token)) & TOKENS.c.revoked_at.is_(None)
+            owner: str | None = connection.execute(select(TOKENS.c.owner).where(valid)).scalar()
+            return owner
+
+    # --- links ---
+
+    def add_link(self, key: str, owner: str) -> tuple[StoredLink, str]:
+        """Make a link to a search of an owner; returns its record, and its key, which is not stored.
+
+        Raises
+        ------
+        SearchNotFound
+            The owner has no such search.
+        Refused
+            The search has :data:`MAX_LINKS` links.
+        """
+        link_key = _LINK_PREFIX + secrets.token_urlsafe(32)
+        stored = StoredLink(secrets.token_hex(4), utc_now())
+        with self._session.writing() as connection:
+            search_id = _search_id(connection, key, owner, locked=True)
+            n_links = connection.execute(select(func.count()).where(LINKS.c.search_id == search_id)).scalar_one()
+            if n_links >= MAX_LINKS:
+                raise Refused("too_many_shares", f"this search has {n_links} links; withdraw one of them")
+            values = {"id": stored.id, "digest": token_digest(link_key), "created_at": stored.created}
+            connection.execute(insert(LINKS), {**values, "search_id": search_id})
+        return stored, link_key
+
+    def links(self, key: str, owner: str) -> list[StoredLink]:
+        """The links to a search of an owner, oldest first.
+
+        Raises
+        ------
+        SearchNotFound
+            The owner has no such search.
+        """
+        with self._session.reading() as connection:
+            of_search = LINKS.c.search_id == _search_id(connection, key, owner)
+            rows = connection.execute(select(LINKS).where(of_search).order_by(LINKS.c.created_at, LINKS.c.id))
+            return [StoredLink(row.id, row.created_at) for row in rows]
+
+    def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
+        """Withdraw a link to a search of an owner by the link's id, or all of them.
+
+        Raises
+        ------
+        SearchNotFound
+            The owner has no such search.
+        Refused
+            The search has no such link.
+        """
+        with self._session.writing() as connection:
+            chosen = LINKS.c.search_id == _search_id(connection, key, owner, locked=True)
+            if link_id is not None:
+                chosen &= LINKS.c.id == link_id
+            n_deleted = connection.execute(delete(LINKS).where(chosen)).rowcount
+            if link_id is not None and n_deleted == 0:
+                raise Refused("unknown_share", f"this search has no link {link_id!r}")
+
+    def linked_search(self, link_key: str) -> StoredSearch:
+        """The search that a link shows, with the key of the search.
+
+        Raises
+        ------
+        SearchNotFound
+            There is no such link, or it was withdrawn.
+        """
+        with self._session.reading() as connection:
+            joined = select(SEARCHES).join(LINKS, LINKS.c.search_id == SEARCHES.c.id)
+            row = connection.execute(joined.where(LINKS.c.digest == token_digest(link_key))).first()
+            if row is None:
+                raise SearchNotFound(link_key)
+            return stored_search(row)
+
+
+def _search_id(connection: Connection, key: str, owner: str, *, locked: bool = False) -> int:
+    found = select(SEARCHES.c.id).where(SEARCHES.c.key == key, SEARCHES.c.owner == owner)
+    row: Any = connection.execute(found.with_for_update() if locked else found).scalar()
+    if row is None:
+        raise SearchNotFound(key)
+    return int(row)

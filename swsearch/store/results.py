@@ -1,0 +1,313 @@
+"""The results of a store's runs: queries with their hits, and the repository :class:`Results`.
+
+A query and its hits are committed together, so every query in the store is complete, even after the process was killed.
+:meth:`Results.committed` lists these queries, so that the run can be resumed. Every row is checked before it is
+converted to a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from swsearch.errors import RunNotFound, StoreError
+from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.result import Pssm, QueryResult, SearchStats
+from swsearch.hits.shards import FailedQuery, Shard, query_digest
+from swsearch.sequences.headers import names_of
+from swsearch.sequences.record import identifier, split_header
+from swsearch.store.connections import insert_rows, insert_with_ids
+from swsearch.store.models import FAILURES, HITS, QUERIES, RUNS, checked, storable, utc_now
+from swsearch.store.runs import Runs, find_run
+from swsearch.store.session import Session
+from swsearch.words import quoted
+
+_DELETE_FAILURES: Final = delete(FAILURES).where(
+    FAILURES.c.run_id == bindparam("run"), FAILURES.c.number == bindparam("query")
+)
+_LIST_ORDER = (HITS.c.rank, HITS.c.hsp)
+
+
+class Results:
+    """The queries and hits of a store's runs, and the queries that could not be searched."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, run_id: int, result: QueryResult) -> None:
+        """Commit one query with all its hits, or nothing.
+
+        Raises
+        ------
+        StoreError
+            The run already has a query with this number, there is no such run, or the store cannot be written.
+        """
+        try:
+            with self._session.writing() as connection:
+                insert_queries(connection, [(run_id, result)])
+        except StoreError as error:
+            if isinstance(error.__cause__, IntegrityError) and not self._session.is_within_whole:
+                self._explain_refusal(run_id, result, error)
+            raise
+
+    def _explain_refusal(self, run_id: int, result: QueryResult, error: StoreError) -> None:
+        """Which constraint of the tables a query violated."""
+        with self._session.reading() as connection:
+            if connection.execute(select(RUNS.c.id).where(RUNS.c.id == run_id)).first() is None:
+                raise RunNotFound(str(run_id), self._session.name) from error
+        if result.number in self.committed(run_id):
+            raise StoreError(f"{self._session.name}: run {run_id} has its query {result.number} already") from error
+
+    def add_failure(self, run_id: int, failed: FailedQuery) -> None:
+        """Store that a query of the run cannot be searched, with the reason, which replaces an earlier one.
+
+        Raises
+        ------
+        StoreError
+            There is no such run, or the store cannot be written.
+        """
+        try:
+            with self._session.writing() as connection:
+                connection.execute(_DELETE_FAILURES, {"run": run_id, "query": failed.number})
+                values = {"run_id": run_id, "number": failed.number, "reason": failed.reason}
+                connection.execute(insert(FAILURES), values)
+        except StoreError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise RunNotFound(str(run_id), self._session.name) from error
+            raise
+
+    def queries(self, run: str | int = "latest") -> Iterator[QueryResult]:
+        """Results of a run's committed queries, in order of their numbers, one at a time.
+
+        The results are those in the store when the first one was read. Only one query with its hits is in memory at a
+        time.
+
+        Raises
+        ------
+        RunNotFound
+            There is no such run.
+        """
+        with self._session.reading() as connection:
+            run_id = find_run(connection, run, self._session.name)
+            of_run = select(QUERIES.c.id).where(QUERIES.c.run_id == run_id).order_by(QUERIES.c.number)
+            for query_id in connection.execute(of_run).scalars().all():
+                row = connection.execute(select(QUERIES).where(QUERIES.c.id == query_id)).one()
+                hits = connection.execute(select(HITS).where(HITS.c.query_id == query_id).order_by(*_LIST_ORDER))
+                yield query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
+
+    def query(self, run_id: int, number: int) -> QueryResult:
+        """The result of one committed query.
+
+        Raises
+        ------
+        StoreError
+            The run has no query with this number.
+        """
+        with self._session.reading() as connection:
+            wanted = (QUERIES.c.run_id == run_id) & (QUERIES.c.number == number)
+            row = connection.execute(select(QUERIES).where(wanted)).first()
+            if row is None:
+                raise StoreError(f"{self._session.name}: run {run_id} has no query {number}")
+            hits = connection.execute(select(HITS).where(HITS.c.query_id == row.id).order_by(*_LIST_ORDER))
+            return query_result(row, tuple(hit_of(hit, row.header) for hit in hits))
+
+    def find(self, run_id: int, identifiers: Collection[str]) -> list[int]:
+        """Numbers of a run's committed queries that have one of these identifiers or accessions.
+
+        The names of a query are those of a subject with its header (:func:`swsearch.filters.subject_filters.names_of`).
+
+        Raises
+        ------
+        StoreError
+            No query has one of the identifiers.
+        """
+        wanted = set(identifiers)
+        with self._session.reading() as connection:
+            headers = select(QUERIES.c.number, QUERIES.c.header).where(QUERIES.c.run_id == run_id)
+            rows = connection.execute(headers.order_by(QUERIES.c.number)).all()
+        names = {row.number: set(names_of(split_header(row.header)[0])) for row in rows}
+        known = set[str]().union(*names.values())
+        for name in sorted(wanted - known):
+            near = get_close_matches(name, sorted(known), n=1)
+            similar = f"; {quoted(near[0])} is similar" if near else ""
+            raise StoreError(f"{self._session.name}: run {run_id} has no query {quoted(name)}{similar}")
+        return [number for number, names_of_query in names.items() if names_of_query & wanted]
+
+    def committed(self, run_id: int) -> dict[int, str]:
+        """Numbers of a run's committed queries, each with its :func:`query_digest`."""
+        with self._session.reading() as connection:
+            found = select(QUERIES.c.number, QUERIES.c.digest).where(QUERIES.c.run_id == run_id)
+            return {row.number: row.digest for row in connection.execute(found.order_by(QUERIES.c.number))}
+
+    def failures(self, run_id: int) -> list[FailedQuery]:
+        """The queries of a run that could not be searched, in the order of their numbers."""
+        with self._session.reading() as connection:
+            found = select(FAILURES.c.number, FAILURES.c.reason).where(FAILURES.c.run_id == run_id)
+            return [
+                FailedQuery(row.number, row.reason) for row in connection.execute(found.order_by(FAILURES.c.number))
+            ]
+
+    def missing(self, run_id: int) -> list[int]:
+        """Numbers of the queries that a run is to search and has neither searched nor refused.
+
+        Where it is not known which queries a run is to search, the result is the absent numbers below the largest
+        present one: it includes queries that failed, and does not include queries at the end.
+        """
+        asked = Runs(self._session).get(run_id).asked
+        there = {*self.committed(run_id), *(failed.number for failed in self.failures(run_id))}
+        if asked is None or asked.n_queries is None:
+            shard = Shard() if asked is None else asked.shard
+            return [number for number in shard.numbers(max(there, default=-1)) if number not in there]
+        return [number for number in asked.shard.numbers(asked.n_queries) if number not in there]
+
+    def fasta(self, run_id: int) -> str:
+        """The searched queries of a run as FASTA, in their order."""
+        with self._session.reading() as connection:
+            return as_fasta(letters_of_run(connection, run_id))
+
+
+def insert_queries(connection: Connection, results: Sequence[tuple[int, QueryResult]]) -> None:
+    """Insert queries with all their hits, each with its run, in place of failures of these queries."""
+    connection.execute(_DELETE_FAILURES, [{"run": run_id, "query": result.number} for run_id, result in results])
+    values = [{"run_id": run_id, **query_values(result)} for run_id, result in results]
+    ids = insert_with_ids(connection, QUERIES, values)
+    hits = [
+        hit_values(query_id, hit) for query_id, (_, result) in zip(ids, results, strict=True) for hit in result.hits
+    ]
+    if hits:
+        insert_rows(connection, HITS, hits)
+
+
+def letters_of_run(connection: Connection, run_id: int) -> dict[int, tuple[str, str]]:
+    """Header and letters of the searched queries of a run, by number."""
+    searched = select(QUERIES.c.number, QUERIES.c.header, QUERIES.c.letters).where(QUERIES.c.run_id == run_id)
+    return {row.number: (row.header, row.letters) for row in connection.execute(searched)}
+
+
+def as_fasta(queries: Mapping[int, tuple[str, str]]) -> str:
+    """Queries as FASTA, in the order of their numbers."""
+    return "".join(f">{header}\n{letters}\n" for _, (header, letters) in sorted(queries.items()))
+
+
+def query_values(result: QueryResult) -> dict[str, Any]:
+    """The columns of a query, without the id of its run."""
+    return {
+        "number": result.number,
+        "digest": query_digest(result.header, result.letters),
+        "header": result.header,
+        "letters": result.letters,
+        "n_hits": len(result.hits),
+        "n_passed": result.n_passed,
+        "cells": result.stats.cells,
+        "score_seconds": result.stats.score_seconds,
+        "total_seconds": result.stats.total_seconds,
+        "n_rescored": result.stats.n_rescored,
+        "committed_at": utc_now(),
+        "n_rounds": result.n_rounds,
+        "converged": int(result.converged),
+        "pssm": None if result.pssm is None else result.pssm.as_text(),
+        "identifier": identifier(result.header),
+    }
+
+
+def query_result(row: Row[Any], hits: tuple[Hit, ...]) -> QueryResult:
+    """The result of a query, from its row and its hits.
+
+    Raises
+    ------
+    ValueError
+        A value is not valid in its column.
+    """
+    checked(row, QUERIES)
+    stats = SearchStats(row.cells, row.score_seconds, row.total_seconds, row.n_rescored)
+    try:
+        pssm = None if row.pssm is None else Pssm.from_text(row.pssm, len(row.letters))
+    except ValueError as error:
+        raise ValueError(f"table queries, column pssm: {error}") from error
+    return QueryResult(
+        row.number, row.header, row.letters, hits, row.n_passed, stats, row.n_rounds, bool(row.converged), pssm
+    )
+
+
+def hit_values(query_id: int, hit: Hit) -> tuple[Any, ...]:
+    """A hit's row, in the order of the table's columns."""
+    alignment = hit.alignment
+    header = storable(hit.subject_header)
+    name = identifier(hit.subject_header)
+    return (
+        query_id,
+        hit.rank,
+        hit.hsp,
+        hit.subject_index,
+        header,
+        hit.subject_length,
+        hit.score,
+        hit.bits,
+        hit.evalue,
+        hit.strand,
+        alignment.query_start,
+        alignment.query_end,
+        alignment.subject_start,
+        alignment.subject_end,
+        alignment.cigar,
+        alignment.identities,
+        alignment.positives,
+        alignment.columns,
+        alignment.gap_openings,
+        alignment.gap_residues,
+        storable(alignment.subject_letters),
+        storable(alignment.query_letters),
+        hit.query_frame,
+        hit.subject_frame,
+        hit.round,
+        name if header is hit.subject_header else storable(name),
+        hit.number,
+        hit.masked_evalue,
+    )
+
+
+def hit_of(row: Row[Any], query_header: str) -> Hit:
+    """The hit of a row; ``query_header`` is the header of its query.
+
+    Raises
+    ------
+    ValueError
+        A value is not valid in its column.
+    """
+    checked(row, HITS)
+    alignment = Alignment(
+        query_start=row.query_start,
+        query_end=row.query_end,
+        subject_start=row.subject_start,
+        subject_end=row.subject_end,
+        cigar=row.cigar,
+        identities=row.identities,
+        positives=row.positives,
+        columns=row.columns,
+        gap_openings=row.gap_openings,
+        gap_residues=row.gap_residues,
+        subject_letters=row.subject_letters,
+        query_letters=row.query_letters,
+    )
+    return Hit(
+        rank=row.rank,
+        subject_index=row.subject_index,
+        subject_header=row.subject_header,
+        subject_length=row.subject_length,
+        score=row.score,
+        bits=row.bits,
+        evalue=row.evalue,
+        strand=row.strand,
+        alignment=alignment,
+        hsp=row.hsp,
+        query_frame=row.query_frame,
+        subject_frame=row.subject_frame,
+        query_header=query_header,
+        round=row.round,
+        number=row.number,
+        masked_evalue=row.masked_evalue,
+    )
