@@ -34,7 +34,7 @@ import numpy as np
 
 from swsearch.database.builder import build_database
 from swsearch.database.export import export
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.verify import verify
 
 LETTERS = np.frombuffer(b"ARNDCQEGHILKMFPSTWYV", dtype=np.uint8)
@@ -116,7 +116,7 @@ def run_step(step: str, fasta: Path, database: Path, threads: int) -> dict[str, 
     if step == "index":
         build_database(fasta, database, **options(build_database))
     else:
-        with PackedDatabase.open(database) as opened:
+        with open_database(database) as opened:
             if step == "verify":
                 assert verify(opened, **options(verify)) == []
             else:

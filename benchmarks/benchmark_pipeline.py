@@ -27,8 +27,8 @@ import numpy as np
 from benchmark_search import database
 from provenance import commit
 
+from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
@@ -148,7 +148,7 @@ def main() -> None:
         records = list(read_queries(options.batch, PROTEIN))[: options.n_batch]
         some.write_text("".join(f">{record.header}\n{record.letters}\n" for record in records), encoding="utf-8")
         report["batch_residues"] = sum(map(len, records))
-    with PackedDatabase.open(path) as opened, CudaEngine() as engine:
+    with open_database(path) as opened, CudaEngine() as engine:
         (partition,) = opened.partitions()
         report["device"], report["driver"] = engine.facts.name, engine.facts.driver
         report["subjects"], report["residues"] = opened.n_subjects, opened.n_residues

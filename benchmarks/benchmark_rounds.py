@@ -31,7 +31,7 @@ from provenance import commit
 
 import swsearch
 from swsearch.cores import threads_to_use
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.registry import Machine
@@ -186,7 +186,7 @@ def main() -> None:
     many = read_queries(options.batch, PROTEIN)[: options.n_batch]
     path = database(options.queries, one, options)
     threads = threads_to_use(options.threads)
-    with PackedDatabase.open(path) as opened, opened_engine(options.engine, threads) as (engine, described):
+    with open_database(path) as opened, opened_engine(options.engine, threads) as (engine, described):
         report: dict[str, Any] = {
             "benchmark": "iterated searches",
             "command": " ".join(sys.argv),

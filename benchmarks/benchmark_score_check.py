@@ -31,6 +31,7 @@ import numpy as np
 from biased_queries import biased_queries
 
 from swsearch.database.builder import build_database
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine
@@ -169,7 +170,7 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as folder:
         build_database([asked.proteins], Path(folder, "subjects.db"))
-        with PackedDatabase.open(Path(folder, "subjects.db")) as database, CpuEngine() as engine:
+        with open_database(Path(folder, "subjects.db")) as database, CpuEngine() as engine:
             for composition in ("none", "bias"):
                 searcher = Searcher(
                     database, engine, SearchOptions(composition=composition), machine=Machine(threads=engine.threads)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import swsearch
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import DNA, PROTEIN
@@ -32,7 +32,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "genome.db"
         swsearch.build_database([options.genome], database, alphabet=DNA)
-        with PackedDatabase.open(database) as opened:
+        with open_database(database) as opened:
             n_bases = opened.n_residues
             began = time.process_time()
             subjects = TranslatedSubjects(opened, genetic_code(options.genetic_code))

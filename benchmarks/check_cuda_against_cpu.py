@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from swsearch.cores import usable_cores
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -64,7 +64,7 @@ def main() -> int:
     n_different = 0
     with open_engine(Machine("cuda", devices=devices))[0] as cuda, CpuEngine(usable_cores()) as cpu:
         for path in arguments.databases:
-            with PackedDatabase.open(path) as database:
+            with open_database(path) as database:
                 if database.alphabet is PROTEIN:
                     schemes = [ScoringScheme(named_matrix(name), GapPenalty(*gap)) for name, *gap in PROTEIN_SCHEMES]
                 else:

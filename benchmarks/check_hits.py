@@ -30,7 +30,7 @@ from biased_queries import biased_queries
 
 from swsearch.cores import usable_cores
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import ScoreEngine
@@ -168,7 +168,7 @@ def main() -> int:
     n_different = 0
     with ExitStack() as stack:
         paths = databases(arguments, Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        opened = {name: stack.enter_context(PackedDatabase.open(path)) for name, path in paths.items()}
+        opened = {name: stack.enter_context(open_database(path)) for name, path in paths.items()}
         compared = engines(arguments.engines.split(","), stack)
         chosen = arguments.databases.split(",")
         for name, asked, options, queries in (case for case in cases(arguments) if case[0] in chosen):

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from swsearch import arguments
 from swsearch.arguments import choice, flag, function, is_path, names, number, of_type, optional, path, paths, text
-from swsearch.database.joined import Places, joined, open_searched, places_of
+from swsearch.database import opening
 from swsearch.database.opening import Databases
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.pairs import CpuPairs
@@ -71,7 +71,7 @@ FAMILY_OPTIONS: Final = SearchOptions(top=FAMILY_TOP, evalue=FAMILY_EVALUE, iter
 """The options of :func:`align_families`."""
 
 
-def open_database(path: Places) -> PackedDatabase:
+def open_database(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> PackedDatabase:
     r"""A packed database, open for reading; a context manager.
 
     ``path`` is a folder; its URL in an object store, such as ``s3://bucket/proteins.db``; or a file of FASTA or FASTQ,
@@ -93,10 +93,7 @@ def open_database(path: Places) -> PackedDatabase:
     ...     database.n_subjects, database.n_residues, database.header(0)
     (1, 20, 'first')
     """
-    with ExitStack() as stack:
-        database = joined([stack.enter_context(PackedDatabase.open(one)) for one in paths("path", path)])
-        stack.pop_all()
-        return database
+    return opening.open_database(paths("path", path))
 
 
 @registered()
@@ -352,7 +349,7 @@ def write_report(
     fields: Sequence[str] | None = None,
     rows: RowFilter | None = None,
     part: SubjectPart | None = None,
-    database: Places | None = None,
+    database: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
     taxid_map: str | os.PathLike[str] | None = None,
     lca_top: float | None = None,
@@ -409,8 +406,7 @@ def write_report(
     columns = None if fields is None else names("fields", fields)
     optional("rows", rows, RowFilter, "a RowFilter")
     optional("part", part, SubjectPart, "a SubjectPart")
-    if database is not None:
-        paths("database", database)
+    places = None if database is None else paths("database", database)
     percent = None if lca_top is None else number("lca_top", lca_top)
     report = get_format(format, columns, rows, part, lca_top=percent)
     target = Path(path)
@@ -426,7 +422,8 @@ def write_report(
     registry().read_sources(run.sources)
     registry().write("path", target)
     check_fits(report, run)
-    shown = ", ".join(places_of(run.database, database))
+    places = list(run.database.paths) if places is None else places
+    shown = ", ".join(map(os.fspath, places))
     with ExitStack() as stack:
         if isinstance(results, SearchResults):
             if database is not None:
@@ -439,7 +436,7 @@ def write_report(
             use, opened = taxonomy_use(report), None
             files = [None if path is None else os.fspath(path) for path in (taxonomy, taxid_map)]
             if needs_subjects(report, run) or reads_database(use, run, *files) or (use and database is not None):
-                opened = stack.enter_context(open_searched(run.database, database))
+                opened = stack.enter_context(opening.open_database(places, searched=run.database.digests))
                 queries = with_subjects(queries, opened)
             elif database is not None:
                 raise InputError(f"database {shown}: this report is written from the records alone")

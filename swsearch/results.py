@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from swsearch.arguments import names, number
 from swsearch.closeable import Closeable
-from swsearch.database.joined import open_searched
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo, with_subjects
@@ -209,7 +209,9 @@ class SearchResults(Closeable):
         """The database of the search, which is opened again if it was closed; None if there were several searches."""
         with self._search.lock:
             if self._subjects is not None and self._subjects.is_closed and self._search.is_finished:
-                self._subjects = self._opened_again.enter_context(open_searched(self.run.database))
+                self._subjects = self._opened_again.enter_context(
+                    open_database(self.run.database.paths, searched=self.run.database.digests)
+                )
             return self._subjects
 
     def with_taxonomy(self) -> Iterator[QueryResult]:

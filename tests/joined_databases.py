@@ -6,7 +6,7 @@ from pathlib import Path
 
 from swsearch.database.builder import build_database
 from swsearch.database.export import export
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from tests.sliced_databases import sliced_databases
 
 LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
@@ -27,7 +27,7 @@ def joined_databases(folder: Path) -> Path:
         build_database(folder / f"few_{alphabet}.fasta", folder / f"few_{alphabet}.db")
         with open(folder / f"all_{alphabet}.fasta", "w", encoding="utf-8", errors="surrogateescape") as file:
             for path in paths(folder, alphabet):
-                with PackedDatabase.open(path) as database:
+                with open_database(path) as database:
                     export(database, file)
         (folder / "together").mkdir(exist_ok=True)
         assert len(names) == 3

@@ -12,7 +12,7 @@ import numpy as np
 
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from tests.support import random_dna
 
 DATA = Path(__file__).parents[1] / "data"
@@ -36,7 +36,7 @@ def sliced_databases(folder: Path) -> Path:
         dealt = folder / f"dealt_{name}.db"
         shutil.copytree(folder / f"{name}.db", dealt)
         compact_database(dealt, slices=3)
-        with PackedDatabase.open(dealt) as database:
+        with open_database(dealt) as database:
             remove_from_database(dealt, [database.record(index).identifier for index in (5, 30, 31)])
     reads = ["".join(phage[start : start + 240]) for start in range(500, 22_000, 3_400)]
     (folder / "reads.fasta").write_text("".join(f">read{start}\n{read}\n" for start, read in enumerate(reads)))

@@ -37,13 +37,13 @@ def allpairs(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.comparison import compared, prepared
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.output import say
     from swsearch.search.queries import SubjectQueries
 
     asked = prepared(arguments)
     with (
-        opened(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         # A query is compared with half of the subjects.
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):

@@ -76,7 +76,7 @@ def cluster(
     if output_format not in _FORMATS:
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.comparison import compared, prepared
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.run.clusters import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
@@ -87,7 +87,7 @@ def cluster(
     asked = prepared(arguments)
     say_if_named_otherwise(output_format, "tsv", arguments.out, quiet=arguments.quiet, formats=_FORMATS)
     with (
-        opened(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
         graph = PairGraph(*SubjectQueries.of(comparison.searcher).order)

@@ -5,70 +5,60 @@ What takes long, fetching and packing, is reported on stderr. Afterwards, the no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from swsearch.database.opening import Preparation, open_database
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.builder import BuildReport
     from swsearch.database.reader import PackedDatabase
+    from swsearch.database.segment_writer import Progress
 
 
-@contextmanager
-def opened(database: str, *, threads: int | None = None, quiet: bool = False) -> Iterator[PackedDatabase]:
-    """Open a database during a ``with`` statement.
+def open_databases(
+    databases: str | Sequence[str],
+    *,
+    searched: Sequence[str] | None = None,
+    threads: int | None = None,
+    quiet: bool = False,
+) -> PackedDatabase:
+    """One or several databases, open as one, with reports of their preparation unless ``quiet``.
 
-    Parameters
-    ----------
-    database : str
-        A folder, a URL, or a sequence file; ``-`` is standard input.
-    threads : int, optional
-        Number of threads that pack a sequence file.
-    quiet : bool
-        Whether to report nothing.
-
-    Raises
-    ------
-    DatabaseError
-        There is no database, or it cannot be fetched or packed.
-    InputError
-        A sequence file cannot be read.
+    The parameters are those of :func:`swsearch.database.opening.open_database`.
     """
-    from swsearch.database.object_store import is_url
-    from swsearch.database.reader import PackedDatabase
-    from swsearch.sequences.source import is_sequence_file
-
-    if is_url(database):
-        found = _fetched(database, quiet)
-    elif is_sequence_file(database):
-        found = _packed(database, threads, quiet)
-    else:
-        found = PackedDatabase.open(database)
-    with found:
-        yield found
+    return open_database(databases, searched=searched, threads=threads, preparation=_ShownPreparation(quiet))
 
 
-@contextmanager
-def opened_together(
-    databases: Sequence[str], *, threads: int | None = None, quiet: bool = False
-) -> Iterator[PackedDatabase]:
-    """Open several databases, at least one, as one; parameters and errors as for :func:`opened`.
+class _ShownPreparation(Preparation):
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
 
-    Raises
-    ------
-    InputError
-        They have different alphabets, or one is named twice.
-    """
-    with ExitStack() as stack:
-        members = [stack.enter_context(opened(path, threads=threads, quiet=quiet)) for path in databases]
-        if len(members) == 1:
-            yield members[0]
-            return
-        from swsearch.database.joined import JoinedDatabase
+    @contextmanager
+    def fetching(self, url: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
+        from swsearch.cli.output import say
+        from swsearch.cli.progress import ProgressReport
 
-        yield JoinedDatabase(members)
+        say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=self._quiet)
+        with ProgressReport("fetching", n_bytes, "MB/s", 1e6, self._quiet) as progress:
+            yield progress.advance
+
+    @contextmanager
+    def packing(self) -> Iterator[Progress]:
+        from swsearch.cli.progress import ProgressReport
+
+        with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:
+            yield lambda _, residues: progress.reach(residues)
+
+    def packed(self, name: str, built: BuildReport, cache: Path) -> None:
+        from swsearch.cli.output import say
+
+        repeated = repetitions(built)
+        more = f"; {repeated}" if repeated else ""
+        say(f"{name}: {contents(built, is_asked=False)}, packed into {cache}{more}", quiet=self._quiet)
 
 
 def contents(built: BuildReport, *, is_asked: bool) -> str:
@@ -85,50 +75,3 @@ def repetitions(built: BuildReport) -> str:
         return ""
     repeated = counted(built.n_duplicates, "identifier occurs", "identifiers occur")
     return f"{repeated} more than once, {built.first_duplicate!r} for one"
-
-
-def _fetched(url: str, quiet: bool) -> PackedDatabase:
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
-    from swsearch.database.object_store import fetch
-    from swsearch.database.opening import Origin, open_entry
-
-    with ExitStack() as stack:
-        reports: list[ProgressReport] = []
-
-        def begin(n_bytes: int) -> None:
-            say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=quiet)
-            reports.append(stack.enter_context(ProgressReport("fetching", n_bytes, "MB/s", 1e6, quiet)))
-
-        def advance(n_bytes: int) -> None:
-            reports[0].advance(n_bytes)
-
-        entry = fetch(url, begin=begin, advance=advance)
-    return open_entry(entry, Origin.of_url(url))
-
-
-def _packed(path: str, threads: int | None, quiet: bool) -> PackedDatabase:
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
-    from swsearch.database.node_cache import NodeCache
-    from swsearch.database.opening import Origin, open_entry
-    from swsearch.database.sequence_files import packed
-    from swsearch.sequences.source import seekable
-
-    source = seekable(path)
-    origin = Origin.of_file(source)
-    cache = NodeCache()
-    reports: list[BuildReport] = []
-    with ProgressReport("packing", 0, "M residues/s", 1e6, quiet) as progress:
-        entry = packed(
-            source,
-            cache=cache,
-            threads=threads,
-            progress=lambda _, residues: progress.reach(residues),
-            report=reports.append,
-        )
-    if reports:
-        repeated = repetitions(reports[0])
-        more = f"; {repeated}" if repeated else ""
-        say(f"{origin.name}: {contents(reports[0], is_asked=False)}, packed into {cache.folder}{more}", quiet=quiet)
-    return open_entry(entry, origin)

@@ -59,11 +59,11 @@ def info(
 
     Example: swsearch db info proteins.db --format json
     """
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.documents import describe_database, describe_databases, write_document
 
     with ExitStack() as stack:
-        members = [stack.enter_context(opened(path)) for path in databases]
+        members = [stack.enter_context(open_databases(path)) for path in databases]
         several = describe_databases(databases, members) if len(members) > 1 else None
         if format_name == "json":
             write_document(describe_database(databases[0], members[0]) if several is None else several)
@@ -159,14 +159,15 @@ def _verify(database: str, threads: int | None) -> None:
     DatabaseError, InputError
         It is damaged, or cannot be opened.
     """
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.database.verify import verify_path
     from swsearch.errors import DatabaseError
 
-    with opened(database, threads=threads) as subjects:
+    with open_databases(database, threads=threads) as subjects:
         problems = verify_path(subjects.path, threads=threads)
     if problems:
-        advice = "index its FASTA again" if subjects.origin is None else f"remove {subjects.path} from the cache"
+        is_cached = subjects.members[0].is_cached
+        advice = f"remove {subjects.path} from the cache" if is_cached else "index its FASTA again"
         raise DatabaseError(f"{database} is damaged: {'; '.join(problems)}; {advice}")
 
 
@@ -181,11 +182,11 @@ def export(
 
     Example: swsearch db export proteins.db --out proteins.fasta
     """
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.output import result_stream
     from swsearch.database.export import export as write_fasta
 
-    with opened(database, threads=threads) as subjects, result_stream(out) as stream:
+    with open_databases(database, threads=threads) as subjects, result_stream(out) as stream:
         write_fasta(subjects, stream, width, threads=threads)
 
 
@@ -222,7 +223,7 @@ def fetch(
 
     Example: swsearch db fetch proteins.db --ids list.txt --out some.fasta
     """
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.output import result_stream
     from swsearch.errors import InputError
     from swsearch.filters.entries import Entry, SubjectRange, fetch, find_subjects, is_minus, read_entries
@@ -238,7 +239,7 @@ def fetch(
         raise InputError(f"--ids {ids}: the file names no identifier; give one a line")
     problems: list[str] = []
     n_written = 0
-    with opened(database) as subjects:
+    with open_databases(database) as subjects:
         found = find_subjects(subjects, (entry.name for entry in entries))
         records = fetch(subjects, entries, found, problems)
         if (record := next(records, None)) is not None:  # otherwise no file is made
@@ -277,7 +278,7 @@ def add(
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
     from swsearch.database.changes import add_to_database
-    from swsearch.database.reader import load_catalogue
+    from swsearch.database.opening import load_catalogue
     from swsearch.errors import AlphabetMismatch
     from swsearch.sequences.alphabet import ALPHABETS
 

@@ -91,13 +91,13 @@ def describe_database(name: str, database: PackedDatabase) -> dict[str, Any]:
 
 def describe_databases(names: Sequence[str], databases: Sequence[PackedDatabase]) -> dict[str, Any]:
     """What several databases hold, and what a search of all together would search, or why there is none."""
-    from swsearch.database.joined import JoinedDatabase
+    from swsearch.database.opening import open_database
     from swsearch.errors import InputError
 
     each = [describe_database(name, database) for name, database in zip(names, databases, strict=True)]
     together, reason = None, None
     try:
-        joined = JoinedDatabase(databases)
+        joined = open_database(databases)
     except InputError as error:
         reason = error.on_command_line()
     else:

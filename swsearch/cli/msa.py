@@ -197,7 +197,7 @@ def _opened(
     paths: list[str], databases: list[str], arguments: options.Arguments, stack: ExitStack, *, together: bool
 ) -> tuple[list[Searcher], list[SequenceRecord]]:
     """The searchers of the databases, or of all ``together``, and the queries, checked."""
-    from swsearch.cli.databases import opened_together
+    from swsearch.cli.databases import open_databases
     from swsearch.run.deep_alignments import open_searchers
     from swsearch.run.surveys import survey
     from swsearch.search.queries import QueryFiles
@@ -208,8 +208,7 @@ def _opened(
     files = QueryFiles.of(paths, "fasta")
     groups = [databases] if together else [[path] for path in databases]
     subjects = [
-        stack.enter_context(opened_together(paths, threads=arguments.threads, quiet=arguments.quiet))
-        for paths in groups
+        stack.enter_context(open_databases(paths, threads=arguments.threads, quiet=arguments.quiet)) for paths in groups
     ]
     machine = arguments.machine
     searchers = open_searchers(subjects, _asked(arguments), stack, machine)

@@ -41,7 +41,7 @@ def rbh(
     """
     arguments = options.Arguments.of(context)
     from swsearch.cli.comparison import prepared
-    from swsearch.cli.databases import opened
+    from swsearch.cli.databases import open_databases
     from swsearch.cli.output import say
     from swsearch.run.reciprocal import BestHits
 
@@ -51,8 +51,8 @@ def rbh(
         )
     asked = prepared(arguments)
     with (
-        opened(first, threads=arguments.threads, quiet=arguments.quiet) as a,
-        opened(second, threads=arguments.threads, quiet=arguments.quiet) as b,
+        open_databases(first, threads=arguments.threads, quiet=arguments.quiet) as a,
+        open_databases(second, threads=arguments.threads, quiet=arguments.quiet) as b,
     ):
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")

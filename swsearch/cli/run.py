@@ -19,7 +19,7 @@ from swsearch.cli import options
 from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
-from swsearch.cli.databases import opened_together
+from swsearch.cli.databases import open_databases
 from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.command_log import append
 from swsearch.errors import InputError
@@ -89,7 +89,7 @@ def execute(
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
-        opened_together(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
         return _execute(
             paths, subjects, arguments, shard, query_residues, processes,

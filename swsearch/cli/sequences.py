@@ -60,7 +60,7 @@ def open_run_database(stored: StoredRun, paths: Sequence[str] | None, stack: Exi
     DatabaseError
         The database is not there any more, or its content has changed.
     """
-    from swsearch.cli.databases import opened_together
+    from swsearch.cli.databases import open_databases
     from swsearch.database.object_store import is_url
 
     searched = stored.info.database
@@ -69,9 +69,7 @@ def open_run_database(stored: StoredRun, paths: Sequence[str] | None, stack: Exi
         for place in places:
             if not is_url(place) and not Path(place).exists():
                 raise DatabaseError(f"{place} does not exist")
-        subjects = stack.enter_context(opened_together(places))
-        subjects.check_searched(searched.digest)
-        return subjects
+        return stack.enter_context(open_databases(places, searched=searched.digests))
     except DatabaseError as error:
         several = len(searched.digests) > 1
         which = "the databases of the run" if several else "the database of the run"

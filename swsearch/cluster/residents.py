@@ -16,16 +16,15 @@ import sys
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from swsearch.cluster.tasks import (
     Answer,
-    DatabaseSpec,
     Found,
     Ready,
     SearchSpec,
@@ -33,9 +32,10 @@ from swsearch.cluster.tasks import (
     packed,
     unpacked,
 )
-from swsearch.database.joined import joined
+from swsearch.database.member import DatabasePart
 from swsearch.database.object_store import is_url
-from swsearch.database.reader import PackedDatabase, load_catalogue
+from swsearch.database.opening import load_catalogue, open_database
+from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, MemoryEngine, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError, InputError, SwSearchError
@@ -54,7 +54,7 @@ KEEP_SECONDS: Final = 600.0
 FORECAST_CELLS: Final = 10**12
 """Cells for which an engine is asked how long they take."""
 
-_Key: TypeAlias = tuple[tuple[str, tuple[int, ...] | None, str | None], ...]
+_Key: TypeAlias = tuple[DatabasePart, ...]
 """Digest, segments and layout of each database of a search; a compaction that deals the subjects into other slices
 changes the layout alone."""
 
@@ -239,7 +239,9 @@ class Residents:
         known = self._databases.get(_key(spec))
         if known is not None:
             return known
-        opened = _joined(spec.databases)
+        parts = [one.part for one in spec.databases]
+        paths = [database_path(one.path, one.part.digest) for one in spec.databases]
+        opened = open_database(paths, parts=parts)
         if room_bytes is not None:
             needed = _n_bytes(opened)
             while self._databases and needed + sum(map(_n_bytes, self._databases.values())) > room_bytes:
@@ -264,23 +266,10 @@ class Residents:
 
 
 def _key(spec: SearchSpec) -> _Key:
-    return tuple((one.digest, one.segments, one.layout) for one in spec.databases)
+    return tuple(one.part for one in spec.databases)
 
 
-def _joined(databases: Sequence[DatabaseSpec]) -> PackedDatabase:
-    with ExitStack() as stack:
-        members = [
-            stack.enter_context(
-                PackedDatabase.open_content(database_path(one.path, one.digest), one.digest, one.segments, one.layout)
-            )
-            for one in databases
-        ]
-        database = joined(members)
-        stack.pop_all()
-        return database
-
-
-def database_path(path: str, digest: str) -> Path | str:
+def database_path(path: str, digest: str | None) -> Path | str:
     """The path of a database on this machine: in a folder of ``SWSEARCH_DATABASES``, or the given one.
 
     For a database of an object store that is in none of these folders, the result is its URL. A sequence file is the
@@ -305,7 +294,7 @@ def database_path(path: str, digest: str) -> Path | str:
     if other is None:
         load_catalogue(candidates[-1])  # raises the error that names what is wrong
     assert other is not None
-    problem = f"{other[0]} has other content (digest {other[1][:12]}) than the driver's database ({digest[:12]})"
+    problem = f"{other[0]} has other content (digest {other[1][:12]}) than the driver's database ({str(digest)[:12]})"
     raise DatabaseError(f"{problem}; give the worker a copy of the same database")
 
 

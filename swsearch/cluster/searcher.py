@@ -20,6 +20,7 @@ from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
 from swsearch.cores import check_threads
+from swsearch.database.member import DatabasePart
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
@@ -251,10 +252,12 @@ class ClusterSearcher(PlannedSearch):
         spec = SearchSpec(
             databases=tuple(
                 DatabaseSpec(
-                    path=member.address,
-                    digest=member.digest,
-                    segments=None if is_whole else tuple(numbers),
-                    layout=None if is_whole else member.catalogue.layout,
+                    path=member.reopened_from,
+                    part=DatabasePart(
+                        member.catalogue.digest,
+                        None if is_whole else tuple(numbers),
+                        None if is_whole else member.catalogue.layout,
+                    ),
                 )
                 for member, numbers in self.database.numbers_of_members(one.segments)
                 for is_whole in [len(numbers) == len(member.catalogue.segments)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swsearch import __version__
+from swsearch.database.member import DatabasePart
 from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError, SwSearchError
 from swsearch.hits.result import QueryResult, RunInfo
@@ -24,17 +25,14 @@ PROGRAM: Final = f"swsearch {__version__}"
 
 @dataclass(frozen=True)
 class DatabaseSpec:
-    """A database that a worker opens; the fields are arguments of :meth:`PackedDatabase.open_content`.
+    """A database that a worker opens.
 
-    ``path`` is the absolute path on the driver's machine, or the URL in an object store. ``segments`` are those of a
-    slice, None for the whole database, and ``layout`` is the division into segments to which they refer
-    (:attr:`Catalogue.layout`).
+    ``path`` is the absolute path on the driver's machine, or the URL in an object store. ``part`` has the digest, and
+    the segments of a slice.
     """
 
     path: str
-    digest: str
-    segments: tuple[int, ...] | None
-    layout: str | None
+    part: DatabasePart
 
 
 @dataclass(frozen=True)

@@ -191,12 +191,11 @@ def taxonomy_source(
 
 def _with_taxonomy(built: BuildReport, source: TaxonomySource) -> BuildReport:
     """Store the organisms of a database that is not published yet."""
-    from swsearch.database.reader import PackedDatabase
-    from swsearch.database.segment import map_segments
+    from swsearch.database.segment import map_segments, parts_of
     from swsearch.database.stored_taxonomy import all_headers, store_taxonomy
 
-    with PackedDatabase(built.path, built.catalogue, map_segments(built.path, built.catalogue)) as opened:
-        taxids = source.taxids(all_headers(opened.parts))
+    segments = map_segments(built.path, built.catalogue)
+    taxids = source.taxids(all_headers(parts_of(segments)))
     stored = store_taxonomy(built.path, built.catalogue.generation, source.tree, taxids)
     catalogue = replace(built.catalogue, taxonomy=stored.entry)
     write_catalogue_file(built.path, catalogue)

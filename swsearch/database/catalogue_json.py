@@ -12,7 +12,8 @@ import json
 import os
 import re
 import stat
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -31,6 +32,8 @@ from swsearch.database.format import (
     TaxonomyEntry,
     Tombstones,
 )
+from swsearch.errors import InputError
+from swsearch.hits.result import DIGEST_JOINT
 from swsearch.words import shortened
 
 
@@ -111,6 +114,37 @@ def read_catalogue(text: str) -> Catalogue:
     except RecursionError as error:
         raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}: it is nested too deeply") from error
     return _Entry(fields, "").catalogue()
+
+
+def joined_catalogue(catalogues: Sequence[Catalogue]) -> Catalogue:
+    """The catalogue of one or several databases: all segments, whose names begin with the number of the database.
+
+    The generation of several is the sum of theirs, so that it also increases by one with each change.
+
+    Raises
+    ------
+    InputError
+        There are more than 2^32 - 1 subjects.
+    """
+    if len(catalogues) == 1:
+        return catalogues[0]
+    joined = Catalogue(
+        alphabet=catalogues[0].alphabet,
+        digest=DIGEST_JOINT.join(one.digest for one in catalogues),
+        generation=sum(one.generation for one in catalogues),
+        sources=tuple(source for one in catalogues for source in one.sources),
+        program=catalogues[0].program,
+        created=max(one.created for one in catalogues),
+        segments=tuple(
+            replace(segment, name=f"{number}/{segment.name}")
+            for number, one in enumerate(catalogues, 1)
+            for segment in one.segments
+        ),
+    )
+    if joined.n_subjects > MAX_SUBJECTS:
+        problem = f"the databases have {joined.n_subjects:,} subjects together"
+        raise InputError(f"{problem}, of which one search takes {MAX_SUBJECTS:,}; search them one by one")
+    return joined
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -40,7 +40,8 @@ from swsearch.database.format import (
     segment_name,
     tombstones_name,
 )
-from swsearch.database.reader import PackedDatabase, load_catalogue
+from swsearch.database.opening import load_catalogue, open_database
+from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import BLOCK_HEADERS, Segment
 from swsearch.database.segment_writer import (
     KnownSubjects,
@@ -150,7 +151,7 @@ def add_to_database(
     (3, 2)
     """
     folder = Path(database)
-    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+    with _change(folder) as before, open_database(folder) as opened:
         generation = before.generation + 1
         with Threads(threads) as used:
             written = write_segment(
@@ -190,7 +191,7 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
     ...     _ = Path(folder, "two.fa").write_text(">P1\nMKVLL\n>P2\nWYR\n")
     ...     _ = build_database(f"{folder}/two.fa", f"{folder}/db")
     ...     _ = remove_from_database(f"{folder}/db", ["P1"])
-    ...     with PackedDatabase.open(f"{folder}/db") as opened:
+    ...     with open_database(f"{folder}/db") as opened:
     ...         [record.identifier for record in opened]
     ['P2']
     """
@@ -198,7 +199,7 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
     wanted = dict.fromkeys(identifiers)
     if not wanted:
         raise InputError("no identifier was given; nothing was removed")
-    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+    with _change(folder) as before, open_database(folder) as opened:
         found = _places(opened, wanted)
         n_subjects = sum(map(len, found))
         if n_subjects == before.n_subjects:
@@ -255,7 +256,7 @@ def compact_database(
         n_slices = slices or max(before.n_slices, 1)
         if len(before.segments) == n_slices == max(before.n_slices, 1) and not before.n_removed:
             return CompactionReport(folder, before, before)
-        with PackedDatabase.open(folder) as opened:
+        with open_database(folder) as opened:
             # New files have new digests, so damage of the old files could no longer be detected.
             if problems := verify(opened):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
@@ -321,7 +322,7 @@ def set_taxonomy(
     folder = Path(database)
     load_catalogue(folder)  # before the taxdump is read, which takes longer
     source = TaxonomySource(taxonomy, taxid_map)
-    with _change(folder) as before, PackedDatabase.open(folder) as opened:
+    with _change(folder) as before, open_database(folder) as opened:
         stored = store_taxonomy(folder, before.generation + 1, source.tree, source.taxids(all_headers(opened.parts)))
         changed = replace(before, taxonomy=stored.entry)
         catalogue = _publish(folder, changed, before.segments, before.former_digests)

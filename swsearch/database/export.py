@@ -166,10 +166,11 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
     >>> import io, tempfile
     >>> from pathlib import Path
     >>> from swsearch.database.builder import build_database
+    >>> from swsearch.database.opening import open_database
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "one.fa").write_text(">P1 a kinase\nMKv\nLL\n")
     ...     _ = build_database(f"{folder}/one.fa", f"{folder}/one.swdb")
-    ...     with PackedDatabase.open(f"{folder}/one.swdb") as database:
+    ...     with open_database(f"{folder}/one.swdb") as database:
     ...         out = io.StringIO()
     ...         export(database, out, width=4)
     >>> out.getvalue()

@@ -5,7 +5,7 @@ Credentials and endpoints are those that obstore finds in the environment (``AWS
 ``GOOGLE_SERVICE_ACCOUNT``, ``AZURE_STORAGE_ACCOUNT_KEY`` …); URLs must not contain them, since runs store URLs.
 
 :func:`fetch` takes the URL of a database that was uploaded as it is (``catalogue.json`` and its segments) and returns
-an entry of :mod:`swsearch.database.node_cache` for :class:`~swsearch.database.reader.PackedDatabase`. Its key is the
+an entry of :mod:`swsearch.database.node_cache` for :func:`~swsearch.database.opening.open_database`. Its key is the
 SHA-256 of the catalogue, so that a new generation at the same URL is a new entry, and equal databases at two URLs are
 one. A slice is an entry of its own, with the files of its segments only, unless the cache has the whole database.
 
@@ -21,7 +21,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -183,8 +183,7 @@ def fetch(
     segments: Collection[int] | None = None,
     *,
     cache: NodeCache | None = None,
-    begin: Callable[[int], None] = lambda _: None,
-    advance: Callable[[int], None] = lambda _: None,
+    fetching: Callable[[int], AbstractContextManager[Callable[[int], None]]] = lambda _: nullcontext(lambda _: None),
 ) -> CacheEntry:
     """A database of an object store as a folder of this node, in use until the returned entry is closed.
 
@@ -195,11 +194,10 @@ def fetch(
         The segments of a slice, by their numbers from 0 in the catalogue; the files of the others are not fetched.
     cache : NodeCache, optional
         By default, the cache of the user.
-    begin : callable
+    fetching : callable
         Called with the number of bytes of the database, or slice, before files are fetched; not called if the cache has
-        them.
-    advance : callable
-        Called with the number of bytes that have arrived since the last call.
+        them. Returns a context manager around the fetch, which yields a callable. This is called with the number of
+        bytes that have arrived since the last call.
 
     Raises
     ------
@@ -224,9 +222,9 @@ def fetch(
     n_bytes = sum(file.size for file in files.values())
 
     def create(folder: Path) -> None:
-        begin(n_bytes)
-        for name, file in files.items():
-            _fetch_file(objects, name, file, folder / name, advance)
+        with fetching(n_bytes) as advance:
+            for name, file in files.items():
+                _fetch_file(objects, name, file, folder / name, advance)
         _write(folder / CATALOGUE, raw)
 
     return node.open(key, n_bytes + len(raw), create)

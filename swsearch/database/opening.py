@@ -1,123 +1,250 @@
-"""Opening of databases that are no folders of this machine, after they were fetched or packed into the node's cache.
+"""The opening of databases: :func:`open_database` takes one or several folders, URLs, sequence files or pipes.
 
-:func:`open_cached` takes the URL of a database in an object store (:mod:`swsearch.database.object_store`), or a
-sequence file or pipe (:mod:`swsearch.database.sequence_files`). An :class:`Origin` describes of what an entry of the
-cache was made. :func:`opened` is for functions that take an open database or the path of one, or several of them.
+A database of an object store is fetched into the cache of this node (:mod:`swsearch.database.object_store`), and a
+sequence file or pipe is packed there (:mod:`swsearch.database.sequence_files`). Nothing is done if the cache has it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+import shlex
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from swsearch.arguments import path
-from swsearch.database.node_cache import CacheEntry
-from swsearch.database.object_store import is_url
+from swsearch.database.catalogue_json import catalogue_text, read_catalogue
+from swsearch.database.format import CATALOGUE, Catalogue
+from swsearch.database.member import PIPES, DatabasePart, Member, Source
+from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.reader import PackedDatabase
-from swsearch.errors import WrongType
-from swsearch.sequences.source import HeldFile, seekable, shown_name, source_name
+from swsearch.database.segment import map_segments, mapped_taxonomy
+from swsearch.errors import DatabaseError, WrongType
+from swsearch.file_registry import is_building, registry
+from swsearch.sequences.source import HeldFile, is_sequence_file, seekable, shown_name, source_name
 from swsearch.words import a_kind
+
+if TYPE_CHECKING:
+    from swsearch.database.builder import BuildReport
+    from swsearch.database.node_cache import CacheEntry
+    from swsearch.database.segment_writer import Progress
 
 Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
 """The path of a database, or an open one."""
 Databases: TypeAlias = Database | Sequence[Database]
 """A database, or several that are searched as one."""
 
+MAX_ATTEMPTS: Final = 20
+"""Largest number of attempts to open a database that is changed at the same time."""
 
-@dataclass(frozen=True)
-class Origin:
-    """Of what an entry of the node's cache was made.
 
-    Attributes
+class Preparation:
+    """What a program shows while databases are fetched or packed; nothing, unless a subclass overrides the methods."""
+
+    def fetching(self, url: str, n_bytes: int) -> AbstractContextManager[Callable[[int], None]]:
+        """Around the fetch of ``n_bytes``; yields what is called with the number of bytes since the last call."""
+        return nullcontext(lambda _: None)
+
+    def packing(self) -> AbstractContextManager[Progress | None]:
+        """Around the packing of a sequence file; yields its progress."""
+        return nullcontext(None)
+
+    def packed(self, name: str, built: BuildReport, cache: Path) -> None:
+        """After a sequence file was packed into the folder of the cache."""
+
+
+def open_database(
+    sources: Databases,
+    *,
+    parts: Sequence[DatabasePart] | None = None,
+    searched: Sequence[str] | None = None,
+    threads: int | None = None,
+    preparation: Preparation | None = None,
+) -> PackedDatabase:
+    """Open one or several databases as one.
+
+    Parameters
     ----------
-    name : str
-        As its user wrote it, for messages.
-    address : str or None
-        The URL, or the absolute path of a sequence file without symbolic links; None for a pipe.
-    source : str or None
-        The name of a sequence file without its folder, as in a catalogue; None for a URL.
-    """
-
-    name: str
-    address: str | None
-    source: str | None
-
-    @classmethod
-    def of_url(cls, url: str) -> Origin:
-        """That of a database of an object store."""
-        return cls(url.rstrip("/"), url.rstrip("/"), None)
-
-    @classmethod
-    def of_file(cls, path: str | os.PathLike[str]) -> Origin:
-        """That of a sequence file: a path, or the copy of a pipe from :func:`swsearch.sequences.source.seekable`."""
-        address = None if isinstance(path, HeldFile) else os.path.realpath(path)
-        return cls(shown_name(path), address, source_name(path))
-
-    @property
-    def location(self) -> str:
-        """The address; ``<stdin>`` or ``<pipe>`` for a pipe."""
-        return self.address or (self.source if self.source == "<stdin>" else "<pipe>")
-
-
-def open_cached(path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
-    """Open a database of an object store, or that of a sequence file; see :meth:`PackedDatabase.open`."""
-    if is_url(url := os.fspath(path)):
-        from swsearch.database.object_store import fetch
-
-        return open_entry(fetch(url, segments), Origin.of_url(url), segments)
-    from swsearch.database.sequence_files import packed
-
-    source = seekable(path)
-    return open_entry(packed(source), Origin.of_file(source), segments)
-
-
-def open_entry(entry: CacheEntry, origin: Origin, segments: Collection[int] | None = None) -> PackedDatabase:
-    """Open an entry of the cache, which is released when the database is closed.
+    sources : path, PackedDatabase, or a sequence of these
+        A path is that of a folder, or the URL of one in an object store; or that of a file of FASTA or FASTQ, where
+        ``-`` is standard input. A database that is open already stays open when the result is closed, which shares its
+        maps.
+    parts : sequence of DatabasePart, optional
+        What is wanted of each; by default, all of it.
+    searched : sequence of str, optional
+        The digests of a search, which had the same subjects (:meth:`PackedDatabase.check_searched`).
+    threads : int, optional
+        Number of threads that pack a sequence file.
+    preparation : Preparation, optional
 
     Raises
     ------
     DatabaseError
-        As for :meth:`PackedDatabase.open`; the entry is then released.
+        There is no database of this program's format, or one of its files is missing or truncated; it cannot be fetched
+        or packed; or its content is not the one that is wanted or was searched.
+    InputError
+        A sequence file cannot be read; or databases have different alphabets, or one is named twice.
+    WrongType
+        A source is neither a path nor a database.
     """
+    members: list[Member] = []
+    entries = ExitStack()
     try:
-        found = PackedDatabase.open(entry.folder, segments)
-        catalogue = found.catalogue
-        if origin.source is not None:  # the entry may have been made of an equal file with another name
-            catalogue = replace(catalogue, sources=(origin.source,))
-        return PackedDatabase(found.path, catalogue, found.segments, origin, entry, found.taxonomy_arrays)
+        for number, source in enumerate(_several(sources)):
+            if isinstance(source, PackedDatabase):
+                source.check_open()
+                members += source.members
+            else:
+                part = DatabasePart() if parts is None else parts[number]
+                members.append(_member(source, part, threads, preparation or Preparation(), entries))
+        database = PackedDatabase(members, entries.close)
+        if searched is not None:
+            database.check_searched(searched)
+        return database
     except BaseException:
-        entry.close()
+        entries.close()
         raise
 
 
 def opened(database: Databases) -> AbstractContextManager[PackedDatabase]:
-    """A context manager of an open database, which stays open, or of the database at a path, which is closed.
+    """A context manager of :func:`open_database`, or of a single open database, which stays open."""
+    several = _several(database)
+    if len(several) == 1 and isinstance(several[0], PackedDatabase):
+        return nullcontext(several[0])
+    return open_database(several)
 
-    Several of them are opened as one (:mod:`swsearch.database.joined`).
+
+def _several(sources: Databases) -> list[Database]:
+    if isinstance(sources, (str, os.PathLike, PackedDatabase)):
+        return [sources]
+    if not isinstance(sources, Iterable) or isinstance(sources, (bytes, bytearray)):
+        raise WrongType(f"database is {a_kind(sources)}; give a path, an open database, or a list of these")
+    return list(sources)
+
+
+def _member(
+    source: str | os.PathLike[str],
+    part: DatabasePart,
+    threads: int | None,
+    preparation: Preparation,
+    entries: ExitStack,
+) -> Member:
+    """Open the database of a path; ``entries`` releases its entry in the cache."""
+    name = path("database", source)
+    if not name:
+        raise DatabaseError("the name of the database is empty; give its path")
+    if is_url(name):
+        entry = entries.enter_context(_fetched(name, part.segments, preparation))
+        url = name.rstrip("/")
+        member = replace(_of_folder(entry.folder, Source(url, url), part.segments), is_cached=True)
+    elif is_sequence_file(source):
+        file = seekable(source)
+        entry = entries.enter_context(_packed(file, threads, preparation))
+        member = _of_folder(entry.folder, _source_of_file(file), part.segments)
+        # The entry may have been made of an equal file with another name.
+        catalogue = replace(member.catalogue, sources=(source_name(file),))
+        member = replace(member, catalogue=catalogue, is_cached=True)
+    else:
+        folder = Path(source)
+        member = _of_folder(folder, Source(str(folder), os.path.abspath(folder)), part.segments)
+    if part.digest is not None and member.catalogue.digest != part.digest:
+        raise DatabaseError(f"{name} has been changed since it was opened; run the search again")
+    if part.layout is not None and member.catalogue.layout != part.layout:
+        raise DatabaseError(f"{name} has its content in other segments than those that were named; copy the database")
+    return member
+
+
+def _source_of_file(file: str | os.PathLike[str]) -> Source:
+    """That of a sequence file: a path, or the copy of a pipe from :func:`swsearch.sequences.source.seekable`."""
+    if isinstance(file, HeldFile):
+        name = source_name(file)
+        return Source(shown_name(file), name if name in PIPES else PIPES[1])
+    return Source(shown_name(file), os.path.realpath(file))
+
+
+def _fetched(url: str, segments: Collection[int] | None, preparation: Preparation) -> CacheEntry:
+    from swsearch.database.object_store import fetch
+
+    return fetch(url, segments, fetching=lambda n_bytes: preparation.fetching(url, n_bytes))
+
+
+def _packed(file: str | os.PathLike[str], threads: int | None, preparation: Preparation) -> CacheEntry:
+    from swsearch.database.node_cache import NodeCache
+    from swsearch.database.sequence_files import packed
+
+    cache = NodeCache()
+    reports: list[BuildReport] = []
+    with preparation.packing() as progress:
+        entry = packed(file, cache=cache, threads=threads, progress=progress, report=reports.append)
+    for built in reports:
+        preparation.packed(shown_name(file), built, cache.folder)
+    return entry
+
+
+def _of_folder(folder: Path, source: Source, segments: Collection[int] | None) -> Member:
+    catalogue = load_catalogue(folder)
+    for _ in range(MAX_ATTEMPTS):
+        failure = None
+        try:
+            mapped = map_segments(folder, catalogue, segments)
+            taxonomy = mapped_taxonomy(folder, catalogue)
+        except DatabaseError as error:
+            failure = error
+        # A concurrent change may have mixed two generations or removed files.
+        before, catalogue = catalogue, load_catalogue(folder)
+        if catalogue == before:
+            if failure is not None:
+                raise failure
+            numbers = range(len(catalogue.segments)) if segments is None else sorted(set(segments))
+            return Member(source, folder, catalogue, mapped, tuple(numbers), taxonomy)
+    raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
+
+
+def load_catalogue(folder: Path) -> Catalogue:
+    """The catalogue of a database.
 
     Raises
     ------
-    DatabaseError, InputError
-        As for :meth:`PackedDatabase.open` and :class:`swsearch.database.joined.JoinedDatabase`; or there are none.
-    WrongType
-        It is neither a path, nor a database, nor a sequence of these.
+    DatabaseError
+        There is no database, or none of this program's format; the message says what was found instead.
+    InputError
+        An output of the same command is a file of it.
     """
-    if isinstance(database, PackedDatabase):
-        return nullcontext(database)
-    if isinstance(database, (str, os.PathLike)):
-        path("database", database)
-        return PackedDatabase.open(database)
-    if not isinstance(database, Iterable) or isinstance(database, (bytes, bytearray)):
-        raise WrongType(f"database is {a_kind(database)}; give a path, an open database, or a list of these")
-    return _opened_together(list(database))
+    refuse_url(os.fspath(folder))
+    if is_building(Path(os.path.abspath(folder))):
+        raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
+    try:
+        if not folder.is_dir():
+            _refuse_blast(folder)
+        if not folder.exists():
+            raise DatabaseError(
+                f"{folder} does not exist; `swsearch index FASTA -o {shlex.quote(str(folder))}` makes a database"
+            )
+        if not folder.is_dir():
+            if is_sequence_file(folder):
+                raise DatabaseError(
+                    f"{folder} is a sequence file, no packed database; index it first: "
+                    f"`swsearch index {folder} -o {folder}.swdb`"
+                )
+            raise DatabaseError(
+                f"{folder} is neither a packed database (a folder with {CATALOGUE}) nor a sequence file"
+            )
+        catalogue = read_catalogue(catalogue_text(folder))
+    except FileNotFoundError as error:
+        raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
+    except OSError as error:
+        raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
+    registry().read_folder(folder)
+    return catalogue
 
 
-@contextmanager
-def _opened_together(databases: Sequence[Database]) -> Iterator[PackedDatabase]:
-    from swsearch.database.joined import joined
+def _refuse_blast(path: Path) -> None:
+    """Refuse a BLAST database, with the line that imports it."""
+    from swsearch.database.blastdb import blast_name
 
-    with ExitStack() as stack:
-        yield joined([stack.enter_context(opened(one)) for one in databases])
+    if (name := blast_name(path)) is not None:
+        raise DatabaseError(f"{path} is a BLAST database; import it: `swsearch index --blastdb {name} -o {name}.swdb`")

@@ -1,8 +1,8 @@
-"""The reader of a packed database: arrays are mapped into memory as they are on disk, headers are read individually.
+"""The reader of packed databases: arrays are mapped into memory as they are on disk, headers are read individually.
 
-A search opens a :class:`PackedDatabase` by its path, passes its partitions to the engines, and looks up the headers and
-residues of the hits. ``subject_index`` is the 0-based index of a subject in FASTA order over all segments, without
-removed subjects; it is also its index in an export.
+A search opens a :class:`PackedDatabase` (:mod:`swsearch.database.opening`), passes its partitions to the engines, and
+looks up the headers and residues of the hits. ``subject_index`` is the 0-based index of a subject in FASTA order over
+all segments, without removed subjects; it is also its index in an export.
 
 A database may be changed while it is open (:mod:`swsearch.database.changes`). An open database remains at its
 generation until it is closed: the files stay mapped, and no change writes to a file in use.
@@ -10,192 +10,129 @@ generation until it is closed: the files stay mapped, and no change writes to a 
 
 from __future__ import annotations
 
-import os
 import shlex
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
-from swsearch.database.catalogue_json import catalogue_text, read_catalogue
-from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.object_store import is_url, refuse_url
+from swsearch.database.catalogue_json import joined_catalogue
+from swsearch.database.member import Member
 from swsearch.database.partition import Partition
-from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, map_segments, mapped_taxonomy, parts_of
-from swsearch.errors import DatabaseError
-from swsearch.file_registry import is_building, registry
+from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, parts_of, shifted
+from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.sequences.source import is_sequence_file
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.database.opening import Origin
     from swsearch.database.stored_taxonomy import DatabaseTaxonomy
-
-MAX_ATTEMPTS: Final = 20
-"""Largest number of attempts to open a database that is changed at the same time."""
 
 
 class PackedDatabase(Closeable):
-    r"""A packed database that is open for reading; a context manager.
+    r"""One packed database, or several as one, open for reading; a context manager.
 
-    Opening reads only the catalogue; arrays are read when they are used. Threads may share the object. Returned arrays
-    stay valid after :meth:`close`, which only releases the maps. Pickling saves path and digest; unpickling opens the
-    database again and fails if its content has changed. Changes of the database on disk do not affect an open one.
+    The subjects of several databases follow each other, as in one FASTA of all their sequences: the segments of each
+    database have another ``subject_index``, behind the subjects of all databases before it. Nothing is copied. The
+    search space, the order of equal hits and all numbers of subjects are therefore those of a database that was indexed
+    from all FASTA files, and so is the result of a search.
+
+    :func:`swsearch.database.opening.open_database` opens it, and reads only the catalogue; arrays are read when they
+    are used. Threads may share the object. Returned arrays stay valid after :meth:`close`, which only releases the
+    maps. Pickling saves paths and digests; unpickling opens the databases again and fails if their content has changed.
+    Changes of a database on disk do not affect an open one.
+
+    Parameters
+    ----------
+    members : sequence of Member
+        At least one, in the order of the subjects.
+    release : callable
+        Called when the database is closed.
+
+    Raises
+    ------
+    InputError
+        There is no member; two have the same content, or different alphabets; or all together have more than 2^32 - 1
+        subjects.
 
     >>> import tempfile
     >>> from swsearch.database.builder import build_database
+    >>> from swsearch.database.opening import open_database
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "two.fa").write_text(">P1 a kinase\nMKVLL\n>P2\nWYr\n")
     ...     _ = build_database(f"{folder}/two.fa", f"{folder}/two.swdb")
-    ...     with PackedDatabase.open(f"{folder}/two.swdb") as database:
+    ...     with open_database(f"{folder}/two.swdb") as database:
     ...         print(database.n_subjects, database.header(0), database.record(1).letters)
     2 P1 a kinase WYr
     """
 
-    def __init__(
-        self,
-        path: Path,
-        catalogue: Catalogue,
-        segments: tuple[Segment, ...],
-        origin: Origin | None = None,
-        cached: Closeable | None = None,
-        taxonomy: Mapping[str, NDArray[Any]] | None = None,
-    ) -> None:
-        self.path = path
-        """The folder; that of the cache for a database of an object store, or for a sequence file. That of the first of
-        several joined databases."""
-        self.origin = origin
-        """Of what the folder of the cache was made; None for a database of this machine."""
-        self._cached = cached
-        self.catalogue = catalogue
-        self._segments = segments
+    def __init__(self, members: Sequence[Member], release: Callable[[], None] = lambda: None) -> None:
+        _check_members(members)
+        self.members = tuple(members)
+        """The databases, in the order of their subjects."""
+        self._release = release
+        self.catalogue = joined_catalogue([member.catalogue for member in members])
+        """That of the database; that of all of them together, if there are several."""
+        self._n_before = list(accumulate((member.catalogue.n_subjects for member in members), initial=0))
+        self._segments = tuple(
+            segment
+            for member, n_before in zip(members, self._n_before, strict=False)
+            for segment in shifted(member.segments, n_before)
+        )
         self._is_closed = False
-        self.n_subjects = catalogue.n_subjects
+        self.n_subjects = self.catalogue.n_subjects
         """Number of subjects, without removed ones."""
-        self._parts = parts_of(segments)
+        self._parts = parts_of(self._segments)
         self._bases = [part[0].numbering.base for part in self._parts]
-        self._entries = [segment.entry for segment in segments]
-        self.taxonomy_arrays = taxonomy
-        """The arrays of the stored taxonomy, by their names; None if there is none."""
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str], segments: Collection[int] | None = None) -> PackedDatabase:
-        """Open the database at ``path``, or one slice of it.
-
-        Parameters
-        ----------
-        path : path
-            A folder, or the URL of one in an object store, which is fetched into the cache of this node
-            (:mod:`swsearch.database.object_store`); or a sequence file, which is packed there
-            (:mod:`swsearch.database.sequence_files`). Nothing is done if the cache has it.
-        segments : collection of int, optional
-            A slice has some segments only, by their numbers from 0; the files of the others need not be there. Its
-            subjects keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and
-            ``digest``, is that of the whole database.
-
-        Raises
-        ------
-        DatabaseError
-            There is no database of this program's format at ``path``, or one of its files is missing or truncated; or
-            it cannot be fetched or packed.
-        InputError
-            A sequence file cannot be read.
-        """
-        if not os.fspath(path):
-            raise DatabaseError("the name of the database is empty; give its path")
-        if is_url(os.fspath(path)) or is_sequence_file(path):
-            from swsearch.database.opening import open_cached
-
-            return open_cached(path, segments)
-        folder = Path(path)
-        catalogue = load_catalogue(folder)
-        for _ in range(MAX_ATTEMPTS):
-            failure = None
-            try:
-                mapped = map_segments(folder, catalogue, segments)
-                taxonomy = mapped_taxonomy(folder, catalogue)
-            except DatabaseError as error:
-                failure = error
-            # A concurrent change may have mixed two generations or removed files.
-            before, catalogue = catalogue, load_catalogue(folder)
-            if catalogue == before:
-                if failure is not None:
-                    raise failure
-                return cls(folder, catalogue, mapped, taxonomy=taxonomy)
-        raise DatabaseError(f"{folder} changes so often that it cannot be opened; wait until its writers have ended")
-
-    @classmethod
-    def open_content(
-        cls,
-        path: str | os.PathLike[str],
-        digest: str,
-        segments: Collection[int] | None = None,
-        layout: str | None = None,
-    ) -> PackedDatabase:
-        """Open the database at ``path``, or some segments of it, if its content still has this digest.
-
-        The same content can be divided into segments in several ways, so numbers of segments have a meaning only
-        together with the ``layout`` of a catalogue (:attr:`Catalogue.layout`).
-
-        Raises
-        ------
-        DatabaseError
-            The database has another digest or layout, or cannot be opened.
-        """
-        database = cls.open(path, segments)
-        if database.digest != digest:
-            database.close()
-            raise DatabaseError(f"{path} has been changed since it was opened; run the search again")
-        if layout is not None and database.catalogue.layout != layout:
-            database.close()
-            raise DatabaseError(
-                f"{path} has its content in other segments than those that were named; copy the database"
-            )
-        return database
 
     def part(self, segments: Collection[int]) -> PackedDatabase:
-        """The slice of an open whole database with these segments, as :meth:`open` returns it; it shares the maps."""
-        chosen = tuple(self.segments[number] for number in segments)
-        return PackedDatabase(self.path, self.catalogue, chosen, self.origin, taxonomy=self.taxonomy_arrays)
+        """The slice of an open whole database with these segments of :attr:`catalogue`; it shares the maps."""
+        return PackedDatabase([member.part(own) for member, own in self.numbers_of_members(segments)])
 
-    def has_content(self, digest: str) -> bool:
-        """Whether the subjects are those of a database with this digest, with their indices, apart from compactions."""
-        digests = digest.split(DIGEST_JOINT)
-        return len(digests) == len(self.members) and all(map(_is_content, self.members, digests))
+    def numbers_of_members(self, segments: Collection[int]) -> Iterator[tuple[Member, list[int]]]:
+        """The members, each with the numbers that it has for its own among these segments of :attr:`catalogue`."""
+        first = 0
+        for member in self.members:
+            stop = first + len(member.catalogue.segments)
+            yield member, [number - first for number in sorted(segments) if first <= number < stop]
+            first = stop
 
-    def check_searched(self, digest: str) -> None:
-        """Check that the subjects are those of a search with this digest, with their indices, as :meth:`has_content`.
+    def has_content(self, digests: Sequence[str]) -> bool:
+        """Whether the subjects and their indices are those of databases with these digests, apart from compactions."""
+        return len(digests) == len(self.members) and all(map(Member.has_content, self.members, digests))
+
+    def check_searched(self, digests: Sequence[str]) -> None:
+        """Check that the subjects are those of a search with these digests, with their indices, as :meth:`has_content`.
 
         Raises
         ------
         DatabaseError
             The content has changed, or the search was of another number of databases.
         """
-        digests = digest.split(DIGEST_JOINT)
         if len(digests) != len(self.members):
             raise DatabaseError(f"{self.name}: the search was of {counted(len(digests), 'database')}")
-        for member, one in zip(self.members, digests, strict=True):
-            if not _is_content(member, one):
-                problem = f"{member.name} has other content than the database that was searched"
-                raise DatabaseError(f"{problem} ({one[:12]}…)")
+        for member, digest in zip(self.members, digests, strict=True):
+            if not member.has_content(digest):
+                problem = f"{member.source.name} has other content than the database that was searched"
+                raise DatabaseError(f"{problem} ({digest[:12]}…)")
 
     def close(self) -> None:
         """Release the maps; the database cannot be read through this object afterwards."""
         self._is_closed = True
         self._segments = ()
         self._parts = []
-        if self._cached is not None:
-            self._cached.close()
+        self.members = tuple(replace(member, segments=()) for member in self.members)
+        self._release()
 
     @property
     def is_closed(self) -> bool:
@@ -211,7 +148,7 @@ class PackedDatabase(Closeable):
         DatabaseError
             The database is closed.
         """
-        self._check_open()
+        self.check_open()
         return self._segments
 
     @property
@@ -223,49 +160,36 @@ class PackedDatabase(Closeable):
         DatabaseError
             The database is closed.
         """
-        self._check_open()
+        self.check_open()
         return self._parts
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise DatabaseError if the database is closed."""
         if self._is_closed:
             raise DatabaseError(f"{self.name} is closed; keep it open until all results are read, or open it again")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        numbers = [number for number, entry in enumerate(self.catalogue.segments) if entry in self._entries]
-        is_whole = len(numbers) == len(self.catalogue.segments)
-        parts = (None, None) if is_whole else (numbers, self.catalogue.layout)
-        return PackedDatabase.open_content, (self.address, self.digest, *parts)
+        from swsearch.database.opening import open_database
+
+        parts = [member.opened_part for member in self.members]
+        return partial(open_database, parts=parts), ([member.reopened_from for member in self.members],)
 
     @property
-    def members(self) -> tuple[PackedDatabase, ...]:
-        """The database itself; or the databases of which :class:`swsearch.database.joined.JoinedDatabase` is made."""
-        return (self,)
-
-    def numbers_of_members(self, segments: Collection[int]) -> Iterator[tuple[PackedDatabase, list[int]]]:
-        """The members, each with the numbers that it has for its own among these segments of :attr:`catalogue`."""
-        yield self, sorted(segments)
+    def path(self) -> Path:
+        """The folder; the first one, if there are several databases."""
+        return self.members[0].folder
 
     @property
     def name(self) -> str:
-        """The database as its user wrote it, for messages."""
-        return str(self.path) if self.origin is None else self.origin.name
-
-    @property
-    def address(self) -> str:
-        """What opens the same database in another process: an absolute path or a URL.
-
-        For a pipe, it is the folder in the cache, which is certain to be there only as long as the database is open.
-        """
-        given = None if self.origin is None else self.origin.address
-        return given or os.path.abspath(self.path)
+        """The databases as their user wrote them, for messages."""
+        *others, last = (member.source.name for member in self.members)
+        return f"{', '.join(others)} and {last}" if others else last
 
     @property
     def location(self) -> str:
-        """Where the database is, for the records of a search.
-
-        It is an absolute path without symbolic links, a URL, ``<stdin>`` for standard input, or ``<pipe>``.
-        """
-        return os.path.realpath(self.path) if self.origin is None else self.origin.location
+        """The :attr:`Source.location`; those of several databases as words of a command line."""
+        locations = [member.source.location for member in self.members]
+        return locations[0] if len(locations) == 1 else shlex.join(locations)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -279,24 +203,24 @@ class PackedDatabase(Closeable):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, in hexadecimal; equal digests mean equal content."""
+        """SHA-256 of the content, in hexadecimal; equal digests mean equal content. Those of several are joined."""
         return self.catalogue.digest
 
     @cached_property
     def taxonomy(self) -> DatabaseTaxonomy | None:
-        """The organisms of the subjects; None if they are not stored."""
-        if self.taxonomy_arrays is None or self.catalogue.taxonomy is None:
+        """The organisms of the subjects; None if no database has stored them."""
+        if all(member.taxonomy_arrays is None for member in self.members):
             return None
-        from swsearch.database.stored_taxonomy import DatabaseTaxonomy, first_rows
+        self.check_open()
+        from swsearch.database.stored_taxonomy import DatabaseTaxonomy
 
-        rows = first_rows(self.catalogue)
-        parts = [(part[0].numbering, rows[part[0].entry.name]) for part in self.parts]
-        return DatabaseTaxonomy(self.path / self.catalogue.taxonomy.name, self.taxonomy_arrays, parts)
+        return DatabaseTaxonomy(self._n_before, [member.taxonomy() for member in self.members])
 
     @property
     def taxonomy_digest(self) -> str | None:
-        """SHA-256 of the stored organisms, in hexadecimal; None if they are not stored."""
-        return None if self.catalogue.taxonomy is None else self.catalogue.taxonomy.digest
+        """SHA-256 of the stored organisms, in hexadecimal; None if there are none. Those of several are joined."""
+        digests = [digest for member in self.members if (digest := member.taxonomy_digest) is not None]
+        return DIGEST_JOINT.join(digests) or None
 
     @property
     def subject_index(self) -> SubjectIndex:
@@ -458,53 +382,17 @@ class PackedDatabase(Closeable):
         return DatabaseError(f"{self.name} is damaged, its slices do not have each subject once; {advice}")
 
 
-def _is_content(database: PackedDatabase, digest: str) -> bool:
-    return digest in (database.digest, *database.catalogue.former_digests)
-
-
-def load_catalogue(folder: Path) -> Catalogue:
-    """The catalogue of a database.
-
-    Raises
-    ------
-    DatabaseError
-        There is no database, or none of this program's format; the message says what was found instead.
-    InputError
-        An output of the same command is a file of it.
-    """
-    refuse_url(os.fspath(folder))
-    if is_building(Path(os.path.abspath(folder))):
-        raise DatabaseError(f"{folder} is the leftover of an unfinished build, no database; index the FASTA again")
-    try:
-        if not folder.is_dir():
-            _refuse_blast(folder)
-        if not folder.exists():
-            raise DatabaseError(
-                f"{folder} does not exist; `swsearch index FASTA -o {shlex.quote(str(folder))}` makes a database"
-            )
-        if not folder.is_dir():
-            if is_sequence_file(folder):
-                raise DatabaseError(
-                    f"{folder} is a sequence file, no packed database; index it first: "
-                    f"`swsearch index {folder} -o {folder}.swdb`"
-                )
-            raise DatabaseError(
-                f"{folder} is neither a packed database (a folder with {CATALOGUE}) nor a sequence file"
-            )
-        catalogue = read_catalogue(catalogue_text(folder))
-    except FileNotFoundError as error:
-        raise DatabaseError(f"{folder} is no packed database: it has no {CATALOGUE}") from error
-    except OSError as error:
-        raise DatabaseError(f"{folder} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise DatabaseError(f"{folder} cannot be used: {error}; index the FASTA again") from error
-    registry().read_folder(folder)
-    return catalogue
-
-
-def _refuse_blast(path: Path) -> None:
-    """Refuse a BLAST database, with the line that imports it."""
-    from swsearch.database.blastdb import blast_name
-
-    if (name := blast_name(path)) is not None:
-        raise DatabaseError(f"{path} is a BLAST database; import it: `swsearch index --blastdb {name} -o {name}.swdb`")
+def _check_members(members: Sequence[Member]) -> None:
+    if not members:
+        raise InputError("no database is named; give the path of at least one")
+    first = members[0]
+    for place, member in enumerate(members):
+        name, digest, alphabet = member.source.name, member.catalogue.digest, member.catalogue.alphabet
+        if alphabet != first.catalogue.alphabet:
+            problem = f"{name} is {alphabet}, {first.source.name} is {first.catalogue.alphabet}"
+            raise InputError(f"{problem}; databases of one alphabet are searched together: leave one of them out")
+        # A compaction changes the digest, but not the content.
+        equal = (one for one in members[:place] if one.has_content(digest) or member.has_content(one.catalogue.digest))
+        if (other := next(equal, None)) is not None:
+            same = "is named twice" if other.source.name == name else f"has the content of {other.source.name}"
+            raise InputError(f"{name} {same}; its subjects would count twice: name each database once")

@@ -1,7 +1,7 @@
 """Sequence files in the place of a database: packed into the cache of this node, and read from there.
 
 :func:`packed` takes FASTA or FASTQ, from a file or a pipe, and returns an entry of :mod:`swsearch.database.node_cache`
-for :class:`~swsearch.database.reader.PackedDatabase`. The entry is the database that ``swsearch index`` would make. Its
+for :func:`~swsearch.database.opening.open_database`. The entry is the database that ``swsearch index`` would make. Its
 key contains the SHA-256 of the file, compressed or not, so that a changed file is packed again, and equal files are one
 entry. An entry of which a file is missing or has changed is packed again, too. Checksums, those of the entry included,
 are computed at each call, or are remembered (:mod:`swsearch.database.checksums`).
@@ -18,7 +18,7 @@ from swsearch import __version__
 from swsearch.database.builder import BuildReport, write_database
 from swsearch.database.checksums import Checksums, HashedFile
 from swsearch.database.node_cache import CacheEntry, NodeCache
-from swsearch.database.reader import load_catalogue
+from swsearch.database.opening import load_catalogue
 from swsearch.database.segment_writer import Progress
 from swsearch.errors import DatabaseError, InputError
 from swsearch.output_files import COMPRESSED

@@ -109,8 +109,8 @@ def store_taxonomy(folder: Path, generation: int, tree: Taxonomy, taxids: TaxidS
     return StoredTaxonomy(entry, tuple(notes.messages()))
 
 
-class DatabaseTaxonomy:
-    """The stored taxonomy of an open database.
+class MemberTaxonomy:
+    """The taxonomy that one of the databases of an open one has stored; ``subject_index`` counts its own subjects.
 
     Parameters
     ----------
@@ -154,11 +154,6 @@ class DatabaseTaxonomy:
         """Number of different sets of ids."""
         return len(self._ends)
 
-    def taxids(self, subject_index: int) -> tuple[int, ...] | None:
-        """The ids of a subject, ascending; None for one that was added after the taxonomy was stored."""
-        number = int(self.set_of(np.array([subject_index], np.uint32))[0])
-        return None if number < 0 else () if number == 0 else self.taxids_of_set(number)
-
     def taxids_of_set(self, number: int) -> tuple[int, ...]:
         """The ids of a set, whose number counts from 1."""
         start = int(self._ends[number - 2]) if number > 1 else 0
@@ -172,6 +167,60 @@ class DatabaseTaxonomy:
             rows = numbering.fasta_indices(subject_index[inside]).astype(np.int64) + first_row
             is_stored = rows < len(self._set_of)
             sets[inside[is_stored]] = self._set_of[rows[is_stored]]
+        return sets
+
+
+class DatabaseTaxonomy:
+    """The organisms of all subjects of an open database, or of several.
+
+    The sets of ids of a member are numbered behind those of the members before it. Subjects of a member without a
+    stored taxonomy are as those that were added to a database after its taxonomy was stored: their headers state their
+    ids.
+
+    Parameters
+    ----------
+    bounds : sequence of int
+        ``subject_index`` of the first subject of each member, and the number of all subjects.
+    members : sequence of MemberTaxonomy or None
+        At least one is not None.
+    """
+
+    def __init__(self, bounds: Sequence[int], members: Sequence[MemberTaxonomy | None]) -> None:
+        self._bounds = bounds
+        self._members = members
+        self._first_sets = list(accumulate((0 if one is None else one.n_sets for one in members), initial=0))
+
+    @cached_property
+    def tree(self) -> Taxonomy:
+        """The taxa of all sequences, and their ancestors; one that members place differently is as in the first."""
+        return joined_tree([one.tree for one in self._members if one is not None])
+
+    @property
+    def n_sets(self) -> int:
+        """Number of different sets of ids, those of each member counted by themselves."""
+        return self._first_sets[-1]
+
+    def taxids(self, subject_index: int) -> tuple[int, ...] | None:
+        """The ids of a subject, ascending; None for one that was added after the taxonomy was stored."""
+        number = int(self.set_of(np.array([subject_index], np.uint32))[0])
+        return None if number < 0 else () if number == 0 else self.taxids_of_set(number)
+
+    def taxids_of_set(self, number: int) -> tuple[int, ...]:
+        """The ids of a set, whose number counts from 1."""
+        place = int(np.searchsorted(self._first_sets, number)) - 1
+        member = self._members[place]
+        assert member is not None
+        return member.taxids_of_set(number - self._first_sets[place])
+
+    def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
+        """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects whose ids are not stored; int64."""
+        sets = np.full(len(subject_index), -1, np.int64)
+        for place, member in enumerate(self._members):
+            first, stop = self._bounds[place], self._bounds[place + 1]
+            inside = np.flatnonzero((subject_index >= first) & (subject_index < stop))
+            if member is not None and inside.size:
+                own = member.set_of(subject_index[inside] - np.uint32(first))
+                sets[inside] = np.where(own > 0, own + self._first_sets[place], own)
         return sets
 
 
@@ -254,52 +303,3 @@ def taxonomy_of_subjects(
         raise InputError(f"{given}: the names of the subjects are in the database, which is not there")
     mapped = mapped_taxids((header for _, headers in database.header_blocks() for header in headers), taxid_map)
     return TaxonomyOfSubjects(tree, mapped.taxids)
-
-
-class JoinedTaxonomy(DatabaseTaxonomy):
-    """The organisms of all subjects of joined databases.
-
-    The sets of ids of a member are numbered behind those of the members before it. Subjects of a member without a
-    stored taxonomy are as those that were added to a database after its taxonomy was stored: their headers state their
-    ids.
-
-    Parameters
-    ----------
-    bounds : sequence of int
-        ``subject_index`` of the first subject of each member, and the number of all subjects.
-    members : sequence of DatabaseTaxonomy or None
-        At least one is not None.
-    """
-
-    def __init__(self, bounds: Sequence[int], members: Sequence[DatabaseTaxonomy | None]) -> None:
-        self._bounds = bounds
-        self._members = members
-        self._first_sets = list(accumulate((0 if one is None else one.n_sets for one in members), initial=0))
-
-    @cached_property
-    def tree(self) -> Taxonomy:  # type: ignore[override]
-        """The taxa of all members; one that members place differently is placed as in the first of them."""
-        return joined_tree([one.tree for one in self._members if one is not None])
-
-    @property
-    def n_sets(self) -> int:
-        """Number of sets of ids, those of each member counted by themselves."""
-        return self._first_sets[-1]
-
-    def taxids_of_set(self, number: int) -> tuple[int, ...]:
-        """The ids of a set, whose number counts from 1."""
-        place = int(np.searchsorted(self._first_sets, number)) - 1
-        member = self._members[place]
-        assert member is not None
-        return member.taxids_of_set(number - self._first_sets[place])
-
-    def set_of(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
-        """The sets of subjects: numbers from 1, 0 for no id, -1 for subjects whose ids are not stored; int64."""
-        sets = np.full(len(subject_index), -1, np.int64)
-        for place, member in enumerate(self._members):
-            first, stop = self._bounds[place], self._bounds[place + 1]
-            inside = np.flatnonzero((subject_index >= first) & (subject_index < stop))
-            if member is not None and inside.size:
-                own = member.set_of(subject_index[inside] - np.uint32(first))
-                sets[inside] = np.where(own > 0, own + self._first_sets[place], own)
-        return sets

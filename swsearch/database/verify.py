@@ -26,7 +26,8 @@ from swsearch.database.format import (
     array_path,
     content_digest,
 )
-from swsearch.database.reader import MAX_ATTEMPTS, PackedDatabase, load_catalogue
+from swsearch.database.opening import MAX_ATTEMPTS, load_catalogue, open_database
+from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
@@ -51,7 +52,7 @@ def verify_path(path: str | os.PathLike[str], *, threads: int | None = None) -> 
         The database cannot be opened, or it changes so often that no generation can be verified.
     """
     for _ in range(MAX_ATTEMPTS):
-        with PackedDatabase.open(path) as database:
+        with open_database(path) as database:
             problems = verify(database, threads=threads)
         if not problems or load_catalogue(database.path) == database.catalogue:
             return problems

@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ def open_run(
     info: RunInfo,
     resume: str | None,
     asked: AskedQueries,
-    has_content: Callable[[str], bool],
+    has_content: Callable[[Sequence[str]], bool],
     notify: Callable[[str], None],
     check: Callable[[StoredRun], None],
     *,
@@ -44,7 +44,7 @@ def open_run(
     ``or_finished``, so does a search of all queries. A run of another
     machine is continued if a scheduler has queued this job again and the run has the same command line.
 
-    ``has_content`` tells whether the database has a digest, or had it before compactions, which do not change hits.
+    ``has_content`` tells whether the databases have digests, or had them before compactions, which do not change hits.
     ``check`` raises StoreError for a run of other queries than those of this search; it is called before the run is
     changed.
     """
@@ -53,7 +53,7 @@ def open_run(
     def obstacle(run: StoredRun) -> str | None:
         """The reason why this search cannot resume a run; None if it can."""
         found = run.info
-        if has_content(found.database.digest):
+        if has_content(found.database.digests):
             found = replace(found, database=info.database)
         difference = info.differences(found)
         if difference:

@@ -72,8 +72,8 @@ def open_searcher(
 ) -> AbstractContextManager[Searcher]:
     """A searcher with its database and engine open, as a context manager that closes both on exit.
 
-    ``database`` is a path, as for :meth:`PackedDatabase.open`, or an open database, which stays open; or a sequence of
-    several, which are searched as one (:mod:`swsearch.database.joined`).
+    ``database`` is a path, as for :func:`swsearch.database.opening.open_database`, or an open database, which stays
+    open; or a sequence of several, which are searched as one.
 
     ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
     search on each engine. Without ``bound``, no engine excludes subjects by an upper bound of their scores.

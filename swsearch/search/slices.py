@@ -2,7 +2,7 @@
 
 A slice is one segment of a packed database, or a large segment with some small ones. A
 :class:`~swsearch.search.searcher.Searcher` of a slice has a database of these segments only
-(``PackedDatabase.open(path, segments)``), in which subjects keep the ``subject_index`` that they have in the whole
+(``open_database(path, parts=...)``), in which subjects keep the ``subject_index`` that they have in the whole
 database. E-values refer to the residues of the whole database, which its catalogue states, and otherwise depend only on
 the lengths of query and subject; so each hit of a slice is, digit for digit, the hit of the whole database.
 

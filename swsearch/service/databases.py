@@ -30,7 +30,7 @@ from typing import Final
 
 from swsearch.database.builder import build_database
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.reader import load_catalogue
+from swsearch.database.opening import load_catalogue
 from swsearch.database.segment_writer import Progress
 from swsearch.errors import AlphabetMismatch, DatabaseError, FastaFormatError, InputError, Refused
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format

@@ -18,6 +18,8 @@ from typing import Final, Self
 from weakref import WeakKeyDictionary
 
 from swsearch.closeable import Closeable
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import Machine, open_engine
@@ -128,7 +130,7 @@ class SearcherCache(Closeable):
             raise DatabaseError(f"the database {searched.name} is gone")
         while True:
             try:
-                return PackedDatabase.open_content(path, searched.digest)
+                return open_database(path, parts=[DatabasePart(searched.digest)])
             except DatabaseError as error:
                 lacks_descriptors = getattr(error.__cause__, "errno", None) in (errno.EMFILE, errno.ENFILE)
                 if not lacks_descriptors or len(self._open) < _IN_USE:

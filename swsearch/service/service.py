@@ -21,7 +21,8 @@ from functools import partial
 from typing import Final
 
 from swsearch.closeable import Closeable
-from swsearch.database.joined import open_searched
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
@@ -153,7 +154,8 @@ class Service(Closeable):
         filters = options_of(new.options).subject_filters
         if filters.taxid is None:
             return
-        with PackedDatabase.open_content(self.databases.paths[new.database.name], new.database.digest) as database:
+        parts = [DatabasePart(new.database.digest)]
+        with open_database(self.databases.paths[new.database.name], parts=parts) as database:
             if (problem := refused_taxids(database, filters)) is not None:
                 raise Refused("no_such_organism", self.databases.without_paths(problem))
 
@@ -304,7 +306,7 @@ class Service(Closeable):
             path = self.databases.paths.get(one.name)
             if path is not None and one.has_content(info.digest):
                 try:
-                    database = open_searched(info, path)
+                    database = open_database(path, searched=info.digests)
                 except DatabaseError:
                     continue
                 with database:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from swsearch.database.export import export
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.database.verify import verify
 from swsearch.errors import StoreError, SwSearchError
@@ -103,7 +103,7 @@ class Template:
 
 def content(path: Path) -> tuple[list[str], str]:
     """Return the problems of a database, and a digest of its letters and headers."""
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         problems = verify(database)
         text = io.StringIO()
         export(database, text)
@@ -207,7 +207,7 @@ class DatabaseCommand(Command):
 
     @staticmethod
     def _is_compact(path: Path) -> bool:
-        with PackedDatabase.open(path) as database:
+        with open_database(path) as database:
             return len(database.segments) == 1 and not database.catalogue.n_removed
 
     def go_on(self, trial: Trial, folder: Path, state: str) -> None:
@@ -225,7 +225,7 @@ class DatabaseCommand(Command):
         path = folder / self.database
         if not path.exists():
             return found
-        with PackedDatabase.open(path) as database:
+        with open_database(path) as database:
             in_use = {"catalogue.json", LOCK}
             generation = database.catalogue.generation
             for entry in database.catalogue.segments:

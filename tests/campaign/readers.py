@@ -14,7 +14,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from swsearch.database.reader import load_catalogue
+from swsearch.database.opening import load_catalogue
 from tests.campaign.commands import SEARCH, Template, content
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.processes import Process, forked

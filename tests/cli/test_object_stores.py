@@ -18,9 +18,10 @@ import pytest
 
 from swsearch.database.catalogue_json import read_catalogue, write_catalogue
 from swsearch.database.changes import set_taxonomy
+from swsearch.database.member import DatabasePart
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.object_store import fetch
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report
@@ -131,15 +132,15 @@ def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_prote
 
 
 def test_an_open_database_of_a_url_is_pickled_by_its_url(url):
-    with PackedDatabase.open(url) as database:
+    with open_database(url) as database:
         again = pickle.loads(pickle.dumps(database))
-        assert again.address == url
+        assert again.location == url
         assert again.header(3) == database.header(3)
         again.close()
 
 
 def test_a_file_url_is_fetched_too(cache, few_proteins_db):
-    with PackedDatabase.open(few_proteins_db.as_uri()) as database:
+    with open_database(few_proteins_db.as_uri()) as database:
         assert database.path.parent == cache
         assert database.n_subjects == 60
 
@@ -201,25 +202,25 @@ def test_a_damaged_object_is_one_error_and_nothing_is_kept(server, cache, few_pr
         server.put(place, bytes(content[:-1] if damage == "shorter" else [*content, 31]))
         problem = f"its catalogue says {len(content):,}"
     with pytest.raises(DatabaseError) as refused:
-        PackedDatabase.open(url)
+        open_database(url)
     assert problem in str(refused.value)
     assert str(refused.value).startswith(f"{url}/{name} ")
     assert entries(cache) == []
     server.put(place, (few_proteins_db / name).read_bytes())
-    PackedDatabase.open(url).close()
+    open_database(url).close()
 
 
 def test_places_without_a_database_are_one_line(server, cache, monkeypatch):
     with pytest.raises(DatabaseError, match=r"s3://databases/none.db/catalogue.json does not exist; check the URL"):
-        PackedDatabase.open("s3://databases/none.db")
+        open_database("s3://databases/none.db")
     server.put("foreign.db/catalogue.json", b"{}")
     with pytest.raises(DatabaseError, match=r"s3://databases/foreign.db cannot be used: catalogue.json is not that of"):
-        PackedDatabase.open("s3://databases/foreign.db")
+        open_database("s3://databases/foreign.db")
     for secret in ("https://me:secret@host/few.db", "https://host/few.db?signature=secret"):
         with pytest.raises(
             DatabaseError, match=r"no user, password, query or fragment; give credentials in"
         ) as refused:
-            PackedDatabase.open(secret)
+            open_database(secret)
         assert "secret" not in str(refused.value)
     assert not cache.exists()
 
@@ -230,7 +231,7 @@ def test_missing_credentials_are_named(cache, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{free_port()}")
     with pytest.raises(DatabaseError) as refused:
-        PackedDatabase.open("s3://databases/few.db")
+        open_database("s3://databases/few.db")
     message = str(refused.value)
     assert message.startswith("s3://databases/few.db/catalogue.json cannot be read: Generic S3 error")
     advice = "check the credentials in the environment, such as AWS_ACCESS_KEY_ID, or say AWS_SKIP_SIGNATURE=true"
@@ -245,11 +246,11 @@ def test_the_package_that_is_missing_is_named(swsearch, monkeypatch):
 
 def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_proteins_db, url, tmp_path):
     """By hand: the catalogue of a later generation, with the same files."""
-    with PackedDatabase.open(url) as before:
+    with open_database(url) as before:
         catalogue = read_catalogue((few_proteins_db / "catalogue.json").read_text())
         newer = write_catalogue(type(catalogue)(**{**vars(catalogue), "generation": 2}))
         server.put(object_name(url, "catalogue.json"), newer.encode())
-        with PackedDatabase.open(url) as after:
+        with open_database(url) as after:
             assert (before.catalogue.generation, after.catalogue.generation) == (1, 2)
             assert after.header(0) == before.header(0)
     assert len(entries(cache)) == 2
@@ -257,8 +258,10 @@ def test_a_new_generation_at_the_same_url_is_a_new_entry(server, cache, few_prot
 
 FETCH = """
 import sys
-from swsearch.database.reader import PackedDatabase
+from contextlib import nullcontext
+
 from swsearch.database.object_store import fetch
+from swsearch.database.opening import open_database
 
 blocks_left = int(sys.argv[2])
 
@@ -269,7 +272,8 @@ def advance(n_bytes):
         print("here", flush=True)
         sys.stdin.readline()
 
-with fetch(sys.argv[1], advance=advance) as entry, PackedDatabase.open(entry.folder) as database:
+fetched = fetch(sys.argv[1], fetching=lambda n_bytes: nullcontext(advance))
+with fetched as entry, open_database(entry.folder) as database:
     print(database.n_subjects, blocks_left, flush=True)
     sys.stdin.readline()
 """
@@ -353,7 +357,7 @@ def test_the_oldest_entries_go_and_never_one_in_use(cache):
 
 
 def test_an_open_database_is_in_use_until_it_is_closed(cache, url):
-    database = PackedDatabase.open(url)
+    database = open_database(url)
     (lock,) = cache.glob("*.lock")
     with lock.open() as file:
         with pytest.raises(BlockingIOError):
@@ -369,19 +373,19 @@ def test_the_limit_is_a_size(cache, monkeypatch, url, text, n_bytes):
     monkeypatch.setenv("SWSEARCH_CACHE_LIMIT", text)
     if n_bytes is None:
         with pytest.raises(DatabaseError, match="give bytes, or a number with K, M, G or T, such as 200G"):
-            PackedDatabase.open(url)
+            open_database(url)
     elif n_bytes < 10_000:
         with pytest.raises(DatabaseError, match=f"has a limit of {n_bytes:,} bytes, and the database needs"):
-            PackedDatabase.open(url)
+            open_database(url)
     else:
-        PackedDatabase.open(url).close()
+        open_database(url).close()
 
 
 def test_a_cache_that_cannot_be_written_is_one_line(monkeypatch, tmp_path, url):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SWSEARCH_CACHE", str(tmp_path / "file"))
     with pytest.raises(DatabaseError, match=r"the cache .* cannot be used: Not a directory .*; choose another folder"):
-        PackedDatabase.open(url)
+        open_database(url)
 
 
 def test_what_no_program_reads_is_not_fetched(server, cache, few_proteins_db, url, tmp_path):
@@ -411,15 +415,20 @@ def content(database):
     return [(one.subject_index.tolist(), one.residues.tobytes()) for one in database.partitions()]
 
 
+def part_of(source, segments):
+    """A slice of a database, by the numbers of its segments."""
+    return open_database(source, parts=[DatabasePart(segments=tuple(segments))])
+
+
 def test_a_slice_is_fetched_without_the_segments_of_others(server, cache, dealt):
     """Their objects are not even there. Expected values: the slice of the folder."""
     url = server.upload(dealt, "slices/dealt.db")
     for path in (dealt / "segment-000005-slice-001").iterdir():
         server.delete(object_name(url, f"{path.parent.name}/{path.name}"))
-    with PackedDatabase.open(dealt, [1, 2]) as here, PackedDatabase.open(url, [2, 1]) as there:
+    with part_of(dealt, [1, 2]) as here, part_of(url, [2, 1]) as there:
         assert content(there) == content(here)
         assert there.catalogue == here.catalogue
-        assert there.taxonomy_arrays.keys() == here.taxonomy_arrays.keys()
+        assert there.members[0].taxonomy_arrays.keys() == here.members[0].taxonomy_arrays.keys()
         again = pickle.loads(pickle.dumps(there))
         assert content(again) == content(here)
         assert again.path == there.path
@@ -431,19 +440,19 @@ def test_a_slice_is_fetched_without_the_segments_of_others(server, cache, dealt)
     others = {name for name in catalogue.files if name.startswith("segment-000005-slice-001/")}
     assert len(others) > 7
     assert files == {*catalogue.files, "catalogue.json"} - others
-    with PackedDatabase.open(url, []) as nothing:
+    with part_of(url, []) as nothing:
         assert nothing.segments == ()
         assert nothing.n_subjects == catalogue.n_subjects
     with pytest.raises(DatabaseError, match=r"segment-000005-slice-001/.* does not exist; check the URL"):
-        PackedDatabase.open(url)
+        open_database(url)
     assert len(entries(cache)) == 2
 
 
 def test_a_slice_of_a_database_that_the_cache_has_is_not_fetched(server, cache, dealt):
     url = server.upload(dealt, "slices/whole.db")
-    PackedDatabase.open(url, range(3)).close()
+    part_of(url, range(3)).close()
     for path in dealt.glob("segment-*/*"):
         server.delete(object_name(url, f"{path.parent.name}/{path.name}"))
-    with PackedDatabase.open(dealt, [1]) as here, PackedDatabase.open(url, [1]) as there:
+    with part_of(dealt, [1]) as here, part_of(url, [1]) as there:
         assert content(there) == content(here)
     assert entries(cache) == [key_of(dealt)]

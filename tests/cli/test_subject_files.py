@@ -20,7 +20,7 @@ import swsearch as package
 from swsearch.database import checksums
 from swsearch.database.checksums import Checksums, HashedFile
 from swsearch.database.node_cache import NodeCache
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.sequence_files import packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
@@ -259,9 +259,9 @@ def test_a_file_that_changes_while_it_is_packed_is_refused(files, cache):
         shutil.copy(files / "other.fa", files / "new.fa")
         os.replace(files / "new.fa", files / "s.fa")
 
-    with packed(files / "s.fa", progress=replace) as entry, PackedDatabase.open(entry.folder) as database:
+    with packed(files / "s.fa", progress=replace) as entry, open_database(entry.folder) as database:
         assert database.n_subjects == 3
-    with PackedDatabase.open(files / "s.fa") as database:
+    with open_database(files / "s.fa") as database:
         assert database.n_subjects == 1
 
 

@@ -21,7 +21,7 @@ from swsearch.cluster import dispatcher, open_cluster_searcher, processes
 from swsearch.cluster.processes import WorkerProcesses
 from swsearch.cluster.searcher import ClusterSearcher
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cuda.runtime import presence
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
@@ -176,7 +176,7 @@ BatchRun.finish = finish
     begin_with(monkeypatch, emulated(), failing)
     said: list[str] = []
     with (
-        PackedDatabase.open(small / "db") as database,
+        open_database(small / "db") as database,
         WorkerProcesses(2, 1, [0, 1]) as workers,
     ):
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no", notify=said.append)
@@ -190,7 +190,7 @@ def test_if_all_gpus_fail_the_search_fails_with_their_error(
 ) -> None:
     action = "raise EngineError('out of order')"
     begin_with(monkeypatch, emulated(), PATCHED.format(header="q17", action=action))
-    with PackedDatabase.open(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
+    with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no")
         with pytest.raises(EngineError, match=r"the process of GPU [01]: out of order"):
             list(found(searcher, queries))
@@ -203,7 +203,7 @@ def test_queries_are_observed_in_their_order_while_workers_search(
     observed: list[str] = []
     answered: list[int] = []
     results: list[object] = []
-    with PackedDatabase.open(small / "db") as database, WorkerProcesses(2, 1) as workers:
+    with open_database(small / "db") as database, WorkerProcesses(2, 1) as workers:
         searcher = ClusterSearcher(
             database, OPTIONS, workers, Machine("cpu"), slices="no", is_scored_here=True,
             when_answered=lambda: answered.append(len(results)),

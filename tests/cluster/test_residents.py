@@ -21,7 +21,8 @@ from swsearch.cluster.residents import Residents, Task, Tasks
 from swsearch.cluster.tasks import Answer, DatabaseSpec, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
 from swsearch.database.changes import compact_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import open_database
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult
@@ -44,7 +45,7 @@ class Worker:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with open_searcher(path, OPTIONS, engine="cpu") as searcher:
-            database = DatabaseSpec(searcher.database.address, searcher.database.digest, None, None)
+            database = DatabaseSpec(searcher.database.location, DatabasePart(searcher.database.digest))
             info = searcher.run_info("")
         self.spec = SearchSpec((database,), OPTIONS, ENGINE, one_round=False, expected=info)
         self.events: list[str] = []
@@ -196,8 +197,11 @@ def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_pat
             compact_database(path, slices=n_slices)
         found: list[int] = []
         for number in range(n_slices):
-            with PackedDatabase.open(path, [number]) as part, open_searcher(part, options, engine="cpu") as searcher:
-                slice_ = DatabaseSpec(part.address, part.digest, (number,), part.catalogue.layout)
+            with (
+                open_database(path, parts=[DatabasePart(segments=(number,))]) as part,
+                open_searcher(part, options, engine="cpu") as searcher,
+            ):
+                slice_ = DatabaseSpec(part.location, DatabasePart(part.digest, (number,), part.catalogue.layout))
                 expected = searcher.run_info("")
             spec = SearchSpec((slice_,), options, Machine("cpu", 1), one_round=True, expected=expected)
             answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))

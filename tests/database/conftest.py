@@ -13,6 +13,7 @@ import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.export import export
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.verify import verify
 from swsearch.errors import DatabaseError
@@ -56,7 +57,7 @@ def problems_of() -> Callable[[Path], list[str]]:
 
     def problems_of(path: Path) -> list[str]:
         try:
-            database = PackedDatabase.open(path)
+            database = open_database(path)
         except DatabaseError as error:
             return [str(error)]
         with database:

@@ -13,7 +13,7 @@ import pytest
 
 from swsearch.database.blastdb import exported
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
@@ -125,4 +125,4 @@ def test_a_search_of_a_blast_database_tells_the_line_that_imports_it(tmp_path: P
     name = made(tmp_path, "p", PROTEINS)
     for path in (name, f"{name}.pin", f"{name}.psq"):
         with pytest.raises(DatabaseError, match=f"is a BLAST database; import it: `swsearch index --blastdb {name} -o"):
-            PackedDatabase.open(path)
+            open_database(path)

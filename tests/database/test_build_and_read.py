@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
 from swsearch.database.format import ARRAY_DTYPES
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PAD_CODE, PROTEIN
@@ -33,7 +34,7 @@ def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) 
     """Oracle: Biopython's SimpleFastaParser on the FASTA that was indexed."""
     with open(fasta) as file:
         expected = list(SimpleFastaParser(file))
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         assert [(record.header, record.letters) for record in database] == expected
         assert database.n_subjects == len(database) == len(expected)
         assert database.n_residues == sum(len(letters) for _, letters in expected)
@@ -44,14 +45,14 @@ def test_every_record_comes_back_in_its_place(fasta: Path, database_path: Path) 
 
 def test_export_is_the_fasta_that_was_read(fasta: Path, database_path: Path) -> None:
     """Expected value: the indexed file itself, which has lines of 60."""
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         text = exported(database, 60)
     assert text == fasta.read_bytes()
 
 
 def test_export_without_line_breaks(database_path: Path, records: Records) -> None:
     """Expected value: the records, each sequence on one line."""
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         text = exported(database, 0)
         with pytest.raises(ValueError, match="-1 residues"):
             exported(database, -1)
@@ -83,7 +84,7 @@ def test_any_headers_and_letters_survive(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segment_writer, "BLOCK_BYTES", block_bytes)
         build_database(folder / "some.fa", folder / "some.swdb", PROTEIN)
-    with PackedDatabase.open(folder / "some.swdb") as database:
+    with open_database(folder / "some.swdb") as database:
         assert exported(database, 0) == text
     assert problems_of(folder / "some.swdb") == []
 
@@ -134,7 +135,7 @@ def shared_database(tmp_path_factory: pytest.TempPathFactory) -> PackedDatabase:
         for n, length in enumerate(source.integers(1, 400, 150)):
             file.write(f">s{n}\n{''.join(source.choice(list('ARNDCQEGHILKMFPSTWYV'), length))}\n")
     build_database(folder / "some.fa", folder / "some.swdb")
-    return PackedDatabase.open(folder / "some.swdb")
+    return open_database(folder / "some.swdb")
 
 
 def test_stored_range_has_the_promised_padding(shared_database: PackedDatabase) -> None:
@@ -202,7 +203,7 @@ def test_several_files_make_one_database(tmp_path: Path) -> None:
     (tmp_path / "2.fq").write_bytes(b"@c\nMKA\n+\nIII\n")
     report = build_database([tmp_path / "1.fa", tmp_path / "2.fq"], tmp_path / "db")
     assert report.catalogue.sources == ("1.fa", "2.fq")
-    with PackedDatabase.open(tmp_path / "db") as database:
+    with open_database(tmp_path / "db") as database:
         assert [(record.header, record.letters) for record in database] == [("a", "MKVL"), ("b", "W"), ("c", "MKA")]
 
 
@@ -210,7 +211,7 @@ def test_dna_is_told_and_kept(tmp_path: Path) -> None:
     """Expected values: the letters as written, including U and lower case."""
     (tmp_path / "1.fa").write_bytes(b">g\nACGTnnACGUACGTACGTACGT\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
-    with PackedDatabase.open(tmp_path / "db") as database:
+    with open_database(tmp_path / "db") as database:
         assert database.alphabet is DNA
         assert database.record(0).letters == "ACGTnnACGUACGTACGTACGT"
 
@@ -261,7 +262,7 @@ def test_an_existing_database_is_kept_unless_replaced(
         build_database(tmp_path / "new.fa", database_path)
     assert problems_of(database_path) == []
     build_database(tmp_path / "new.fa", database_path, overwrite=True)
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         assert [record.header for record in database] == ["a"]
     assert {path.name for path in tmp_path.iterdir()} == {"new.fa", fasta.name, database_path.name}
 
@@ -277,7 +278,7 @@ def test_replacing_works_where_names_cannot_be_exchanged(
     monkeypatch.setattr(_native, "exchange", lambda *_: errno.EINVAL)
     (tmp_path / "new.fa").write_bytes(b">a\nMKVL\n")
     build_database(tmp_path / "new.fa", database_path, overwrite=True)
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         assert database.n_subjects == 1
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

@@ -19,12 +19,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swsearch.database import reader
+from swsearch.database import opening
 from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
+from swsearch.database.member import Member, Source
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
+from swsearch.database.segment import Segment
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from swsearch.sequences.alphabet import PROTEIN
@@ -37,7 +40,7 @@ Records = list[tuple[str, str]]
 
 
 def content(path: Path) -> bytes:
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         return exported(database)
 
 
@@ -53,7 +56,7 @@ def files_of(path: Path) -> dict[str, bytes]:
 def assert_is_fresh_build(path: Path, records: Records, problems_of: Callable[[Path], list[str]]) -> None:
     """Check that everything a reader returns equals what plain Python computes from the records."""
     assert problems_of(path) == []
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         assert [(record.header, record.letters) for record in database] == records
         lengths = [len(letters) for _, letters in records]
         assert (database.n_subjects, database.n_residues) == (len(records), sum(lengths))
@@ -136,7 +139,7 @@ def test_any_changes_give_the_records_that_lists_give(
         else:
             done = compact_database(database)
             generation += done.catalogue is not done.before
-        with PackedDatabase.open(database) as opened:
+        with open_database(database) as opened:
             assert opened.catalogue.generation == generation
         assert_is_fresh_build(database, records, problems_of)
 
@@ -152,7 +155,7 @@ def assert_same_build(database: Path, fresh: Path) -> None:
     for files in arrays:
         del files[CATALOGUE]
     assert arrays[0] == arrays[1]
-    with PackedDatabase.open(database) as one, PackedDatabase.open(fresh) as other:
+    with open_database(database) as one, open_database(fresh) as other:
         assert one.digest == other.digest
 
 
@@ -183,7 +186,7 @@ def test_equal_digests_are_equal_content(tmp_path: Path, fasta: Path, database_p
         lambda: compact_database(database_path),
     ):
         step()
-        with PackedDatabase.open(database_path) as database:
+        with open_database(database_path) as database:
             digests.append(database.digest)
     assert digests[0] == digests[3]
     assert len(set(digests)) == 3
@@ -329,7 +332,7 @@ def test_an_open_database_stays_as_it_was(tmp_path: Path, fasta: Path, database_
         lambda: compact_database(database_path),
     ):
         step()
-        opened.append(PackedDatabase.open(database_path))
+        opened.append(open_database(database_path))
         expected.append(exported(opened[-1]))
     assert [exported(database) for database in opened] == expected
     assert len(set(expected)) == 5
@@ -349,7 +352,7 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
     database_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """The change is made before or after the files are mapped; expected value: the new generation."""
-    map_segments = reader.map_segments
+    map_segments = opening.map_segments
     changes = itertools.chain(
         [lambda: remove_from_database(database_path, ["P7"]), lambda: compact_database(database_path)]
     )
@@ -362,10 +365,10 @@ def test_a_change_while_a_database_is_opened_makes_the_reader_begin_again(
         next(changes, lambda: None)()
         return segments
 
-    monkeypatch.setattr(reader, "map_segments", interrupted)
+    monkeypatch.setattr(opening, "map_segments", interrupted)
     # A change also opens the database and would be interrupted by the next change, while it holds the lock.
-    monkeypatch.setattr("swsearch.database.changes.PackedDatabase", _plain(map_segments))
-    with PackedDatabase.open(database_path) as database:
+    monkeypatch.setattr("swsearch.database.changes.open_database", _plain(map_segments))
+    with open_database(database_path) as database:
         assert database.n_subjects == 199
         assert database.catalogue.generation == 3
 
@@ -410,16 +413,16 @@ def test_a_database_that_never_stays_is_refused(database_path: Path, monkeypatch
         verification.verify_path(database_path)
 
 
-def _plain(map_segments: Callable[..., object]) -> type[PackedDatabase]:
-    """Return a reader for the changes themselves, which the test does not interrupt."""
+def _plain(map_segments: Callable[..., tuple[Segment, ...]]) -> Callable[[Path], PackedDatabase]:
+    """Return what opens a database for the changes themselves, which the test does not interrupt."""
 
-    class Plain(PackedDatabase):
-        @classmethod
-        def open(cls, path: str | os.PathLike[str]) -> PackedDatabase:
-            catalogue = reader.load_catalogue(Path(path))
-            return PackedDatabase(Path(path), catalogue, map_segments(Path(path), catalogue))
+    def plain(folder: Path) -> PackedDatabase:
+        catalogue = opening.load_catalogue(folder)
+        segments = map_segments(folder, catalogue)
+        source = Source(str(folder), str(folder))
+        return PackedDatabase([Member(source, folder, catalogue, segments, tuple(range(len(segments))), None)])
 
-    return Plain
+    return plain
 
 
 def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,7 +430,7 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
     (tmp_path / "1.fa").write_bytes(b">a\nMKVL\n")
     (tmp_path / "2.fa").write_bytes(b">b\nWWWW\n")
     build_database(tmp_path / "1.fa", tmp_path / "db")
-    map_segments = reader.map_segments
+    map_segments = opening.map_segments
     calls = []
 
     def replaced(folder: Path, catalogue: object, numbers: object) -> object:
@@ -436,8 +439,8 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
         calls.append(1)
         return map_segments(folder, catalogue, numbers)
 
-    monkeypatch.setattr(reader, "map_segments", replaced)
-    with PackedDatabase.open(tmp_path / "db") as database:
+    monkeypatch.setattr(opening, "map_segments", replaced)
+    with open_database(tmp_path / "db") as database:
         with open(tmp_path / "db" / CATALOGUE) as file:
             assert database.digest in file.read()
         assert exported(database) == b">b\nWWWW\n"
@@ -446,7 +449,7 @@ def test_a_database_replaced_while_it_is_opened_is_never_mixed(tmp_path: Path, m
 
 def test_a_pickled_database_is_not_opened_with_other_content(database_path: Path) -> None:
     """A worker must search what its coordinator opened; expected value: a refusal after a removal."""
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         pickled = pickle.dumps(database)
     assert pickle.loads(pickled).n_subjects == 200
     remove_from_database(database_path, ["P7"])

@@ -21,7 +21,7 @@ from swsearch.database.builder import build_database
 from swsearch.database.catalogue_json import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.errors import DatabaseError, SwSearchError
@@ -36,7 +36,7 @@ from tests.taxonomy.dumps import EXCERPT
 
 def message_of(path: Path) -> str:
     with pytest.raises(DatabaseError) as caught:
-        PackedDatabase.open(path)
+        open_database(path)
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
@@ -253,7 +253,7 @@ def test_damage_that_leads_out_of_an_array_is_met_when_it_is_used(
     """The sizes are right, so the database opens; iteration over all subjects reports the damage."""
     path = database_path / "segment-000001" / f"{name}.bin"
     path.write_bytes(change(np.fromfile(path, ARRAY_DTYPES[name])).tobytes())
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         every = itertools.chain(database.partitions(), database)
         with pytest.raises(DatabaseError, match=f"segment-000001 is damaged, .*{words}"):
             list(every)
@@ -266,7 +266,7 @@ def test_damaged_dna_is_not_translated(tmp_path: Path) -> None:
     path = tmp_path / "dna.db" / "segment-000001" / "residues.bin"
     path.write_bytes(path.read_bytes().replace(b"\0", b"\x4e"))
     with (
-        PackedDatabase.open(tmp_path / "dna.db") as database,
+        open_database(tmp_path / "dna.db") as database,
         pytest.raises(DatabaseError, match=r"residues\.bin: a residue is no letter"),
     ):
         TranslatedSubjects(database, genetic_code(1))
@@ -295,7 +295,7 @@ def test_scores_that_their_alignments_do_not_have_are_blamed_on_the_database(dat
     order[-1] = order[-2]
     path.write_bytes(order.tobytes())
     options = SearchOptions(evalue=float("inf"), top=10_000)
-    with PackedDatabase.open(database_path) as database:
+    with open_database(database_path) as database:
         query = SequenceRecord("query", database.codes(int(order[-2])), PROTEIN)
     with (
         open_searcher(database_path, options, engine="reference") as searcher,

@@ -18,7 +18,7 @@ from swsearch.database import segment_writer
 from swsearch.database.builder import BuildReport, build_database
 from swsearch.database.changes import add_to_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.sequences import fasta as fasta_reader
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from swsearch.sequences.fasta import read_chunks
@@ -173,7 +173,7 @@ def test_additions_are_compared_with_what_is_left(tmp_path: Path) -> None:
     (tmp_path / "more.fa").write_bytes(b">c\nMK\n>d\nMKV\n>b\nML\n>c\nMM\n>d\nMW\n")
     report = add_to_database(tmp_path / "db", tmp_path / "more.fa")
     assert (report.n_duplicates, report.first_duplicate) == (3, "b")
-    with PackedDatabase.open(tmp_path / "db") as database:
+    with open_database(tmp_path / "db") as database:
         assert [record.identifier for record in database] == ["a", "b", "c", "d", "b", "c", "d"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.errors import DatabaseError
 from tests.processes import Process, start
 from tests.tiers import mostly_thorough
@@ -87,7 +87,7 @@ def test_a_killed_build_leaves_no_database(
     assert leftover.startswith(".db.building-")
     for path in (target, tmp_path / leftover):
         with pytest.raises(DatabaseError):
-            PackedDatabase.open(path)
+            open_database(path)
     build_database(fasta, target)
     assert names(tmp_path) == {fasta.name, "db"}
     assert problems_of(target) == []

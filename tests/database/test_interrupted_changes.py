@@ -20,7 +20,7 @@ import pytest
 
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.errors import DatabaseError
 from tests.database.conftest import exported, fasta_text, some_records
@@ -136,13 +136,13 @@ def start_change(database: Path, moment: str, more: Path) -> Process:
 
 def state(path: Path) -> tuple[int, str, bytes]:
     """Return generation, digest and content."""
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         return database.catalogue.generation, database.digest, exported(database)
 
 
 def files_in_use(path: Path) -> set[str]:
     """Return the names of the files that the catalogue refers to, with the catalogue and the lock."""
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         names = {"catalogue.json", LOCK}
         for entry in database.catalogue.segments:
             names |= {f"{entry.name}/{name}.bin" for name in entry.files}
@@ -154,7 +154,7 @@ def files_in_use(path: Path) -> set[str]:
 def files_there(path: Path) -> set[str]:
     """Return the names of all files, except removals that later ones replaced."""
     names = {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         generation = database.catalogue.generation
     replaced = {name for name in names if (found := re.search(r"removed-(\d+)", name)) and int(found[1]) < generation}
     return names - (replaced - files_in_use(path))
@@ -274,7 +274,7 @@ def test_killed_at_any_moment(
 ) -> None:
     """kill -9 at random moments, one after another on the same database; expected values: one FASTA, or both."""
     source = random.Random(4)
-    old = exported(PackedDatabase.open(database_path))
+    old = exported(open_database(database_path))
     allowed = {old, old + unwrapped(more)}
     generations = [1]
     for _ in range(12):
@@ -296,7 +296,7 @@ def test_killed_at_any_moment(
 
 def test_readers_see_whole_generations_while_a_writer_works(database_path: Path, more: Path) -> None:
     """Readers open, read and read again later; expected values: one FASTA or both, and the same content again."""
-    old = exported(PackedDatabase.open(database_path))
+    old = exported(open_database(database_path))
     allowed = {old, old + unwrapped(more)}
     child = start_loop(database_path, more)
     failures: list[object] = []
@@ -306,7 +306,7 @@ def test_readers_see_whole_generations_while_a_writer_works(database_path: Path,
     def read() -> None:
         try:
             while len(generations) < 12 and not failures and time.monotonic() < ends:
-                with PackedDatabase.open(database_path) as database:
+                with open_database(database_path) as database:
                     content = exported(database)
                     if content not in allowed:
                         failures.append(database.catalogue)
@@ -381,5 +381,5 @@ def test_a_read_only_database_is_named(small_disk: Path, fasta: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(DatabaseError, match="cannot be written: Read-only file system"):
         remove_from_database(small_disk / "db", ["a"])
-    with PackedDatabase.open(small_disk / "db") as database:
+    with open_database(small_disk / "db") as database:
         assert database.n_subjects == 2

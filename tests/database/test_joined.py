@@ -16,10 +16,9 @@ import pytest
 
 import swsearch
 from swsearch.database.builder import build_database
+from swsearch.database.catalogue_json import joined_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
-from swsearch.database.joined import JoinedDatabase, joined_catalogue, open_searched
-from swsearch.database.opening import opened
-from swsearch.database.reader import load_catalogue
+from swsearch.database.opening import load_catalogue, open_database, opened
 from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DatabaseInfo
 from tests.joined_databases import LETTERS, joined_databases, paths, together
@@ -101,18 +100,18 @@ def test_joined_databases_say_where_and_what_they_are(tmp_path: Path) -> None:
         digests = [load_catalogue(path).digest for path in (one, other)]
         assert joined.digest == "+".join(digests)
         assert joined.name == f"{one} and {other}"
-        assert joined.location == joined.address == f"{one} '{other}'"
+        assert joined.location == f"{one} '{other}'"
         assert joined.catalogue.generation == 3
         info = DatabaseInfo(joined.location, joined.digest, 3, "protein", joined.n_subjects, joined.n_residues)
         assert info.paths == (str(one), str(other))
         assert (info.digests, info.name) == (tuple(digests), "one.db two.db")
-        assert [member.n_subjects for member in joined.members] == [1, 3]
+        assert [member.catalogue.n_subjects for member in joined.members] == [1, 3]
     three = [one, other, made(tmp_path, "three", LETTERS[9:])]
     with opened(three) as joined:
         assert joined.name == f"{one}, {other} and {three[2]}"
     with opened([one]) as alone:
-        assert not isinstance(alone, JoinedDatabase)
-        assert alone.members == (alone,)
+        assert (alone.digest, alone.name, alone.location) == (digests[0], str(one), str(one))
+        assert [member.source.name for member in alone.members] == [str(one)]
 
 
 def test_joined_databases_may_be_joined_with_others(tmp_path: Path) -> None:
@@ -139,25 +138,25 @@ def test_searched_databases_are_known_after_compactions_and_in_other_places(tmp_
         searched = DatabaseInfo(joined.location, joined.digest, 3, "protein", joined.n_subjects, joined.n_residues)
     compact_database(one)
     assert load_catalogue(one).digest not in searched.digests
-    with open_searched(searched) as again:
-        assert again.has_content(searched.digest)
+    with open_database(searched.paths, searched=searched.digests) as again:
+        assert again.has_content(searched.digests)
         assert again.header(0) == "one1"
     moved = other.rename(tmp_path / "moved.db")
     with pytest.raises(DatabaseError, match=r"two\.db does not exist"):
-        open_searched(searched)
-    open_searched(searched, [one, moved]).close()
+        open_database(searched.paths, searched=searched.digests)
+    open_database([one, moved], searched=searched.digests).close()
     with pytest.raises(DatabaseError, match=r"moved\.db has other content than the database that was searched"):
-        open_searched(searched, [moved, one])
+        open_database([moved, one], searched=searched.digests)
     with pytest.raises(DatabaseError, match="the search was of 2 databases"):
-        open_searched(searched, one)
+        open_database(one, searched=searched.digests)
     with opened(moved) as alone, opened([one, moved]) as joined:
-        assert not alone.has_content(searched.digest)
-        assert not joined.has_content(alone.digest)
+        assert not alone.has_content(searched.digests)
+        assert not joined.has_content([alone.digest])
         with pytest.raises(DatabaseError, match=r"the search was of 1 database$"):
-            joined.check_searched(alone.digest)
+            joined.check_searched([alone.digest])
     add_to_database(moved, [tmp_path / "one.fasta"])
     with pytest.raises(DatabaseError, match=r"moved\.db has other content"):
-        open_searched(searched, [one, moved])
+        open_database([one, moved], searched=searched.digests)
 
 
 def test_what_cannot_be_joined_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:

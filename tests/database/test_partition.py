@@ -3,8 +3,8 @@
 import numpy as np
 
 from swsearch.database.builder import build_database
+from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 
 
@@ -16,7 +16,7 @@ def test_a_packed_partition_equals_that_of_a_database(tmp_path):
     (tmp_path / "subjects.fasta").write_text("".join(records))
     build_database(tmp_path / "subjects.fasta", tmp_path / "subjects.db", PROTEIN)
     packed = Partition.pack(subjects)
-    with PackedDatabase.open(tmp_path / "subjects.db") as database:
+    with open_database(tmp_path / "subjects.db") as database:
         (stored,) = database.partitions()
         for name in ("residues", "starts", "lengths", "subject_index"):
             np.testing.assert_array_equal(getattr(packed, name), getattr(stored, name))

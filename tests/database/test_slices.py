@@ -22,7 +22,9 @@ from swsearch.database import segment_writer
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, Catalogue
-from swsearch.database.reader import PackedDatabase, load_catalogue
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import load_catalogue, open_database
+from swsearch.database.reader import PackedDatabase
 from swsearch.database.slice_writer import Dealing
 from swsearch.errors import DatabaseError, InputError
 from swsearch.sequences import fasta as fasta_reader
@@ -58,7 +60,7 @@ def content_of(database: PackedDatabase) -> dict[str, object]:
 
 
 def assert_same_content(sliced: Path, plain: Path, problems_of: Callable[[Path], list[str]]) -> None:
-    with PackedDatabase.open(sliced) as one, PackedDatabase.open(plain) as other:
+    with open_database(sliced) as one, open_database(plain) as other:
         assert content_of(one) == content_of(other)
     assert problems_of(sliced) == []
 
@@ -178,7 +180,7 @@ def test_changes_of_slices_are_those_of_the_plain_database(
     assert len(one.catalogue.segments) == one.catalogue.n_slices == 3
     assert one.catalogue.former_digests == other.catalogue.former_digests
     assert_same_content(sliced, plain, problems_of)
-    with PackedDatabase.open(sliced) as database:
+    with open_database(sliced) as database:
         (tmp_path / "export.fa").write_bytes(exported(database, 60))
     build_database(tmp_path / "export.fa", tmp_path / "fresh.db", slices=3)
     fresh = {name.partition("/")[2]: raw for name, raw in files_of(tmp_path / "fresh.db").items() if "-002" in name}
@@ -207,7 +209,7 @@ def test_partitions_of_chosen_slices_keep_their_indices(tmp_path: Path, fasta: P
     """Expected values: together the subjects of all slices, each with its index in the whole database."""
     build_database(fasta, tmp_path / "db", slices=3)
     add_to_database(tmp_path / "db", fasta)
-    with PackedDatabase.open(tmp_path / "db") as database:
+    with open_database(tmp_path / "db") as database:
         every = [index for one in database.partitions() for index in one.subject_index.tolist()]
         found = [
             [index for one in database.partitions(500, segments=[number]) for index in one.subject_index.tolist()]
@@ -269,7 +271,7 @@ def test_a_subject_in_two_slices_is_damage(sliced: Path, problems_of: Callable[[
     assert any("indices.bin has changed" in problem for problem in problems_of(sliced))
     rewrite(sliced, change)
     assert problems_of(sliced) == [f"{sliced}: the slices do not have each subject once"]
-    with PackedDatabase.open(sliced) as database:
+    with open_database(sliced) as database:
         with pytest.raises(DatabaseError, match="its slices do not have each subject once"):
             database.codes(lost)
         with pytest.raises(DatabaseError, match="its slices do not have each subject once"):
@@ -283,7 +285,7 @@ def test_indices_that_are_no_indices_are_refused_at_first_use(sliced: Path, valu
     array = np.fromfile(path, dtype="<u4")
     array[:2] = values
     array.tofile(path)
-    with PackedDatabase.open(sliced) as database, pytest.raises(DatabaseError, match=r"indices\.bin"):
+    with open_database(sliced) as database, pytest.raises(DatabaseError, match=r"indices\.bin"):
         list(database.partitions())
 
 
@@ -307,17 +309,17 @@ def test_a_catalogue_with_contradictory_slices_is_refused(sliced: Path, fasta: P
 
     rewrite(sliced, change)
     with pytest.raises(DatabaseError, match="the slices"):
-        PackedDatabase.open(sliced)
+        open_database(sliced)
 
 
 def test_a_slice_is_opened_without_the_files_of_the_others(tmp_path: Path, sliced: Path, plain: Path) -> None:
     """Expected values: those of the database without slices, after a removal of subjects of every slice."""
     for path in (sliced, plain):
         remove_from_database(path, [f"P{n}" for n in range(0, 60, 7)])
-    with PackedDatabase.open(sliced) as database:
+    with open_database(sliced) as database:
         expected = [segment.n_subjects for segment in database.segments]
     shutil.rmtree(sliced / load_catalogue(sliced).segments[0].name)
-    with PackedDatabase.open(sliced, [1]) as part, PackedDatabase.open(plain) as database:
+    with open_database(sliced, parts=[DatabasePart(segments=(1,))]) as part, open_database(plain) as database:
         indices = part.subject_index
         assert len(indices) == expected[1]
         assert [part.record(index).letters for index in indices] == [
@@ -342,9 +344,9 @@ def test_the_same_content_in_other_slices_is_no_copy(tmp_path: Path, fasta: Path
     other = build_database(fasta, tmp_path / "other.db", slices=3).catalogue
     catalogue = load_catalogue(sliced)
     assert catalogue.digest == other.digest
-    PackedDatabase.open_content(sliced, catalogue.digest, [1], catalogue.layout).close()
+    open_database(sliced, parts=[DatabasePart(catalogue.digest, (1,), catalogue.layout)]).close()
     with pytest.raises(DatabaseError, match="in other segments"):
-        PackedDatabase.open_content(sliced, catalogue.digest, [1], other.layout)
+        open_database(sliced, parts=[DatabasePart(catalogue.digest, (1,), other.layout)])
 
 
 def test_removals_that_differ_from_those_of_the_slices_are_found(

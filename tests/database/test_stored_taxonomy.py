@@ -14,7 +14,8 @@ from swsearch.database.builder import build_database
 from swsearch.database.catalogue_json import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database, set_taxonomy
 from swsearch.database.format import CATALOGUE
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import open_database
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.errors import DatabaseError, InputError
 from swsearch.filters.subject_filters import SubjectFilters, select_subjects
@@ -45,7 +46,7 @@ def inputs(tmp_path):
 
 def stored(path):
     """Return what a database has stored, by identifier."""
-    with PackedDatabase.open(path) as database:
+    with open_database(path) as database:
         assert database.taxonomy is not None
         return {database.record(i).identifier: database.taxonomy.taxids(i) for i in range(database.n_subjects)}
 
@@ -89,7 +90,7 @@ def test_a_taxonomy_changes_neither_digest_nor_slices(inputs, problems_of):
     changed = set_taxonomy(inputs / "db", inputs / "dump", inputs / "map").catalogue
     assert (changed.digest, changed.layout, changed.segments) == (plain.digest, plain.layout, plain.segments)
     assert (changed.generation, changed.taxonomy.n_assigned) == (2, 9)
-    with PackedDatabase.open(inputs / "db") as database:
+    with open_database(inputs / "db") as database:
         tree = database.taxonomy.tree
         names = {tree.name(one) for one in range(len(tree))}
     assert {"root", "Homo sapiens", "Mammalia", "Escherichia coli", "Caenorhabditis"} <= names
@@ -97,7 +98,10 @@ def test_a_taxonomy_changes_neither_digest_nor_slices(inputs, problems_of):
     again = set_taxonomy(inputs / "db", inputs / "dump").catalogue
     assert again.taxonomy.n_assigned == 0
     assert problems_of(inputs / "db") == []
-    with PackedDatabase.open(inputs / "db", [1]) as part, PackedDatabase.open(inputs / "db") as whole:
+    with (
+        open_database(inputs / "db", parts=[DatabasePart(segments=(1,))]) as part,
+        open_database(inputs / "db") as whole,
+    ):
         assert [part.taxonomy.taxids(int(i)) for i in part.subject_index] == [
             whole.taxonomy.taxids(int(i)) for i in part.subject_index
         ]
@@ -105,7 +109,7 @@ def test_a_taxonomy_changes_neither_digest_nor_slices(inputs, problems_of):
 
 def test_an_open_database_keeps_the_taxonomy_that_it_opened(inputs):
     build_database(inputs / "ten.fa", inputs / "db", taxonomy=inputs / "dump", taxid_map=inputs / "map")
-    with PackedDatabase.open(inputs / "db") as opened:
+    with open_database(inputs / "db") as opened:
         set_taxonomy(inputs / "db", inputs / "dump")
         assert opened.taxonomy.taxids(0) == (9606,)
     assert stored(inputs / "db")["P0"] == ()
@@ -119,7 +123,7 @@ def test_a_filter_by_taxon_uses_what_is_stored(inputs, slices):
     remove_from_database(inputs / "db", ["P7"])
 
     def chosen(taxid, **others):
-        with PackedDatabase.open(inputs / "db") as database:
+        with open_database(inputs / "db") as database:
             selection = select_subjects(database, SubjectFilters(taxid=taxid, **others))
             return [database.record(int(i)).identifier for i in selection.subject_index], selection.notes
 
@@ -142,7 +146,7 @@ def test_reports_take_ids_from_the_map_then_the_database_then_headers(inputs, mo
     build_database(inputs / "own.fa", inputs / "db", taxonomy=inputs / "dump", taxid_map=inputs / "map")
 
     def names(database, **given):
-        with PackedDatabase.open(inputs / database) as opened:
+        with open_database(inputs / database) as opened:
             known = taxonomy_of_subjects(opened, **given)
             return known and [known.tree.name(one) for one in known.of(0, opened.header(0)).taxa]
 
@@ -202,7 +206,7 @@ def test_a_taxonomy_of_a_faulty_writer_is_refused(inputs, tmp_path):
         shutil.copytree(inputs / "db", copy)
         path = copy / "taxonomy-000001" / f"{name}.bin"
         path.write_bytes(np.ascontiguousarray(change(np.fromfile(path, "<u4"))).tobytes())
-        with PackedDatabase.open(copy) as database, pytest.raises(DatabaseError, match="is damaged"):
+        with open_database(copy) as database, pytest.raises(DatabaseError, match="is damaged"):
             assert database.taxonomy
 
 

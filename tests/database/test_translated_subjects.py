@@ -12,6 +12,7 @@ from swsearch.database import translated_subjects as translated
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, remove_from_database
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
+from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.errors import DatabaseError
@@ -36,7 +37,7 @@ def records() -> Records:
 @pytest.fixture
 def database(tmp_path: Path, records: Records):
     build_database([write_fasta(tmp_path / "dna.fasta", records)], tmp_path / "dna.db", alphabet=DNA)
-    with PackedDatabase.open(tmp_path / "dna.db") as opened:
+    with open_database(tmp_path / "dna.db") as opened:
         yield opened
 
 
@@ -95,7 +96,7 @@ def test_a_changed_database_is_translated_as_it_is_left(tmp_path, records, datab
     add_to_database(tmp_path / "dna.db", [write_fasta(tmp_path / "more.fasta", [(f"more_{n}", s) for n, s in more])])
     remove_from_database(tmp_path / "dna.db", ["s0", "s8", "more_s1"])
     left = [record for record in records if record[0] not in ("s0", "s8")] + [more[0], more[2]]
-    with PackedDatabase.open(tmp_path / "dna.db") as changed:
+    with open_database(tmp_path / "dna.db") as changed:
         assert [record.letters for record in changed] == [letters for _, letters in left]
         reported: list[int] = []
         subjects = TranslatedSubjects(changed, genetic_code(11), block_bases=16, progress=reported.append)
@@ -111,7 +112,7 @@ def test_a_long_subject_is_translated_in_little_memory(tmp_path):
     rng = np.random.default_rng(3)
     letters = rng.choice(np.frombuffer(b"ACGT", np.uint8), size=6_000_000).tobytes().decode()
     build_database([write_fasta(tmp_path / "long.fasta", [("long", letters)])], tmp_path / "long.db", alphabet=DNA)
-    with PackedDatabase.open(tmp_path / "long.db") as database:
+    with open_database(tmp_path / "long.db") as database:
         tracemalloc.start()
         subjects = TranslatedSubjects(database, genetic_code(1), block_bases=1 << 16)
         peak = tracemalloc.get_traced_memory()[1]

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import swsearch
+from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -77,7 +77,7 @@ class Recorder(CpuEngine):
 def search(folder: Path, query: str, subject: str, **options: Any) -> tuple[list[object], list[int]]:
     """All columns of all hits with the number of subjects that passed, and the floors that the engine was given."""
     chosen = swsearch.SearchOptions(evalue=math.inf, **options)
-    with Recorder(1) as engine, PackedDatabase.open(folder / f"{subject}.db") as database:
+    with Recorder(1) as engine, open_database(folder / f"{subject}.db") as database:
         searcher = Searcher(database, engine, chosen)
         queries = read_queries(folder / f"{query}.queries.fasta", searcher.query_alphabet)
         results = [(result.hits, result.n_passed) for result in searcher.search(queries)]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.hit import Hit
@@ -33,7 +33,7 @@ EVERYTHING = 10**6
 
 
 def search(path: Path, query: SequenceRecord, engine: Any = None, **options: Any) -> QueryResult:
-    with PackedDatabase.open(path) as database, engine or CpuEngine(1) as opened:
+    with open_database(path) as database, engine or CpuEngine(1) as opened:
         (result,) = Searcher(database, opened, SearchOptions(**options)).search([query])
     return result
 
@@ -69,7 +69,7 @@ class Complete:
         self.query = query
         everything = {"evalue": math.inf, "top": EVERYTHING, "max_hsps": 400, "composition": "none"}
         hits = search(path, query, ReferenceEngine(), **everything, **options).hits
-        with PackedDatabase.open(path) as database, CpuEngine(1) as engine:
+        with open_database(path) as database, CpuEngine(1) as engine:
             searcher = Searcher(database, engine, SearchOptions(**options))
             adjustment = adjustment_of(query, searcher.options, searcher.scheme, searcher.significance.statistics)
         assert adjustment is not None

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import swsearch
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
@@ -75,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def records(folder: Path) -> list[SequenceRecord]:
-    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+    with open_database(folder / "s.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions())
         found = QueryFiles.of([folder / "q.fasta"], "auto").records(searcher.scheme, searcher.needs)
         return [record for record in found if isinstance(record, SequenceRecord)]
@@ -84,7 +84,7 @@ def records(folder: Path) -> list[SequenceRecord]:
 def search(folder: Path, engine: ScoreEngine | None = None, **options: Any) -> list[QueryResult]:
     threads = options.pop("threads", 1)
     partition_residues = options.pop("partition_residues", None)
-    with PackedDatabase.open(folder / "s.db") as database, engine or CpuEngine(threads) as opened:
+    with open_database(folder / "s.db") as database, engine or CpuEngine(threads) as opened:
         chosen = SearchOptions(**options)
         searcher = Searcher(
             database, opened, chosen, machine=Machine(threads=threads, partition_residues=partition_residues)
@@ -152,7 +152,7 @@ def test_a_round_is_a_search_with_the_profile_of_the_hits_before(folder):
     """Source: single searches, whose hits are made into the next profile by hand."""
     matrix = named_matrix("BLOSUM62")
     options = SearchOptions(top=1000, evalue=5.0, composition="none")
-    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+    with open_database(folder / "s.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, options)
         for expected in search(folder, top=1000, evalue=5.0, iterations=3, inclusion_evalue=0.01):
             given = records(folder)[expected.number]
@@ -253,7 +253,7 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
     queries = QueryRecords(records(folder))
     with (
         Store(tmp_path / "hits.sqlite", create=True) as store,
-        PackedDatabase.open(folder / "s.db") as database,
+        open_database(folder / "s.db") as database,
         CpuEngine(1) as engine,
     ):
         searcher = Searcher(database, engine, options)
@@ -275,7 +275,7 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
 
 def test_progress_counts_the_cells_of_all_rounds(folder):
     """Rounds that a converged query does not need are counted when it ends."""
-    with PackedDatabase.open(folder / "s.db") as database, CpuEngine(1) as engine:
+    with open_database(folder / "s.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions(iterations=4))
         counted: list[int] = []
         results = list(searcher.search(records(folder), counted.append))
@@ -364,7 +364,7 @@ def test_a_search_with_dna_cannot_be_iterated(tmp_path):
     (tmp_path / "s.fasta").write_text(">s\nACGTACGTACGT\n")
     swsearch.build_database(tmp_path / "s.fasta", tmp_path / "s.db", alphabet=DNA)
     with (
-        PackedDatabase.open(tmp_path / "s.db") as database,
+        open_database(tmp_path / "s.db") as database,
         CpuEngine(1) as engine,
         pytest.raises(InputError, match="only searches with proteins can be iterated; say iterations=1"),
     ):

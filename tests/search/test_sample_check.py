@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.search import sample_check
@@ -46,7 +46,7 @@ def usual():
 def database(tmp_path_factory):
     path = tmp_path_factory.mktemp("sample") / "proteins.db"
     build_database([DATA / "proteins.fasta.gz"], path)
-    with PackedDatabase.open(path) as opened:
+    with open_database(path) as opened:
         yield opened
 
 

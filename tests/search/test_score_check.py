@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine, local_score
 from swsearch.errors import InputError
@@ -34,7 +34,7 @@ def database(tmp_path_factory):
         for number, length in enumerate(rng.integers(250, 351, 1500)):
             file.write(f">r{number}\n{PROTEIN.decode(random_protein(rng, int(length)))}\n")
     build_database([folder / "random.fasta"], folder / "random.db")
-    with PackedDatabase.open(folder / "random.db") as opened:
+    with open_database(folder / "random.db") as opened:
         yield opened
 
 

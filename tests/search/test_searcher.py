@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from swsearch.database.builder import build_database
+from swsearch.database.opening import open_database
 from swsearch.database.partition import Partition
-from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Progress
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
@@ -62,7 +62,7 @@ def test_queries_are_scored_together_within_the_engines_limits(
     build_database([tmp_path / "proteins.fasta"], tmp_path / "proteins.db")
     letters = ["MKVLA", "WVTFISLLF", "MKVLAAGIVGLLLAQWERTYHHWWKKLLMM", "PEPT", "WWHH", "LLF"]
     queries = [sequence(text, "protein", header=str(i)) for i, text in enumerate(letters)]
-    with PackedDatabase.open(tmp_path / "proteins.db") as database:
+    with open_database(tmp_path / "proteins.db") as database:
         options = SearchOptions(evalue=1e6)
         engine = WatchedEngine(profiles_per_call, rows_per_call)
         found = list(Searcher(database, engine, options).search(queries))

@@ -17,7 +17,8 @@ import pytest
 import swsearch
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, remove_from_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.member import DatabasePart
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import Forecast, Progress, ScoreEngine
@@ -41,10 +42,12 @@ class SlicedSearch(PlannedSearch):
     """A search of each slice in this process, one after the other."""
 
     def __init__(self, path: Path, engine: ScoreEngine, options: SearchOptions, opened: ExitStack) -> None:
-        database = opened.enter_context(PackedDatabase.open(path))
+        database = opened.enter_context(open_database(path))
         super().__init__(database, options, is_scored_here=False)
         self.searchers = [
-            Searcher(opened.enter_context(PackedDatabase.open(path, one.segments)), engine, options)
+            Searcher(
+                opened.enter_context(open_database(path, parts=[DatabasePart(segments=one.segments)])), engine, options
+            )
             for one in slices_of(self.search_subjects)
         ]
 
@@ -127,7 +130,7 @@ def test_merged_slices_are_the_whole_database(
     path = folder / f"{database}.db"
     with ExitStack() as opened:
         engine = opened.enter_context(CpuEngine(1))
-        plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+        plain = Searcher(opened.enter_context(open_database(path)), engine, options)
         sliced = SlicedSearch(path, engine, options, opened)
         assert len(sliced.searchers) == (1 if "id_pattern" in chosen and database == "proteins" else 3)
         assert sliced.run_info("") == plain.run_info("")
@@ -161,7 +164,7 @@ def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path,
         options = SearchOptions(**chosen)
         with ExitStack() as opened:
             engine = opened.enter_context(CpuEngine(1))
-            plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+            plain = Searcher(opened.enter_context(open_database(path)), engine, options)
             sliced = SlicedSearch(path, engine, options, opened)
             assert len(sliced.searchers) >= n_slices
             file = QueryFiles.of([folder / "queries.fasta"], "auto")
@@ -181,7 +184,7 @@ def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path: Path, chosen
     for engine in (ReferenceEngine(), CudaDevices([0], opener())):
         with ExitStack() as opened:
             opened.enter_context(engine)
-            plain = Searcher(opened.enter_context(PackedDatabase.open(path)), engine, options)
+            plain = Searcher(opened.enter_context(open_database(path)), engine, options)
             sliced = SlicedSearch(path, engine, options, opened)
             queries = [plain.database.record(number) for number in (1, 35)]
             found += [essence(searcher.search(queries)) for searcher in (plain, sliced)]
@@ -197,7 +200,7 @@ def essence(results: Iterable[QueryResult]) -> list[tuple[Any, ...]]:
 def test_slices_contain_each_segment_once_and_small_ones_are_shared_out(folder: Path, tmp_path: Path) -> None:
     """Expected value by hand: the additions of 10 sequences are no slices, and go where fewest residues are."""
     segmented(tmp_path, "few", [(f"p{number}", "MKVLAAGIVG" * 9) for number in range(400)], [200, 170, 2, 3])
-    with PackedDatabase.open(tmp_path / "few.db") as database:
+    with open_database(tmp_path / "few.db") as database:
         subjects = SearchSubjects(database, SearchOptions(), is_scored_here=False)
         slices = slices_of(subjects)
         assert [one.segments for one in slices] == [(0,), (1, 2, 3)]
@@ -209,13 +212,13 @@ def test_a_slice_needs_no_files_of_other_slices(folder: Path, tmp_path: Path) ->
     """Files of the first segment are gone; the second slice is searched all the same, the whole database is refused."""
     segmented(tmp_path, "two", [(f"p{number}", "MKVLAAGIVGLLLAQWERTY") for number in range(90)], [50, 40])
     path = tmp_path / "two.db"
-    with PackedDatabase.open(path, [1]) as part, PackedDatabase.open(path) as database:
+    with open_database(path, parts=[DatabasePart(segments=(1,))]) as part, open_database(path) as database:
         assert part.subject_index.tolist() == list(range(50, database.n_subjects))
         assert [part.header(number) for number in (50, 60)] == [database.header(number) for number in (50, 60)]
         (path / database.catalogue.segments[0].name / "residues.bin").unlink()
     with pytest.raises(DatabaseError, match="residues"):
-        PackedDatabase.open(path)
-    with PackedDatabase.open(path, [1]) as part:
+        open_database(path)
+    with open_database(path, parts=[DatabasePart(segments=(1,))]) as part:
         again = pickle.loads(pickle.dumps(part))
         assert again.subject_index.tolist() == part.subject_index.tolist()
         again.close()
@@ -226,14 +229,14 @@ def test_a_filter_is_applied_to_the_subjects_of_a_slice(folder: Path) -> None:
     options = SearchOptions(id_pattern="copy", min_length=60)
     with ExitStack() as opened:
         engine = opened.enter_context(CpuEngine(1))
-        database = opened.enter_context(PackedDatabase.open(folder / "proteins.db"))
+        database = opened.enter_context(open_database(folder / "proteins.db"))
         selection = Searcher(database, engine, options).search_subjects.selection
         assert selection is not None
-        part = opened.enter_context(PackedDatabase.open(folder / "proteins.db", [2]))
+        part = opened.enter_context(open_database(folder / "proteins.db", parts=[DatabasePart(segments=(2,))]))
         of_slice = Searcher(part, engine, options).search_subjects
         assert of_slice.parameters == selection.among(part.subject_index).parameters
         assert 0 < of_slice.n_subjects < selection.n_subjects
-        first = opened.enter_context(PackedDatabase.open(folder / "proteins.db", [0]))
+        first = opened.enter_context(open_database(folder / "proteins.db", parts=[DatabasePart(segments=(0,))]))
         with pytest.raises(InputError, match="no subject"):
             Searcher(first, engine, options)
 
@@ -242,7 +245,7 @@ def test_subjects_that_are_only_counted_are_as_many_as_those_that_are_scored(fol
     """The residues of all frames, without a translation; expected value: those of the translated partitions."""
     for chosen in ({}, {"min_length": 500}, {"translate": "both", "max_length": 650}):
         options = SearchOptions(**chosen)
-        with PackedDatabase.open(folder / "bases.db") as database, CpuEngine(1) as engine, ExitStack() as opened:
+        with open_database(folder / "bases.db") as database, CpuEngine(1) as engine, ExitStack() as opened:
             scored = Searcher(database, engine, options).search_subjects
             counted = SlicedSearch(folder / "bases.db", engine, options, opened).search_subjects
             numbers = [(one.n_residues, one.n_rows, one.n_subjects) for one in (scored, counted)]

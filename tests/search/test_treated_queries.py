@@ -8,7 +8,7 @@ import parasail
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.registry import Machine
@@ -46,7 +46,7 @@ def proteins(tmp_path_factory):
 
 def search(path, letters, alphabet=PROTEIN, engine=None, **options):
     """Return the result of one query."""
-    with PackedDatabase.open(path) as database, engine or CpuEngine(1) as scorer:
+    with open_database(path) as database, engine or CpuEngine(1) as scorer:
         searcher = Searcher(database, scorer, SearchOptions(**{"evalue": 0.001, **options}))
         (result,) = searcher.search([SequenceRecord("query", alphabet.encode(letters), alphabet)])
     return result
@@ -90,7 +90,7 @@ def test_engines_and_partitions_give_the_same_hits(proteins, options):
     reference = search(proteins, QUERY, engine=ReferenceEngine(), **options)
     assert reference.hits
     assert search(proteins, QUERY, **options).hits == reference.hits
-    with PackedDatabase.open(proteins) as database, CpuEngine(2) as engine:
+    with open_database(proteins) as database, CpuEngine(2) as engine:
         whole = SearchOptions(**{"evalue": 0.001, **options})
         searcher = Searcher(database, engine, whole, machine=Machine(threads=2, partition_residues=500))
         seen = []
@@ -127,7 +127,7 @@ def test_a_query_masked_from_end_to_end_finds_nothing(proteins):
 def test_corrected_scores_are_those_of_their_alignments(proteins):
     """Source: the alignment's columns, scored one by one with the documented profile; positives by the matrix."""
     options = SearchOptions(evalue=10.0, composition="bias")
-    with PackedDatabase.open(proteins) as database, CpuEngine(1) as engine:
+    with open_database(proteins) as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, options)
         query = PROTEIN.encode(QUERY)
         (result,) = searcher.search([SequenceRecord("query", query, PROTEIN)])

@@ -20,7 +20,7 @@ import pytest
 
 from swsearch.cli.serve import _shares
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, StoreError
@@ -181,7 +181,7 @@ def stored_hits(store, key):
 
 def expected_hits(databases, letters):
     """The same without a service."""
-    with PackedDatabase.open(databases / "few.db") as database, CpuEngine(1) as engine:
+    with open_database(databases / "few.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions(top=5, evalue=1e6))
         results = searcher.search([SequenceRecord("", PROTEIN.encode(each), PROTEIN) for each in letters])
         return [
@@ -445,15 +445,15 @@ def test_databases_are_closed_before_descriptors_run_out(store, many, monkeypatc
 
 
 def test_what_cannot_be_opened_waits_with_a_reason_and_others_are_searched(store, many, monkeypatch, capfd):
-    opened = PackedDatabase.open_content
+    opened = open_database
     is_full = [True]
 
-    def open_content(path, digest):
+    def open_or_fail(path, **wanted):
         if path.name == "db0" and is_full[0]:
             raise DatabaseError(f"{path} cannot be read") from OSError(errno.EMFILE, "Too many open files")
-        return opened(path, digest)
+        return opened(path, **wanted)
 
-    monkeypatch.setattr(searcher_cache.PackedDatabase, "open_content", open_content)
+    monkeypatch.setattr(searcher_cache, "open_database", open_or_fail)
     waiting = submit_to(store, many, "db0", "eve")
     others = [submit_to(store, many, name) for name in ("db1", "db2", "db3")]
     seen = []

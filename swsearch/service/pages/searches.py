@@ -17,7 +17,7 @@ from typing import Any, Final
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.database.export import export
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.search.options import SearchOptions
 from swsearch.service.databases import UnreadableSubjects, is_subject_set
@@ -173,7 +173,7 @@ class PageSearches:
             return ""
         text = io.StringIO()
         try:
-            with PackedDatabase.open(path) as database:
+            with open_database(path) as database:
                 export(database, text, threads=1)
         except DatabaseError:  # it was deleted just now
             return ""

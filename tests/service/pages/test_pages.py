@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.hits.result import with_subjects
 from swsearch.report.registry import get_format
 from swsearch.scoring.matrix import matrix_text, named_matrix
@@ -65,7 +65,7 @@ def test_a_protein_search_shows_the_hits_of_the_store(served, protein):
     for row, hit in zip(rows, query.hits, strict=False):
         assert row[1].split() == hit.subject_header.split()
         assert row[8:10] == [f"{hit.alignment.columns:,}", f"{hit.subject_length:,}"]
-    with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+    with open_database(served.settings.databases["proteins.db"]) as database:
         found = (
             f"{query.n_passed} of {database.n_subjects} subjects have an E-value of at most 10; the best 60 are shown"
         )
@@ -325,7 +325,7 @@ def test_downloads_are_the_reports_of_the_run(served, several, name):
     run, queries = stored(served, several)
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
-        with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+        with open_database(served.settings.databases["proteins.db"]) as database:
             get_format(name).write(run.info, with_subjects(chosen, database), stream)
         stream.flush()
         answer = served.get(path)
@@ -344,7 +344,7 @@ def test_sequences_are_parts_of_the_subjects(served, several):
     _, queries = stored(served, several)
     hit = queries[1].hits[2]
     start, end = hit.alignment.subject_start, hit.alignment.subject_end
-    with PackedDatabase.open(served.settings.databases["proteins.db"]) as database:
+    with open_database(served.settings.databases["proteins.db"]) as database:
         letters = database.record(hit.subject_index).letters
     base = f"{several}/queries/2/sequences.fasta?rank={hit.rank}"
     flank = 7
@@ -461,7 +461,7 @@ def test_databases_have_counts_and_digests(idle):
     page = HtmlPage(idle.get("/databases").text)
     assert [row[0] for row in page.rows[1:]] == list(idle.settings.databases)
     for row, path in zip(page.rows[1:], idle.settings.databases.values(), strict=True):
-        with PackedDatabase.open(path) as database:
+        with open_database(path) as database:
             assert row[2:4] == [f"{database.n_subjects:,}", f"{database.n_residues:,}"]
             assert row[5] == database.digest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from swsearch.database.builder import build_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
@@ -27,7 +27,7 @@ def test_translated_subjects_are_scored_like_any(emulated: Callable[..., Emulate
     (tmp_path / "dna.fasta").write_text("".join(f">s{n}\n{letters}\n" for n, letters in enumerate(sequences)))
     build_database([tmp_path / "dna.fasta"], tmp_path / "dna.db", alphabet=DNA)
     profile = sequence_profile(random_codes(rng, 60), default_scheme(PROTEIN))
-    with PackedDatabase.open(tmp_path / "dna.db") as database, CudaEngine(emulated()) as engine:
+    with open_database(tmp_path / "dna.db") as database, CudaEngine(emulated()) as engine:
         subjects = TranslatedSubjects(database, genetic_code(11))
         (partition,) = subjects.partitions()
         for _ in range(2):

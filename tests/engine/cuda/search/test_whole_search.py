@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -262,7 +262,7 @@ def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
     found = []
     with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
-            searcher = Searcher(PackedDatabase.open("subjects.db"), each, SearchOptions())
+            searcher = Searcher(open_database("subjects.db"), each, SearchOptions())
             (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
             found.append(result.hits)
     return asked, found
@@ -350,7 +350,7 @@ def test_ends_are_answered_between_two_batches_and_failures_raised_to_the_caller
 
 
 def open_case(engine: Any) -> tuple[Searcher, list[SequenceRecord]]:
-    database = PackedDatabase.open("subjects.db")
+    database = open_database("subjects.db")
     return Searcher(database, engine, SearchOptions()), read_queries("queries.fasta", PROTEIN, force_alphabet=True)
 
 
@@ -485,7 +485,7 @@ def test_an_open_searcher_closes_its_engine_when_the_device_is_lost(case, monkey
 def test_a_long_search_says_its_plan_beforehand(case, monkeypatch, capfd):
     """By hand: 127 query residues times the database's, at 2 multiprocessors x 10,000 Hz x 24 cells; two pairs."""
     use(monkeypatch, opener())
-    n_residues = PackedDatabase.open("subjects.db").n_residues
+    n_residues = open_database("subjects.db").n_residues
     command = ["query", "queries.fasta", "subjects.db", "--alphabet", "protein", "--engine", "cuda", "--store", "none"]
     monkeypatch.setattr("swsearch.cli.progress.LONG_SECONDS", 0.0)
     assert main(command) == 0
