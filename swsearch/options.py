@@ -194,28 +194,28 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "query_format", str, INPUT, SEARCHES, "auto", metavar="NAME",
         choices=("auto", "fasta", "pssm", "asn1", "hmm", "aligned", "a3m", "stockholm"),
-        help="auto, fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), hmm (HMMER3), "
-        "aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with scores of their own at each "
-        "position; auto knows pssm, asn1, hmm and stockholm.",
+        help="Format of the queries: fasta (or FASTQ), pssm (psiblast -out_ascii_pssm), asn1 (psiblast -out_pssm), "
+        "hmm (HMMER3), aligned (FASTA), a3m (or A2M), stockholm. All but fasta are profiles with "
+        "position-specific scores; auto recognises pssm, asn1, hmm and stockholm.",
     ),
     Option(
         "in_pssm", list, INPUT, SEARCHES, metavar="FILE", file="input", is_local=True,
-        help="File of profiles to search with, beside the query files or instead of them: checkpoints of "
-        "--save-pssm or psiblast, PSSMs as text, HMMER3 models, Stockholm.",
+        help="File of profiles to search with, also without query files: checkpoints of --save-pssm or psiblast, "
+        "PSSMs as text, HMMER3 models, Stockholm.",
     ),
     Option(
         "db", list, INPUT, SEARCHES, metavar="DB", file="input or URL",
-        help="Database; given several times, all are searched as one.",
+        help="Database; may be repeated: all are searched as one.",
     ),
     # --- run ---
     Option(
         "resume", str, RUN, STORED, metavar="RUN", completion="runs", is_local=True,
-        help="Go on with a run: its number, or latest. A new run starts where none fits.",
+        help="Continue a run, given by its number or as latest. If none matches, a new run starts.",
     ),
     Option(
         "shard", str, RUN, (*SEARCHES, "allpairs"), "1/1", metavar="I/N", is_local=True,
-        help="Search one share of the queries: i/n, i from 1 to n; auto in a job array, or auto/n where tasks are "
-        "numbered from 1 to n. {shard} in the name of an output becomes 3-of-8 or so.",
+        help="Search one shard of the queries: i/n with i from 1 to n; auto in a job array, or auto/n if its tasks "
+        "are numbered from 1 to n. {shard} in the name of an output becomes, for example, 3-of-8.",
     ),
     # --- output ---
     Option(
@@ -228,24 +228,24 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "format", str, OUTPUT, ("batch",), "none", short="-f", metavar="NAME", completion="formats",
-        help="Print the results too, in a format of `swsearch query`. [none; table with --out]",
+        help="Also print the results, in a format of `swsearch query`. [none; table with --out]",
     ),
     Option(
         "format", str, OUTPUT, ("msa",), "a3m", short="-f", choices=("a3m", "sto", "afasta"),
-        help="Format of alignments.",
+        help="Format of the alignments.",
     ),
     Option(
         "fields", str, OUTPUT, (*REPORTS, "allpairs", "rbh"), metavar="NAMES", completion="fields",
-        help="Columns by BLAST's names, separated by blanks or commas.",
+        help="Columns of the report, by BLAST's names, separated by blanks or commas.",
     ),
     Option(
         "width", int, OUTPUT, (*REPORTS, "allpairs", "rbh"), minimum=20, maximum=10_000, is_local=True,
-        help="--format table: columns of a line. [those of the terminal; in files and pipes 100]",
+        help="--format table: columns of a line. [width of the terminal; 100 in files and pipes]",
     ),
     Option(
         "lca_top", float, OUTPUT, (*REPORTS, "allpairs"), minimum=0, maximum=100, metavar="PERCENT",
-        help="Taxa of queries (lca, kraken, taxa-html) are those of hits with bit scores at most so much below the "
-        "best. [10]",
+        help="Taxa of queries (lca, kraken, taxa-html) are those of hits at most this far below the best bit score. "
+        "[10]",
     ),
     Option(
         "out", Path, OUTPUT, (*STORED, "report"), short="-o", file="output",
@@ -253,46 +253,47 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "plot", Path, OUTPUT, SEARCHES, file="output", is_local=True,
-        help="File for a histogram of all scores beside the statistics (.png, .svg, .pdf); computes every score.",
+        help="File for a histogram of all scores and their expected distribution (.png, .svg, .pdf); computes every "
+        "score.",
     ),
     Option(
         "save_pssm", Path, OUTPUT, REPORTS, metavar="FILE", file="output", is_local=True,
-        help="File for the profile of each query's last round, as PSI-BLAST's checkpoint (ASN.1); a query file for "
-        "later searches.",
+        help="File for the profile of each query's last round, as a PSI-BLAST checkpoint (ASN.1), which can be a "
+        "query file.",
     ),
     Option(
         "events", Path, OUTPUT, STORED, file="output", is_local=True,
-        help="File that takes a line of JSON for each event.",
+        help="File to which each event is appended, as a line of JSON.",
     ),
     Option(
         "explain", bool, OUTPUT, SEARCHES, False, is_local=True,
-        help="Print which kernels the engine will use for the queries, and why, instead of searching.",
+        help="Print which kernels the engine would use, and why; do not search.",
     ),
     Option(
         "store", str, OUTPUT, STORED, DEFAULT_STORE, file="store",
-        help="SQLite file or database URL that keeps the hits, or none.",
+        help="SQLite file or database URL for the hits, or none.",
     ),
     Option(
         "store", str, OUTPUT, ("report",), DEFAULT_STORE, file="kept store",
-        help="SQLite file or database URL that keeps the hits.",
+        help="SQLite file or database URL for the hits.",
     ),
     Option(
         "stage_store", str, OUTPUT, STORED, "auto", choices=("auto", "always", "never"), is_local=True,
-        help="Write the store on this machine and publish it as whole files: auto where it is on a network file "
+        help="Write the store on this machine and publish it as complete files; auto: if it is on a network file "
         "system.",
     ),
     Option(
         "quiet", bool, OUTPUT, ALL_SEARCHES, False, short="-q",
-        help="Say nothing but errors on stderr.",
+        help="Print only errors on stderr.",
     ),
     # --- sequences in and beside the report ---
     Option(
         "aligned", bool, SEQUENCES, REPORTS, False,
-        help="--format fasta: the aligned parts, one for each alignment. [whole sequences]",
+        help="--format fasta: write the aligned parts, one for each alignment. [whole sequences]",
     ),
     Option(
         "flank", int, SEQUENCES, REPORTS, minimum=0,
-        help="--format fasta: the aligned parts with so many residues on each side.",
+        help="--format fasta: write the aligned parts with this many residues on each side.",
     ),
     Option(
         "unaligned", Path, SEQUENCES, SEARCHES, metavar="FILE", file="output", is_local=True,
@@ -304,80 +305,81 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "msa_coverage", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
-        help="Rows with residues in so much of the query (hhfilter -cov).",
+        help="Minimum coverage of the query by a row, in percent (hhfilter -cov).",
     ),
     Option(
         "msa_query_identity", float, ROWS, (*REPORTS, "msa"), 0.0, metavar="PERCENT",
-        help="Rows whose residues equal the query's so often (hhfilter -qid).",
+        help="Minimum identity of a row with the query, in percent (hhfilter -qid).",
     ),
     Option(
         "msa_max_identity", int, ROWS, (*REPORTS, "msa"), 100, otherwise={"msa": 95}, metavar="PERCENT",
-        help="Rows at most so identical to a longer one (hhfilter -id).",
+        help="Maximum identity of two rows, in percent (hhfilter -id).",
     ),
     Option(
         "msa_diff", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 3000},
-        help="Leave similar rows out where so many diverse ones cover 50 columns (hhfilter -diff); 0: keep them.",
+        help="Keep at least this many of the most diverse rows in every block of 50 columns (hhfilter -diff); 0: no "
+        "filter.",
     ),
     Option(
         "msa_filter_above", int, ROWS, (*REPORTS, "msa"), 0, otherwise={"msa": 1000},
-        help="Leave --msa-max-identity and --msa-diff out of alignments with at most so many rows.",
+        help="Apply --msa-max-identity and --msa-diff only to alignments with more rows than this.",
     ),
     # --- which hits ---
     Option(
         "query", list, CHOICE, ("report",), metavar="ID",
-        help="Report this query alone, by identifier or accession; may be given several times.",
+        help="Report only this query, given by its identifier or accession. The option may be repeated.",
     ),
     Option(
         "alphabet", str, CHOICE, SEARCHES, label="Queries are", choices=("protein", "dna"),
-        help="What the queries are. [detected]",
+        help="Alphabet of the queries. [detected]",
     ),
     Option(
         "top", int, CHOICE, (*REPORTS, "msa"), 25,
         otherwise={"report": None, "msa": FAMILY_TOP, "allpairs": EVERY_SUBJECT, "cluster": EVERY_SUBJECT, "rbh": 1},
         short="-k", label="Hits to report",
         range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}"), minimum=1,
-        help="Subjects reported for each query.",
+        help="Maximum number of subjects for each query.",
     ),
     Option(
         "evalue", float, CHOICE, (*ALL_SEARCHES, "report"), 10.0,
         otherwise={"report": None, "msa": FAMILY_EVALUE, **dict.fromkeys(COMPARISONS, PAIR_EVALUE)}, short="-e",
-        label="Largest E-value", range=Range(0, math.inf, "a number above 0", is_above=True),
-        help="Largest E-value reported.",
+        label="Maximum E-value", range=Range(0, math.inf, "a number above 0", is_above=True),
+        help="Maximum E-value of a reported hit.",
     ),
     Option(
         "ties", str, CHOICE, SEARCHES, "cut", label="Ties", choices=("cut", "all"),
-        help="cut: exactly --top; all: also those equal to the last.",
+        help="cut: at most --top subjects; all: also those equal to the last.",
     ),
     Option(
         "strand", str, CHOICE, STORED, "both", label="Strand", choices=("both", "plus", "minus"),
-        help="Strands of the query that are searched; for DNA.",
+        help="Strands of a DNA query that are searched.",
     ),
     Option(
         "translate", str, CHOICE, SEARCHES, label="Translate", choices=("query", "subject", "both"),
-        help="query (against proteins), subject (with proteins) or both: search DNA as protein, in six frames.",
+        help="Translate DNA in six frames: query (against proteins), subject (with proteins), or both.",
     ),
     Option(
         "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",
-        help="NCBI's number of the code for --translate. [1]",
+        help="NCBI's number of the genetic code for --translate. [1]",
     ),
     Option(
-        "max_hsps", int, CHOICE, REPORTS, 1, otherwise={"report": None}, label="Alignments of a subject",
+        "max_hsps", int, CHOICE, REPORTS, 1, otherwise={"report": None}, label="Alignments per subject",
         range=Range(1, EVERY_SUBJECT, f"a number of alignments of a subject, 1 to {EVERY_SUBJECT:,}"), minimum=1,
-        help="Alignments of one subject that are reported.",
+        help="Maximum number of alignments per subject.",
     ),
     # --- scoring ---
     Option(
         "matrix", str, SCORING, ALL_SEARCHES, label="Matrix", metavar="NAME", file="input or URL",
         completion="matrices",
-        help="A matrix by name (swsearch matrices lists them), or a file. [protein: BLOSUM62]",
+        help="Matrix by name (`swsearch matrices` lists them), or a file. [protein: BLOSUM62]",
     ),
     Option(
         "match", int, SCORING, STORED, label="Match",
-        help="Score of equal bases. [DNA: 2]",
+        help="Score of two equal bases. [DNA: 2]",
     ),
     Option(
         "mismatch", int, SCORING, STORED, label="Mismatch",
-        help="Score of different bases. [DNA: -3]",
+        help="Score of two different bases. [DNA: -3]",
     ),
     Option(
         "gap_open", int, SCORING, ALL_SEARCHES, label="Gap opening",
@@ -390,112 +392,113 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "dbsize", int, SCORING, STORED, label="Database size",
         range=Range(1, 10**17, "a number of residues, at least 1, at most 10^17"),
-        help="Residues that E-values are scaled to. [those of the database]",
+        help="Database size for E-values, in residues. [actual size]",
     ),
     Option(
         "mask", str, SCORING, ALL_SEARCHES, "none", label="Mask queries", metavar="NAME[,NAME…]",
-        help="Mask queries: none; tantan, seg (protein), dust (DNA), lower (lower-case letters), joined by commas.",
+        help="Mask queries: none, or tantan, seg (protein), dust (DNA), lower (lower-case letters), separated by "
+        "commas.",
     ),
     Option(
         "mask_mode", str, SCORING, ALL_SEARCHES, "soft", label="Masking mode", choices=("soft", "hard"),
-        help="soft: masked residues find no subject but align; hard: they become X or N.",
+        help="soft: masked residues do not find subjects, but are aligned; hard: they become X or N.",
     ),
     Option(
         "composition", str, SCORING, ALL_SEARCHES, "adjust", label="Composition", choices=("adjust", "bias", "none"),
-        help="adjust: E-values consider what is aligned; bias: scores are lower for what is frequent nearby; for "
-        "protein.",
+        help="adjust: E-values account for the composition of what is aligned; bias: residues frequent nearby score "
+        "lower; for proteins.",
     ),
     # --- rounds ---
     Option(
         "iterations", int, ROUNDS, (*SEARCHES, "msa"), 1, otherwise={"msa": FAMILY_ITERATIONS}, label="Rounds",
         range=Range(1, 100, "a whole number, 1 to 100"), minimum=1,
-        help="Largest number of rounds; each searches with a profile of the subjects that the round before "
-        "included. For proteins.",
+        help="Maximum number of rounds; each searches with a profile of the previous round's included subjects. For "
+        "proteins.",
     ),
     Option(
         "inclusion_evalue", float, ROUNDS, (*SEARCHES, "msa"), 0.001, label="Inclusion E-value",
         range=Range(0, sys.float_info.max, "a number above 0, and not inf", is_above=True),
-        help="Largest E-value of a subject that is included in the next round's profile.",
+        help="Maximum E-value for the next round's profile.",
     ),
     # --- filters ---
     Option(
-        "min_score", int, FILTERS, (*STORED, "report"), label="Lowest raw score", range=_COUNT,
-        help="Lowest raw score.",
+        "min_score", int, FILTERS, (*STORED, "report"), label="Minimum raw score", range=_COUNT,
+        help="Minimum raw score.",
     ),
     Option(
-        "min_bits", float, FILTERS, (*STORED, "report"), label="Lowest bit score",
+        "min_bits", float, FILTERS, (*STORED, "report"), label="Minimum bit score",
         range=Range(0, EVERY_SUBJECT, f"a number, 0 to {EVERY_SUBJECT:,}"),
-        help="Lowest bit score.",
+        help="Minimum bit score.",
     ),
     Option(
-        "min_identity", float, FILTERS, (*STORED, "report"), label="Lowest identity, %", range=_PERCENTAGE,
-        help="Lowest percentage of equal letters in the alignment.",
+        "min_identity", float, FILTERS, (*STORED, "report"), label="Minimum identity, %", range=_PERCENTAGE,
+        help="Minimum percentage of identical letters.",
     ),
     Option(
-        "min_query_coverage", float, FILTERS, (*STORED, "report"), label="Lowest query coverage, %", range=_PERCENTAGE,
-        help="Lowest percentage of the query between the alignment's ends.",
+        "min_query_coverage", float, FILTERS, (*STORED, "report"), label="Minimum query coverage, %", range=_PERCENTAGE,
+        help="Minimum percentage of the query that the alignment spans.",
     ),
     Option(
-        "min_subject_coverage", float, FILTERS, (*STORED, "report"), label="Lowest subject coverage, %",
+        "min_subject_coverage", float, FILTERS, (*STORED, "report"), label="Minimum subject coverage, %",
         range=_PERCENTAGE,
-        help="Lowest percentage of the subject between the alignment's ends.",
+        help="Minimum percentage of the subject that the alignment spans.",
     ),
     Option(
-        "min_alignment_length", int, FILTERS, (*STORED, "report"), label="Shortest alignment", range=_COUNT,
-        help="Fewest columns of the alignment, gaps included.",
+        "min_alignment_length", int, FILTERS, (*STORED, "report"), label="Minimum alignment length", range=_COUNT,
+        help="Minimum number of columns, including gaps.",
     ),
     Option(
-        "min_length", int, FILTERS, STORED, label="Shortest subject", range=_COUNT,
-        help="Shortest subject that is searched, in residues.",
+        "min_length", int, FILTERS, STORED, label="Minimum subject length", range=_COUNT,
+        help="Minimum length of a searched subject, in residues.",
     ),
     Option(
-        "max_length", int, FILTERS, STORED, label="Longest subject", range=_COUNT,
-        help="Longest subject that is searched, in residues.",
+        "max_length", int, FILTERS, STORED, label="Maximum subject length", range=_COUNT,
+        help="Maximum length of a searched subject, in residues.",
     ),
     Option(
         "id_pattern", str, FILTERS, STORED, label="Identifier pattern", metavar="REGEX",
-        help="Search subjects whose identifier has a match of this regular expression.",
+        help="Search only subjects whose identifier matches this regular expression.",
     ),
     Option(
-        "include", str, FILTERS, STORED, label="Only these subjects", metavar="FILE", file="input or URL",
+        "include", str, FILTERS, STORED, label="Included subjects", metavar="FILE", file="input or URL",
         is_local=True,
-        help="Search these subjects alone: identifiers or accessions, one a line. An accession without a version "
-        "names every version.",
+        help="Search only these subjects: a file of identifiers or accessions, one on each line. An accession "
+        "without a version matches all versions.",
     ),
     Option(
-        "exclude", str, FILTERS, ALL_SEARCHES, label="Without these subjects", metavar="FILE", file="input or URL",
+        "exclude", str, FILTERS, ALL_SEARCHES, label="Excluded subjects", metavar="FILE", file="input or URL",
         is_local=True,
-        help="Do not search these subjects; as for --include.",
+        help="Do not search these subjects; a file as for --include.",
     ),
     Option(
         "taxid", str, FILTERS, ALL_SEARCHES, label="Organisms", metavar="ID[,ID…]",
-        help="Search subjects of these NCBI taxonomy ids alone (OX= in UniProt's headers), and of all below them if "
-        "the database has a taxonomy. --taxonomy or SWSEARCH_TAXONOMY gives one.",
+        help="Search only subjects with these NCBI taxonomy ids (OX= in UniProt's headers), and with those below "
+        "them if the database has a taxonomy. --taxonomy or SWSEARCH_TAXONOMY provides one.",
     ),
     Option(
         "taxid_map", str, FILTERS, (*ALL_SEARCHES, "report"), label="Taxonomy ids of subjects", metavar="FILE",
         file="input or URL", is_local=True,
-        help="For --taxid and reports: lines of identifier and taxonomy ids, or NCBI's accession2taxid; headers "
-        "then do not count.",
+        help="For --taxid and reports: file with lines of identifier and taxonomy ids, or NCBI's accession2taxid; "
+        "ids in headers are then ignored.",
     ),
     Option(
         "taxonomy", str, FILTERS, (*ALL_SEARCHES, "report"), label="Taxonomy", metavar="PATH", file="input or URL",
         is_local=True,
-        help="For --taxid and reports: NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), in place "
-        "of what the database has stored.",
+        help="For --taxid and reports: NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), instead of "
+        "the taxonomy of the database.",
     ),
     # --- machine ---
     Option(
         "engine", str, MACHINE, ALL_SEARCHES, "auto", choices=("auto", "cuda", "cpu", "reference"), is_local=True,
-        help="What computes; never changes the hits.",
+        help="Engine to use; never changes the hits.",
     ),
     Option(
         "threads", int, MACHINE, ALL_SEARCHES, short="-p", is_local=True,
-        help="CPU threads. [the cores this process may use]",
+        help="CPU threads. [the cores available to this process]",
     ),
     Option(
         "devices", str, MACHINE, ALL_SEARCHES, is_local=True,
-        help="GPUs by their CUDA numbers, such as 0,1; for the cuda engine. [0]",
+        help="GPUs of the cuda engine by their CUDA numbers, such as 0,1. [0]",
     ),
     Option(
         "kernel", str, MACHINE, STORED, "strip", choices=("strip", "simt", "striped", "partitioned"), is_local=True,
@@ -507,7 +510,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "partition_residues", int, MACHINE, STORED, is_local=True,
-        help="Residues given to the engine at a time; never changes the hits.",
+        help="Residues passed to the engine at a time; never changes the hits.",
     ),
     Option(
         "cluster", str, MACHINE, ("batch", *COMPARISONS), metavar="PLACE",
@@ -516,12 +519,11 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "slices", str, MACHINE, ("batch", *COMPARISONS), "auto", choices=("auto", "yes", "no"),
-        help="With --cluster: whether each worker holds slices (segments) of the database instead of all of it.",
+        help="With --cluster: whether each worker holds slices (segments) of the database instead of the whole.",
     ),
     Option(
         "deadline", float, MACHINE, ("batch", *COMPARISONS), DEADLINE_SECONDS, minimum=0.1,
-        help="With --cluster: seconds after which the work of a worker that does not answer is given to others, at "
-        "the earliest.",
+        help="With --cluster: seconds after which the work of a worker that does not answer may be given to others.",
     ),
 )  # fmt: skip
 """All options, in the order of the help within a panel. An option that means something else in a command has a row of

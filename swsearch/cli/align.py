@@ -18,26 +18,31 @@ if TYPE_CHECKING:
 def align(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="FASTA or FASTQ file; any text for edit and lcs.")],
     subject: Annotated[
-        str | None, typer.Argument(metavar="[SUBJECT]", help="As QUERY, with as many records; - is stdin.")
+        str | None, typer.Argument(metavar="[SUBJECT]", help="A file with as many records as QUERY; - is stdin.")
     ] = None,
     pairs_of_one: Annotated[
-        bool, typer.Option("--pairs", help="QUERY holds the pairs: its records one and two, three and four, and so on.")
+        bool,
+        typer.Option(
+            "--pairs", help="Take the pairs from QUERY: its first and second record, third and fourth, and so on."
+        ),
     ] = False,
     mode: Annotated[
         str,
-        options.one_of("local", "global", "semiglobal", "edit", "lcs", help="What is aligned, and how."),
+        options.one_of("local", "global", "semiglobal", "edit", "lcs", help="Kind of alignment."),
     ] = "local",
     free_ends: Annotated[
         str | None,
         typer.Option(
-            help="semiglobal, edit: ends that cost nothing: both, query, subject (the query is aligned whole), "
-            "query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]"
+            help="Ends whose gaps are free, for semiglobal and edit: both, query, subject (the whole query is aligned),"
+            " query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]"
         ),
     ] = None,
     text: Annotated[
-        bool, typer.Option("--text", help="QUERY and SUBJECT are the texts themselves; for edit and lcs.")
+        bool, typer.Option("--text", help="Take QUERY and SUBJECT as the texts themselves, for edit and lcs.")
     ] = False,
-    alphabet: Annotated[str | None, options.one_of("protein", "dna", help="What the sequences are. [detected]")] = None,
+    alphabet: Annotated[
+        str | None, options.one_of("protein", "dna", help="Alphabet of the sequences. [detected]")
+    ] = None,
     matrix: options.Matrix = None,
     match: options.Match = None,
     mismatch: options.Mismatch = None,
@@ -46,13 +51,15 @@ def align(
     costs: Annotated[
         str | None,
         typer.Option(
-            help="A cost set: nw2009 (indel 3, substitution 1, match 0), sw2023 (match 1, others -1, gap -2)."
+            help="A set of costs: nw2009 (indel 3, substitution 1, match 0) or sw2023 (match 1, others -1, gap -2)."
         ),
     ] = None,
     cigar: Annotated[
         bool | None,
         typer.Option(
-            "--cigar/--score-only", help="Find the path, or not. [up to 25 million cells; for pairwise always]"
+            "--cigar/--score-only",
+            help="Compute the path of the alignment, or only its score. [path up to 25 million cells; always for "
+            "pairwise]",
         ),
     ] = None,
     engine: Annotated[
@@ -63,7 +70,8 @@ def align(
             "cpu",
             "reference",
             group=MACHINE,
-            help="What computes; reference has whole matrices, auto takes a GPU for billions of cells.",
+            help="Engine that computes the alignment. reference keeps complete matrices; auto uses a GPU for "
+            "billions of cells.",
         ),
     ] = "auto",
     kernel: Annotated[
@@ -72,14 +80,16 @@ def align(
             "diamond",
             "wavefront",
             group=MACHINE,
-            help="wavefront: scores of global problems with linear gaps, on a GPU.",
+            help="Kernel of the GPU; wavefront computes scores of global alignments with linear gaps.",
         ),
     ] = "diamond",
-    serial: Annotated[bool, typer.Option("--serial", help="The reference implementation: --engine reference.")] = False,
+    serial: Annotated[
+        bool, typer.Option("--serial", help="Use the reference implementation, as --engine reference does.")
+    ] = False,
     matrix_out: Annotated[
         Path | None,
         typer.Option(
-            click_type=options.OUTPUT_FILE, help="Write the table of one small pair (tab-separated) into this file."
+            click_type=options.OUTPUT_FILE, help="Write the matrix of one small pair to this file, separated by tabs."
         ),
     ] = None,
     threads: options.Threads = None,
@@ -95,7 +105,9 @@ def align(
     out: options.Out = None,
     plot: Annotated[
         Path | None,
-        typer.Option(click_type=options.OUTPUT_FILE, help="Draw a dot-plot of the pair into this .png, .svg or .pdf."),
+        typer.Option(
+            click_type=options.OUTPUT_FILE, help="Write a dot plot of the pair to this .png, .svg or .pdf file."
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -16,7 +16,7 @@ def batch(
         typer.Argument(
             metavar="FASTA… DB…",
             click_type=options.INPUT_NAME,
-            help="Query files, then databases as for `swsearch query`.",
+            help="Query files, then one or more databases as for `swsearch query`.",
         ),
     ] = None,
     *,

@@ -22,16 +22,17 @@ app = CommandGroup(invoke_without_command=True)
 def bench(
     context: typer.Context,
     fasta: Annotated[
-        Path | None, typer.Option(click_type=options.INPUT_PATH, help="Subjects to measure with. [generated proteins]")
+        Path | None,
+        typer.Option(click_type=options.INPUT_PATH, help="FASTA file of the subjects. [generated proteins]"),
     ] = None,
-    residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 10_000_000,
+    residues: Annotated[int, typer.Option(min=1, help="Number of residues of the generated subjects.")] = 10_000_000,
     lengths: Annotated[str, typer.Option(help="Query lengths, separated by commas.")] = "40,144,375,1000,5478",
     instruction_sets: Annotated[
         str, typer.Option(help="Instruction sets, separated by commas: best, all, or by name.")
     ] = "best",
     threads: Annotated[str, typer.Option(*options.THREADS, help="Thread counts, separated by commas.")] = "1",
     peer: Annotated[
-        list[str] | None, typer.Option(help="Measure this program beside: pyopal or swipe; may be given twice.")
+        list[str] | None, typer.Option(help="Also measure this program: pyopal or swipe. The option may be repeated.")
     ] = None,
     format_name: options.TableFormat = "table",
 ) -> None:
@@ -144,14 +145,17 @@ def _given(context: typer.Context) -> list[str]:
 def kernels(
     context: typer.Context,
     fasta: Annotated[
-        Path | None, typer.Option(click_type=options.INPUT_PATH, help="Subjects of the search. [generated proteins]")
+        Path | None,
+        typer.Option(
+            click_type=options.INPUT_PATH, help="FASTA file of the subjects of the search. [generated proteins]"
+        ),
     ] = None,
-    residues: Annotated[int, typer.Option(min=1, help="Residues of generated subjects.")] = 20_000_000,
-    query_length: Annotated[int, typer.Option(min=1, help="Residues of the query of the search.")] = 375,
-    pair_length: Annotated[int, typer.Option(min=1, help="Letters of both sides of the long pair.")] = 4800,
-    pairs: Annotated[int, typer.Option(min=1, help="Short pairs of the batch.")] = 1000,
-    batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Letters of each side of a short pair.")] = 512,
-    tasks: Annotated[str, typer.Option(help="Tasks, separated by commas.")] = "search,pair,batch",
+    residues: Annotated[int, typer.Option(min=1, help="Number of residues of the generated subjects.")] = 20_000_000,
+    query_length: Annotated[int, typer.Option(min=1, help="Length of the query of the search, in residues.")] = 375,
+    pair_length: Annotated[int, typer.Option(min=1, help="Length of each sequence of the long pair.")] = 4800,
+    pairs: Annotated[int, typer.Option(min=1, help="Number of short pairs of the batch.")] = 1000,
+    batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Length of each sequence of a short pair.")] = 512,
+    tasks: Annotated[str, typer.Option(help="Tasks to measure, separated by commas.")] = "search,pair,batch",
     threads: options.Threads = None,
     format_name: options.TableFormat = "table",
     out: options.Out = None,

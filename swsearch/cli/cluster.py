@@ -36,8 +36,8 @@ def cluster(
         str,
         typer.Option(
             metavar="[cover|length|components]",
-            help="cover: sequences with the most partners first; length: the longest first; components: all that are "
-            "connected.",
+            help="How representatives are chosen. cover: sequences with the most partners first; length: the longest "
+            "sequences first; components: clusters are all sequences that are connected.",
         ),
     ] = "cover",
     output_format: Annotated[
@@ -45,7 +45,7 @@ def cluster(
         typer.Option(
             *options.FORMAT,
             metavar="[tsv|jsonl]",
-            help="tsv: representative and member on a line; jsonl: a cluster on a line.",
+            help="tsv: a representative and a member on each line; jsonl: a cluster on each line.",
             rich_help_panel=OUTPUT,
         ),
     ] = "tsv",
@@ -54,7 +54,7 @@ def cluster(
         typer.Option(
             metavar="FILE",
             click_type=options.OUTPUT_FILE,
-            help="FASTA file for the representatives.",
+            help="Write the representatives to this FASTA file.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,

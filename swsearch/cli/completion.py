@@ -37,7 +37,9 @@ def begin_completion() -> None:
     sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
-def completion(shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="The shell.")]) -> None:
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Shell for which the script is printed.")],
+) -> None:
     """Print the script that completes commands, options and values in a shell.
 
     Choices, formats, fields, matrices and numbers of runs are completed. In ~/.bashrc, this line starts it:

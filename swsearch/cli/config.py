@@ -14,7 +14,7 @@ from swsearch.words import quoted
 
 
 def config(
-    command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", help="A command. [query]")] = None,
+    command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", help="Name of a command. [query]")] = None,
     format_name: options.TableFormat = "table",
 ) -> None:
     """Show the options of a command with their values, and where each value comes from.

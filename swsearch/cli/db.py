@@ -175,7 +175,7 @@ def _verify(database: str, threads: int | None) -> None:
 def export(
     database: AnyDatabase,
     out: options.Out = None,
-    width: Annotated[int, typer.Option(min=0, help="Letters on a line, 0 for one line a sequence.")] = 60,
+    width: Annotated[int, typer.Option(min=0, help="Letters on each line; 0 writes each sequence on one line.")] = 60,
     threads: options.Threads = None,
 ) -> None:
     """Write the sequences back as FASTA: letters, their case, headers and order as they were read.
@@ -201,16 +201,24 @@ def fetch(
         typer.Option(
             metavar="FILE",
             click_type=options.INPUT_NAME,
-            help="File of entries: identifier, and optionally range and strand; - is stdin.",
+            help="File with an entry on each line: identifier, and optionally range and strand; - is stdin.",
         ),
     ] = None,
     part: Annotated[
         str | None,
-        typer.Option("--range", metavar="FROM-TO", help="Part of each sequence, counted from 1: 10-200, or 10-."),
+        typer.Option(
+            "--range",
+            metavar="FROM-TO",
+            help="Write only this part of each sequence, counted from 1: 10-200, or 10- for the rest.",
+        ),
     ] = None,
-    strand: Annotated[str, typer.Option(help="plus, or minus for the reverse complement of DNA.")] = "plus",
+    strand: Annotated[
+        str, typer.Option(help="Strand to write: plus, or minus for the reverse complement of DNA.")
+    ] = "plus",
     out: options.Out = None,
-    width: Annotated[int, typer.Option("--line-width", min=0, help="Letters on a line, 0 for one line.")] = 60,
+    width: Annotated[
+        int, typer.Option("--line-width", min=0, help="Letters on each line; 0 writes each sequence on one line.")
+    ] = 60,
 ) -> None:
     """Write sequences, or parts of them, as FASTA, by their identifiers and in their order.
 
@@ -260,7 +268,7 @@ def add(
     blastdb: Blastdb = None,
     alphabet: Annotated[
         str | None,
-        options.one_of("protein", "dna", help="What the files hold, where they could be taken for the other."),
+        options.one_of("protein", "dna", help="Alphabet of the files, if it could be mistaken."),
     ] = None,
     skip_bad: SkipBad = False,
     skipped: Skipped = None,
@@ -325,7 +333,9 @@ def remove(
     ] = None,
     from_file: Annotated[
         Path | None,
-        typer.Option("--from-file", click_type=options.INPUT_PATH, help="File of identifiers, one a line; - is stdin."),
+        typer.Option(
+            "--from-file", click_type=options.INPUT_PATH, help="File of identifiers, one on each line; - is stdin."
+        ),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -355,7 +365,7 @@ def remove(
 def compact(
     database: Database,
     slices: Annotated[
-        int | None, typer.Option(help="Deal the sequences into this many slices; as many as before where not given.")
+        int | None, typer.Option(help="Divide the sequences into this many slices. [as many as before]")
     ] = None,
     threads: options.Threads = None,
     quiet: options.Quiet = False,

@@ -20,19 +20,20 @@ def index(
         typer.Option(
             *options.OUT,
             click_type=options.NEW_DATABASE,
-            help="Database to build, a folder that does not exist.",
+            help="Database to build: a folder that does not exist yet.",
         ),
     ],
     fasta: Fasta = None,
     blastdb: Blastdb = None,
     alphabet: Annotated[
         str | None,
-        options.one_of("protein", "dna", help="What the files hold; detected and shown where it is not given."),
+        options.one_of("protein", "dna", help="Alphabet of the sequences. [detected and printed]"),
     ] = None,
     skip_bad: SkipBad = False,
     skipped: Skipped = None,
     slices: Annotated[
-        int, typer.Option(help="Deal the sequences into this many slices, so that as many workers can hold one each.")
+        int,
+        typer.Option(help="Divide the sequences into this many slices, so that each of as many workers can hold one."),
     ] = 1,
     taxonomy: options.DatabaseTaxonomy = None,
     taxid_map: options.DatabaseTaxidMap = None,

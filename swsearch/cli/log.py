@@ -37,7 +37,7 @@ def option() -> TyperOption:
         param_decls=[NAME, f"--{NAME}"],
         type=OUTPUT_FILE,
         metavar="FILE",
-        help="Append what is said on stderr to this file, with times, the command line, tracebacks and the exit code.",
+        help="Append all messages to this file, with times, the command line, tracebacks and the exit code.",
         rich_help_panel=OUTPUT,
         expose_value=False,
     )

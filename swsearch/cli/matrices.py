@@ -12,7 +12,9 @@ from swsearch.cli import completion
 def matrices(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", autocompletion=completion.matrices, help="Print the scores of this matrix."),
+        typer.Argument(
+            metavar="[NAME]", autocompletion=completion.matrices, help="Print only the scores of this matrix."
+        ),
     ] = None,
 ) -> None:
     """List the matrices that --matrix takes by name.

@@ -37,7 +37,7 @@ def msa(
         typer.Argument(
             metavar="QUERY… DB…",
             click_type=options.INPUT_NAME,
-            help="Query files, - is stdin; then one or more databases as for `swsearch query`.",
+            help="Query files (- is stdin), then one or more databases as for `swsearch query`.",
         ),
     ],
     *,
@@ -45,15 +45,15 @@ def msa(
         bool,
         typer.Option(
             "--together",
-            help="Search all databases as one in every round, rather than the further ones with the last profile.",
+            help="Search all databases as one in every round, instead of the further ones with the last profile only.",
             rich_help_panel=INPUT,
         ),
     ] = False,
     pair: Annotated[
         str,
         typer.Option(
-            help="The queries are the chains of a complex: its rows are pairs of hits from one organism (OX=), which "
-            "has hits for all chains (complete) or at least two (greedy); then the hits of each chain.",
+            help="Take the queries as the chains of a complex. Its first rows pair the hits of one organism (OX=) that "
+            "has hits for all chains (complete) or for at least two (greedy); the hits of each chain follow.",
             rich_help_panel=OUTPUT,
         ),
     ] = PAIRINGS[0],
@@ -62,7 +62,8 @@ def msa(
         typer.Option(
             *options.OUT,
             click_type=options.OUTPUT_FILE,
-            help="File for the alignments, or a folder for a file of each query: it exists, or its name ends with /. "
+            help="Write the alignments to this file, or each query to a file in this folder, which exists or "
+            "ends with /. "
             "[stdout]",
             rich_help_panel=OUTPUT,
         ),

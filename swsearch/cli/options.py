@@ -224,7 +224,7 @@ DatabaseTaxonomy = Annotated[
     str | None,
     declared(
         "taxonomy",
-        help="NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp), whose names and lineages are stored.",
+        help="Store the names and lineages of NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp).",
         rich_help_panel=ORGANISMS,
     ),
 ]
@@ -232,7 +232,7 @@ DatabaseTaxidMap = Annotated[
     str | None,
     declared(
         "taxid_map",
-        help="Lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
+        help="File with lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
         rich_help_panel=ORGANISMS,
     ),
 ]
@@ -240,7 +240,7 @@ KeptStore = Annotated[
     str,
     declared(
         "store",
-        help="SQLite file or database URL that keeps the hits.",
+        help="SQLite file or database URL for the hits.",
         click_type=KEPT_STORE,
         envvar=STORE_VARIABLE,
         callback=kept_store,
@@ -250,7 +250,7 @@ CreatedStore = Annotated[
     str,
     declared(
         "store",
-        help="SQLite file or database URL that keeps the hits; a missing one is created.",
+        help="SQLite file or database URL for the hits; a missing file is created.",
         envvar=STORE_VARIABLE,
         callback=created_store,
     ),
@@ -262,7 +262,7 @@ TableFormat = Annotated[
         *FORMAT,
         metavar="[table|json]",
         autocompletion=completion.one_of(("table", "json")),
-        help="A table for readers, or JSON for programs.",
+        help="Format of the output: a table for readers, or JSON for programs.",
         rich_help_panel=OUTPUT,
         callback=_table_or_json,
     ),

@@ -16,7 +16,7 @@ def query(
         typer.Argument(
             metavar="QUERY… DB…",
             click_type=options.INPUT_NAME,
-            help="Query files, - is stdin; then databases made by `swsearch index`, URLs of such, or, without --db, a "
+            help="Query files (- is stdin), then databases made by `swsearch index`, their URLs, or, without --db, a "
             "sequence file.",
         ),
     ] = None,
@@ -26,8 +26,9 @@ def query(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Search on a server (`swsearch serve`); DB is then the name of one of its databases. SWSEARCH_TOKEN "
-            "has the token.",
+            help="Search on this server (`swsearch serve`); DB is then the name of one of its databases. "
+            "SWSEARCH_TOKEN "
+            "provides the token.",
             rich_help_panel=MACHINE,
         ),
     ] = None,

@@ -24,7 +24,9 @@ def rbh(
     first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=_HELP)],
     second: Annotated[
         str,
-        typer.Argument(metavar="B", click_type=options.INPUT_NAME, help="As A, with sequences of the same alphabet."),
+        typer.Argument(
+            metavar="B", click_type=options.INPUT_NAME, help="The second set, of the same kind and alphabet as A."
+        ),
     ],
     *,
     context: typer.Context,

@@ -21,7 +21,9 @@ def report(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", autocompletion=completion.runs, help="Number of a run, or latest finished one: latest."
+            metavar="RUN",
+            autocompletion=completion.runs,
+            help="Number of a run, or latest for the newest finished run.",
         ),
     ],
     *,
@@ -31,8 +33,9 @@ def report(
         typer.Option(
             metavar="DB",
             click_type=options.INPUT_NAME,
-            help="The run's database, if it has another path now; for whole sequences and organisms of subjects. Given "
-            "once for each of several, in their order.",
+            help="Database of the run, if its path has changed; for whole sequences and organisms of subjects. "
+            "For several "
+            "databases, repeat the option in their order.",
             rich_help_panel=SEQUENCES,
         ),
     ] = None,

@@ -34,7 +34,7 @@ Run = Annotated[
     typer.Argument(
         metavar="RUN",
         autocompletion=completion.runs,
-        help="Number of a run, or latest: the newest finished one, if there is one.",
+        help="Number of a run, or latest for the newest finished run, or the newest run if none is finished.",
     ),
 ]
 
@@ -43,7 +43,7 @@ Runs = Annotated[
     typer.Argument(
         metavar="RUN…",
         autocompletion=completion.runs,
-        help="Numbers of runs, or latest: the newest finished one, if there is one.",
+        help="Numbers of runs, or latest for the newest finished run, or the newest run if none is finished.",
     ),
 ]
 
@@ -193,7 +193,7 @@ def merge(
     ],
     store: options.CreatedStore = DEFAULT_STORE,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Merge what is there, though shards or queries are missing.")
+        bool, typer.Option("--partial", help="Merge what is available, even if shards or queries are missing.")
     ] = False,
     stage_store: options.StageStore = "auto",
 ) -> None:
@@ -269,7 +269,7 @@ def delete(
     runs: Runs,
     store: options.KeptStore = DEFAULT_STORE,
     force: Annotated[
-        bool, typer.Option("--force", help="Delete a run though a process works on it; that process then ends.")
+        bool, typer.Option("--force", help="Delete a run even if a process is working on it; that process then ends.")
     ] = False,
     stage_store: options.StageStore = "auto",
 ) -> None:
@@ -292,12 +292,16 @@ def delete(
 
 @app.command(short_help="Delete old runs, and return their space.")
 def prune(
-    keep: Annotated[int, typer.Option(min=0, help="Keep so many of the newest runs.")] = 0,
+    keep: Annotated[int, typer.Option(min=0, help="Keep this many of the newest runs.")] = 0,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="AGE", help="Delete runs that began longer ago: 12h, 30d or 8w (hours, days, weeks)."),
+        typer.Option(
+            metavar="AGE", help="Delete only runs that began longer ago than this: 12h, 30d or 8w (hours, days, weeks)."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say which runs would be deleted.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print which runs would be deleted, and delete nothing.")
+    ] = False,
     store: options.KeptStore = DEFAULT_STORE,
     stage_store: options.StageStore = "auto",
 ) -> None:

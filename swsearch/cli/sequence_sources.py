@@ -25,20 +25,25 @@ N_SHOWN: Final = 10
 
 Fasta = Annotated[
     list[Path] | None,
-    typer.Argument(click_type=INPUT_PATH, help="FASTA or FASTQ files; gzip, bzip2, xz and zstd are read; - is stdin."),
+    typer.Argument(
+        click_type=INPUT_PATH, help="FASTA or FASTQ files, also compressed with gzip, bzip2, xz or zstd; - is stdin."
+    ),
 ]
 Blastdb = Annotated[
     list[str] | None,
-    typer.Option(help="Import this BLAST database, as BLAST's -db names it; needs blastdbcmd. May be repeated."),
+    typer.Option(
+        help="Import this BLAST database, named as for BLAST's -db. Requires blastdbcmd. The option may be repeated."
+    ),
 ]
 SkipBad = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out records with wrong letters or none; list the first ten.")
+    bool,
+    typer.Option("--skip-bad", help="Leave out records that are empty or have wrong letters, and print the first ten."),
 ]
 Skipped = Annotated[
     Path | None,
     typer.Option(
         click_type=OUTPUT_FILE,
-        help="With --skip-bad: list all records that are left out in this file, or - for stdout.",
+        help="With --skip-bad: list all records that are left out in this file; - is stdout.",
     ),
 ]
 

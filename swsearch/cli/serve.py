@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 DatabasePaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DB…", help="Databases; each is offered under the last part of its path."),
+    typer.Argument(metavar="DB…", help="Databases to offer, each under the last part of its path."),
 ]
 Folder = Annotated[
     str | None,
     typer.Option(
-        "--databases", metavar="FOLDER", help="Offer the databases in this folder too, also those that come later."
+        "--databases",
+        metavar="FOLDER",
+        help="Also offer the databases in this folder, including those that are added later.",
     ),
 ]
 SentSubjects = Annotated[
@@ -41,16 +43,20 @@ SentSubjects = Annotated[
     typer.Option(
         "--subject-sets",
         metavar="FOLDER",
-        help="Folder for subjects that are sent with searches, or none to refuse them. [beside a store in a file]",
+        help="Folder for subjects that are sent with searches, or none to refuse such searches. [next to the "
+        "store, if it is a file]",
     ),
 ]
 ExpiryDays = Annotated[
-    float, typer.Option(min=0, help="Days after which a finished search is deleted with its results; 0 keeps all.")
+    float,
+    typer.Option(min=0, help="Number of days after which a finished search is deleted with its results; 0 keeps all."),
 ]
 
 _NICENESS = 5
 """Of a worker that computes on the cores of its server, so that short answers do not wait for long searches."""
-GiveUpAfter = Annotated[int, typer.Option(min=1, help="Workers that may die with a query before it fails.")]
+GiveUpAfter = Annotated[
+    int, typer.Option(min=1, help="Number of workers that may die while searching a query before the query fails.")
+]
 
 
 def serve(
@@ -58,9 +64,9 @@ def serve(
     folder: Folder = None,
     store: options.CreatedStore = DEFAULT_STORE,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but a loopback address needs tokens.")
+        str, typer.Option(help="Address to listen on; an address other than a loopback address requires tokens.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free port.")] = 8765,
     engine: options.Engine = "auto",
     threads: options.Threads = None,
     devices: options.Devices = None,
@@ -68,24 +74,30 @@ def serve(
     expiry_days: ExpiryDays = 30.0,
     give_up_after: GiveUpAfter = 3,
     limit: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="A limit, such as search_queries=100; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="Set a limit, such as search_queries=100. The option may be repeated."),
     ] = None,
     protocol: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Speak the protocol of another service too: blast or tickets; repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Also offer the protocol of another service: blast or tickets. The option may be repeated.",
+        ),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ADDRESS", help="Address or network of a reverse proxy whose X-Forwarded headers hold; repeatable."
+            metavar="ADDRESS",
+            help="Address or network of a reverse proxy whose X-Forwarded headers are trusted. The option may be "
+            "repeated.",
         ),
     ] = None,
     sso_header: Annotated[
-        str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names who is signed in.")
+        str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names the user who is signed in.")
     ] = "",
     subject_sets: SentSubjects = None,
     root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Path below which a proxy offers the server, such as /swsearch.")
+        str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /swsearch.")
     ] = "",
 ) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.

@@ -20,7 +20,9 @@ app = CommandGroup(
 
 @app.command()
 def add(
-    owner: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is; owners see their own searches.")],
+    owner: Annotated[
+        str, typer.Argument(metavar="NAME", help="Owner of the token. Owners see only their own searches.")
+    ],
     store: options.CreatedStore = DEFAULT_STORE,
 ) -> None:
     """Make a token and print it. It is shown this once; the store keeps its SHA-256.
@@ -56,7 +58,9 @@ def list_tokens(store: options.KeptStore = DEFAULT_STORE) -> None:
 
 @app.command()
 def revoke(
-    tokens: Annotated[list[str], typer.Argument(metavar="ID…", help="Ids of `swsearch tokens list`.")],
+    tokens: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="Ids of the tokens, as `swsearch tokens list` prints them.")
+    ],
     store: options.KeptStore = DEFAULT_STORE,
 ) -> None:
     """Revoke tokens: within seconds, a running server refuses them.

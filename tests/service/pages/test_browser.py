@@ -217,7 +217,7 @@ def test_where_events_do_not_arrive_the_progress_is_asked_for(browser, settings,
         page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
         page.route("**/events", lambda route: route.fulfill(status=503, body=""))
         page.goto("/?example=several")
-        page.get_by_label("Largest E-value").fill("0.5")
+        page.get_by_label("Maximum E-value").fill("0.5")
         with page.expect_request("**/progress"):
             page.get_by_role("button", name="Search").click()
         assert asked.count("events") >= 3

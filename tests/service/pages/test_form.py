@@ -96,7 +96,9 @@ def test_all_fields_with_problems_are_named_at_once():
 def test_options_that_exclude_each_other_are_a_problem_of_one_of_them():
     form = SearchForm(values={"min_length": "9", "max_length": "3"})
     form.options()
-    assert form.errors == {"min_length": "“Shortest subject” 9 is above “Longest subject” 3; no subject fits"}
+    assert form.errors == {
+        "min_length": "“Minimum subject length” 9 is above “Maximum subject length” 3; no subject fits"
+    }
 
 
 def test_the_option_of_a_message_is_found():
