@@ -12,6 +12,7 @@ The module imports nothing that takes time, because ``--help`` needs it.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -160,6 +161,15 @@ class Option:
         """
         long = f"--{self.name.replace('_', '-')}"
         return (long, self.short) if self.short else (long,)
+
+    @property
+    def help_in_python(self) -> str:
+        """What it does, with the names of options as those of arguments.
+
+        >>> option_of("genetic_code").help_in_python
+        "NCBI's number of the genetic code for translate. [1]"
+        """
+        return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", "_"), self.help)
 
     def default_in(self, command: str) -> Any:
         """Its default in a command; also in one that does not offer it, where it is the value that holds."""
@@ -532,7 +542,8 @@ its own for it."""
 SEARCH_OPTIONS: Final[dict[str, Option]] = {row.name: row for row in OPTIONS if row.is_of_search}
 """The options that decide which hits are found, by their names."""
 SEARCH_FILES: Final = tuple(row.name for row in SEARCH_OPTIONS.values() if row.metavar in ("FILE", "PATH"))
-"""Those whose values are files; ``matrix`` may be one."""
+"""Those whose values are files, for filters on subjects and for organisms; ``matrix`` may be one. The parameter
+``chosen_digest`` of a run identifies the subjects that passed."""
 
 
 def offered(command: str) -> tuple[Option, ...]:

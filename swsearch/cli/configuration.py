@@ -26,7 +26,7 @@ from typing import Any, Final
 from swsearch.cli.wording import in_plain_words
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
-from swsearch.options import SEARCH_OPTIONS
+from swsearch.options import COMPARISONS, MACHINE, OPTIONS, SEARCH_OPTIONS
 from swsearch.words import quoted
 
 PREFIX: Final = "SWSEARCH_"
@@ -38,8 +38,10 @@ OTHER_VARIABLES: Final = (
 )  # fmt: skip
 """Environment variables that are no default of an option."""
 _SEARCHES: Final = ("query", "batch", "allpairs", "msa")
-_OF_MACHINE: Final = ("engine", "devices", "kernel", "no_bound", "partition_residues")
 _OF_ALL: Final = ("threads", "store", "stage_store", "quiet")
+_OF_MACHINE: Final = tuple(
+    row.name for row in OPTIONS if row.panel == MACHINE and "query" in row.commands and row.name not in _OF_ALL
+)
 _LOG: Final = "log"
 SHARED: Final = (_LOG, *_OF_ALL, *_OF_MACHINE, *(name for name in SEARCH_OPTIONS if name != "taxonomy"))
 """The options that have an environment variable and may stand outside of tables, by their names with ``_``.
@@ -60,7 +62,7 @@ def is_shared(command: str, name: str) -> bool:
     if command.split(maxsplit=1)[0] == "bench":
         return False
     if name in _OF_MACHINE:
-        return command in (*_SEARCHES, "cluster", "rbh")
+        return command in (*_SEARCHES, *COMPARISONS)
     return name in _OF_ALL or (command in _SEARCHES and name in SHARED)
 
 

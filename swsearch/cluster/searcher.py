@@ -26,8 +26,8 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError
-from swsearch.hits.result import CHOICE_FILES, QueryResult
-from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT
+from swsearch.hits.result import QueryResult
+from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT, SEARCH_FILES
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.searcher import BatchObserver
@@ -289,7 +289,7 @@ def _connected(cluster: str, machine: Machine, notify: Callable[[str], None]) ->
 
 def _with_absolute_paths(options: SearchOptions) -> SearchOptions:
     """The options with absolute paths of files, since the working directory of a worker is another one."""
-    files = {name: getattr(options, name) for name in CHOICE_FILES}
+    files = {name: getattr(options, name) for name in SEARCH_FILES}
     changed = {name: os.path.abspath(path) for name, path in files.items() if path is not None}
     if options.matrix is not None and os.path.isfile(options.matrix):
         changed["matrix"] = os.path.abspath(options.matrix)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.subjects import SubjectReader
+from swsearch.options import SEARCH_FILES
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
 if TYPE_CHECKING:
@@ -182,9 +183,6 @@ def with_taxonomy(results: Iterable[QueryResult], taxonomy: TaxonomyOfSubjects) 
     return map(partial(replace, taxonomy=taxonomy), results)
 
 
-CHOICE_FILES: Final = ("include", "exclude", "taxid_map", "taxonomy")
-"""Parameters that are paths of files for filters on subjects; the parameter ``chosen_digest`` identifies the subjects
-that passed."""
 FILES_READ: Final = "files_read"
 """Parameter with the paths of all files that the search has read, as words of a command line; absent if there are none.
 They have no influence on the hits, and protect these files from reports of the run."""
@@ -317,7 +315,7 @@ class RunInfo:
         """
         # Instead of these parameters, the values that they determine are compared.
         # A taxonomy changes reports and the choice of subjects, which is compared, but no hit.
-        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, FILES_READ, *CHOICE_FILES}
+        decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, FILES_READ, *SEARCH_FILES}
         names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
             "database": (self.database.digest, found.database.digest),
@@ -345,7 +343,7 @@ class RunInfo:
         A matrix file is represented by its name. Files for filters on subjects are omitted; ``chosen_digest``
         represents them.
         """
-        paths = (FILES_READ, *CHOICE_FILES)
+        paths = (FILES_READ, *SEARCH_FILES)
         shown = {name: value for name, value in self.parameters.items() if name not in paths}
         if isinstance(matrix := shown.get("matrix"), str):
             shown["matrix"] = os.path.basename(matrix)

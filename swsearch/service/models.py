@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
-from swsearch.options import SEARCH_OPTIONS
+from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.report.jsons import describe_hit, describe_query
 from swsearch.scoring.matrix import matrix_names
 from swsearch.sequences.alphabet import ALPHABETS
@@ -21,16 +21,22 @@ from swsearch.store.models import STATES
 from swsearch.store.views import HitPage as StoredPage
 
 Option = str | int | float | bool | None
-_WORDS: Final = {
-    **{row.name: row.choices for row in SEARCH_OPTIONS.values() if row.choices and row.name != "alphabet"},
-    "matrix": matrix_names(),
-}
-"""The words that are values of some options."""
 
 
 def one_of(words: Iterable[str | None]) -> dict[str, JsonValue]:
     """What the description of a value says that must be one of some words; the service checks it."""
     return {"enum": list(words)}
+
+
+def _described_options() -> dict[str, JsonValue]:
+    """The description of the options of a search: what each does, and its values where they are words."""
+    words = {row.name: row.choices for row in SEARCH_OPTIONS.values() if row.choices} | {"matrix": matrix_names()}
+    described: dict[str, JsonValue] = {}
+    for row in SEARCH_OPTIONS.values():
+        if row.name != "alphabet" and row.name not in SEARCH_FILES:
+            values = one_of([*words[row.name], None]) if row.name in words else {}
+            described[row.name] = {"description": row.help_in_python, "default": row.default, **values}
+    return described
 
 
 class ErrorBody(BaseModel):
@@ -60,7 +66,7 @@ class SearchRequest(BaseModel):
         default_factory=dict,
         description="Options of `swsearch query` that determine the hits, with _ in place of -.",
         examples=[{"top": 100, "evalue": 0.001}],
-        json_schema_extra={"properties": {name: one_of([*words, None]) for name, words in _WORDS.items()}},
+        json_schema_extra={"properties": _described_options()},
     )
     alphabet: str | None = Field(
         default=None,

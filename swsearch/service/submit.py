@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from swsearch import __version__
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refused
-from swsearch.hits.result import CHOICE_FILES
 from swsearch.hits.shards import all_of
+from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.needs import QueryNeeds
@@ -34,7 +34,7 @@ from swsearch.service.settings import ServerLimits
 from swsearch.store.search_records import NewQuery, NewSearch, Parameters, SearchedDatabase
 from swsearch.words import counted, shortened
 
-OPTIONS: Final = tuple(field.name for field in fields(SearchOptions) if field.name not in CHOICE_FILES)
+OPTIONS: Final = tuple(field.name for field in fields(SearchOptions) if field.name not in SEARCH_FILES)
 """The options that a request may have: those of `swsearch query` that determine the hits and name no file."""
 _MAX_PATTERN: Final = 200
 """Longest regular expression, in characters."""
@@ -138,11 +138,11 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
         An option is unknown, names a file, or is out of its range.
     """
     for name, value in given.items():
-        if name in CHOICE_FILES:
+        if name in SEARCH_FILES:
             raise InputError(f"option {name} names a file, and a server reads no files of its clients; leave it out")
         if name not in OPTIONS:
             raise InputError(f"there is no option {shortened(str(name))!r}; choose from {', '.join(OPTIONS)}")
-        is_text = "str" in str(_KINDS[name])
+        is_text = SEARCH_OPTIONS[name].type is str
         if value is not None and is_text != isinstance(value, str) and not (name == "evalue" and value == "inf"):
             raise InputError(f"option {name} is {'a text' if is_text else 'a number'}, not {shortened(repr(value))}")
     values = {name: value for name, value in given.items() if value is not None}
@@ -158,9 +158,6 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
             "top_too_large", f"option top is {options.top:,}; this server lists up to {limits.top:,} subjects"
         )
     return options
-
-
-_KINDS: Final = {field.name: field.type for field in fields(SearchOptions)}
 
 
 def options_of(parameters: Mapping[str, Any]) -> SearchOptions:
