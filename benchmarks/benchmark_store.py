@@ -17,7 +17,8 @@ from pathlib import Path
 from swsearch import __version__
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.report.registry import formats, get_format
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import FORMATS, new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.store.store import Store
 
@@ -69,10 +70,10 @@ def main() -> None:
                 pass
             say("read", *began)
             store.runs.delete(run_id, force=True)
-        for name in formats():
+        for name in FORMATS:
             with (Path(folder) / name).open("w") as stream:
                 began = time.perf_counter(), time.process_time()
-                get_format(name).write(run, given, stream)
+                new_report(name).write_all(ReportContext(run), given, stream)
                 say(name, *began)
 
 

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import swsearch
-from swsearch.report.registry import get_format
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import new_report
 from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.queries import read_queries
@@ -82,7 +83,8 @@ def search(queries: Path, proteins: Path, folder: Path) -> Table:
     options = swsearch.SearchOptions(top=1_000_000, evalue=EVALUE, composition="none")
     with swsearch.open_searcher(folder / "db", options) as searcher, (folder / "ours").open("w") as stream:
         records = read_queries(queries, searcher.database.alphabet)
-        get_format("blast6", [*FIELDS, *ROWS]).write(searcher.run_info("compare"), searcher.search(records), stream)
+        context = ReportContext(searcher.run_info("compare"))
+        new_report("blast6", [*FIELDS, *ROWS]).write_all(context, searcher.search(records), stream)
     return read_table(folder / "ours")
 
 

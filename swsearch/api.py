@@ -42,16 +42,16 @@ from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
-from swsearch.hits.result import QueryResult, RunInfo, with_subjects
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.subjects import SubjectPart
 from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE
-from swsearch.organisms import reads_database, with_organisms
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.align import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.report.anchored import with_kept_rows
-from swsearch.report.registry import check_fits, get_format, needs_subjects, taxonomy_use
+from swsearch.report.formats import new_report
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
+from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.results import SearchResults
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
@@ -330,9 +330,8 @@ def _store(store: Store | str | os.PathLike[str] | None, opened: ExitStack) -> C
 
 def _started(run: Run, database: PackedDatabase, n_queries: int, opened: ExitStack) -> SearchResults:
     """The results of a run, which has checked its arguments and begun with the first queries; they close ``opened``."""
-    results = opened.enter_context(closing(run.results()))
-    next(results)
-    return SearchResults(run.info, run.outcome.run_id, results, opened.pop_all(), n_queries, database)
+    opened.enter_context(run)
+    return SearchResults(run.info, run.outcome.run_id, iter(run), opened.pop_all(), n_queries, database)
 
 
 def _alone(queries: Any) -> Any:
@@ -408,7 +407,7 @@ def write_report(
     optional("part", part, SubjectPart, "a SubjectPart")
     places = None if database is None else paths("database", database)
     percent = None if lca_top is None else number("lca_top", lca_top)
-    report = get_format(format, columns, rows, part, lca_top=percent)
+    report = new_report(format, columns, rows, part, lca_top=percent)
     target = Path(path)
     if report.binary:
         refuse_compressed(target, "path", f"format {format} is compressed by itself")
@@ -421,7 +420,7 @@ def write_report(
     run, queries = (results.run, results) if isinstance(results, SearchResults) else results
     registry().read_sources(run.sources)
     registry().write("path", target)
-    check_fits(report, run)
+    report.format.check_fits(run)
     places = list(run.database.paths) if places is None else places
     shown = ", ".join(map(os.fspath, places))
     with ExitStack() as stack:
@@ -431,17 +430,16 @@ def write_report(
             if taxonomy is not None or taxid_map is not None:
                 given = option("taxonomy", taxonomy) if taxid_map is None else option("taxid_map", taxid_map)
                 raise InputError(f"{given}: a search has the taxonomy of its options; only stored runs need one")
-            queries = results.completed(needs_subjects(report, run), taxonomy_use(report))
+            context = results.context_of(report)
         else:
-            use, opened = taxonomy_use(report), None
-            files = [None if path is None else os.fspath(path) for path in (taxonomy, taxid_map)]
-            if needs_subjects(report, run) or reads_database(use, run, *files) or (use and database is not None):
+            tree, taxids = (None if path is None else os.fspath(path) for path in (taxonomy, taxid_map))
+            use, opened = database_use(report, run, tree, taxids, is_named=database is not None), None
+            if use is not DatabaseUse.NONE:
                 opened = stack.enter_context(opening.open_database(places, searched=run.database.digests))
-                queries = with_subjects(queries, opened)
             elif database is not None:
                 raise InputError(f"database {shown}: this report is written from the records alone")
-            queries = with_organisms(queries, use, opened, *files)
-        report.write(run, queries, stack.enter_context(text_file(target, "path")))
+            context = report_context(report, run, opened, tree, taxids)
+        report.write_all(context, queries, stack.enter_context(text_file(target, "path")))
 
 
 def align(

@@ -101,7 +101,7 @@ class Option:
         Of its value: ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list`` for an option that may be repeated.
     help : str
         What it does, as ``--help`` prints it; other options are written ``--name``, a default that depends on the
-        database in brackets.
+        database in brackets. ``{formats}`` stands for the names of the report formats.
     panel : str
         Heading under which help and forms show it.
     commands : tuple of str
@@ -232,9 +232,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "format", str, OUTPUT, ("query", "allpairs", "rbh", "report"), "table",
         otherwise={"allpairs": "blast6", "rbh": "blast6", "cluster": "none"}, short="-f", metavar="NAME",
         completion="formats",
-        help="table, pairwise, html, blast6, blast7, xml, xml2, json2 (BLAST's), tsv, csv, parquet, json, jsonl, "
-        "sam, a3m, sto, afasta, fasta (the sequences of the hits), lca (the taxon of each query), kraken, "
-        "taxa-html (queries by taxon) or multiqc.",
+        help="{formats}.",
     ),
     Option(
         "format", str, OUTPUT, ("batch",), "none", short="-f", metavar="NAME", completion="formats",

@@ -14,17 +14,20 @@ from swsearch.closeable import Closeable
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult, RunInfo, with_subjects
-from swsearch.organisms import with_organisms
-from swsearch.report.fields import select_fields
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.tabular import default_fields
-from swsearch.report.taxa import DEFAULT_PERCENT, greatest_use
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
+from swsearch.report.formats import TaxonomyUse
+from swsearch.report.query_taxa import LcaReport
+from swsearch.report.tabular import TsvReport
+from swsearch.report.taxa import DEFAULT_PERCENT
+from swsearch.report_context import report_context
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 
 class _Search(Iterator[QueryResult]):
@@ -188,10 +191,10 @@ class SearchResults(Closeable):
             (self._kept,), self._own = tee(self._search, 1), None
             return reading
 
-    def with_subjects(self) -> Iterator[QueryResult]:
-        """The results with a reader of whole subjects, which can be used until the results are closed.
+    def subjects(self) -> PackedDatabase:
+        """The database of the search, as a reader of whole subjects: ``letters(hit.subject_index)``.
 
-        A first reading that ends closes the database; a further one opens it again.
+        The end of the first reading closes the database; a call after it opens it again, until the results are closed.
 
         Raises
         ------
@@ -203,7 +206,7 @@ class SearchResults(Closeable):
         subjects = self._database()
         if subjects is None:
             raise InputError("whole subjects are read from one database, and these results are of several")
-        return with_subjects(self, subjects)
+        return subjects
 
     def _database(self) -> PackedDatabase | None:
         """The database of the search, which is opened again if it was closed; None if there were several searches."""
@@ -214,23 +217,25 @@ class SearchResults(Closeable):
                 )
             return self._subjects
 
-    def with_taxonomy(self) -> Iterator[QueryResult]:
-        """The results with the organisms of the subjects (:attr:`QueryResult.taxonomy`); InputError if unknown."""
-        return self.completed(False, TaxonomyUse.NEEDED)
+    def taxonomy(self) -> TaxonomyOfSubjects:
+        """The organisms of the subjects: ``of(hit.subject_index, hit.subject_header)``; InputError if unknown."""
+        return self.context_of(LcaReport()).needed_taxonomy
 
-    def completed(self, needs_letters: bool, use: TaxonomyUse) -> Iterator[QueryResult]:
-        """The results with what a report takes from the database: whole subjects if ``needs_letters``, and organisms.
+    def context_of(self, report: Report) -> ReportContext:
+        """What a report of these results reads beside them.
 
         Raises
         ------
         InputError
             Whole subjects are asked for of results of several databases, or a taxonomy is needed and there is none.
         """
-        results = self.with_subjects() if needs_letters else iter(self)
-        database = None if use is TaxonomyUse.NONE else self._database()
+        needs_subjects = report.needs_subjects(self.run)
+        database = self.subjects() if needs_subjects else None
+        if database is None and report.taxonomy_use is not TaxonomyUse.NONE:
+            database = self._database()
         given = [self.run.parameters.get(name) for name in ("taxonomy", "taxid_map")]
         taxonomy, taxid_map = (None if path is None else str(path) for path in given)
-        return with_organisms(results, use, database, taxonomy, taxid_map)
+        return report_context(report, self.run, database, taxonomy, taxid_map)
 
     def to_arrow(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> pyarrow.Table:
         """All hits as a table of Apache Arrow with one row per hit and BLAST's column names.
@@ -254,14 +259,15 @@ class SearchResults(Closeable):
         import pyarrow
 
         number("lca_top", lca_top)
-        chosen = default_fields(self.run) if fields is None else select_fields(names("fields", fields), lca_top)
+        table = TsvReport(None if fields is None else names("fields", fields), lca_top)
+        chosen = table.fields(self.run)
         types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
-        results = self.completed(any(field.needs_subjects for field in chosen), greatest_use(f.use for f in chosen))
-        for result in results:
+        context = self.context_of(table)
+        for result in self:
             for hit in result.hits:
                 for field in chosen:
-                    columns[field.name].append(field.value(self.run, result, hit))
+                    columns[field.name].append(field.value(context, result, hit))
         schema = pyarrow.schema([(field.name, types[field.kind]) for field in chosen])
         return pyarrow.table(columns, schema=schema)
 

@@ -70,7 +70,7 @@ def calls(place, tmp_path, monkeypatch) -> dict[str, tuple[Callable[..., Any], d
     }
     assert set(usual) == set(swsearch.__all__) - RECORDS
     found = {name: (getattr(swsearch, name), arguments) for name, arguments in usual.items()}
-    return found | {name: (getattr(results, name), {}) for name in ("to_arrow", "with_subjects")}
+    return found | {name: (getattr(results, name), {}) for name in ("to_arrow", "subjects")}
 
 
 def perform(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ def perform(function: Callable[..., Any], arguments: dict[str, Any]) -> None:
             pass
 
 
-NAMES = sorted({*swsearch.__all__, "to_arrow", "with_subjects"} - RECORDS)
+NAMES = sorted({*swsearch.__all__, "to_arrow", "subjects"} - RECORDS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -69,7 +69,6 @@ def test_results_of_several_databases_and_of_all_pairs_are_kept(database):
     [
         pytest.param(lambda results: results, id="its own place"),
         pytest.param(iter, id="one reading"),
-        pytest.param(SearchResults.with_subjects, id="with subjects"),
         pytest.param(SearchResults.stream, id="stream"),
     ],
 )

@@ -47,7 +47,7 @@ def allpairs(
         # A query is compared with half of the subjects.
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
-        outcome = comparison.execute(comparison.running.report(comparison.searcher, asked.report))
+        outcome = comparison.execute(comparison.running.report_steps(comparison.searcher, asked.report))
     if outcome.run_id is not None:
         before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
         n_done = counted(outcome.n_done + outcome.n_before, "sequence")

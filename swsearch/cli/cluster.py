@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -16,7 +16,6 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.result import QueryResult, RunInfo
     from swsearch.run.clusters import Cluster
 
 _FORMATS: Final = ("tsv", "jsonl")
@@ -91,11 +90,7 @@ def cluster(
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
     ):
         graph = PairGraph(*SubjectQueries.of(comparison.searcher).order)
-
-        def collect(_run: RunInfo, results: Iterator[QueryResult]) -> None:
-            graph.add(results)
-
-        outcome = comparison.execute(collect, resume_finished=True)
+        outcome = comparison.execute([graph], resume_finished=True)
         clusters = graph.clusters(mode)
         with result_stream(arguments.out) as stream:
             (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)

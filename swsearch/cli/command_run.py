@@ -23,9 +23,8 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.shards import AskedQueries, Shard
-    from swsearch.hits.subjects import SubjectReader
-    from swsearch.report.protocol import ReportFormat
-    from swsearch.run import RunOutcome, Survey, WriteReport
+    from swsearch.report.base import Report
+    from swsearch.run import Run, RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import Queries
     from swsearch.store.store import Store
@@ -64,8 +63,8 @@ class CommandRun:
     stores: list[Store] = field(default_factory=list)
     _opened: tuple[RunOutcome, AskedQueries] | None = None
 
-    def report(self, searcher: PlannedSearch, report: ReportFormat | None) -> WriteReport | None:
-        """A function that writes the report of this search, if there is one, to the output.
+    def report_steps(self, searcher: PlannedSearch, report: Report | None) -> list[Step]:
+        """The steps that write the report of this search, if there is one, to the output.
 
         Raises
         ------
@@ -73,42 +72,43 @@ class CommandRun:
             The format cannot represent the search, needs a taxonomy and there is none, or the output cannot be created.
         """
         if report is None:
-            return None
+            return []
         from swsearch.cli.output import say_if_named_otherwise
-        from swsearch.cli.taxonomy import report_taxonomy, with_organisms
-        from swsearch.report.registry import check_fits
+        from swsearch.cli.report_steps import report_called, steps_of_report
+        from swsearch.report_context import report_context
 
-        check_fits(report, searcher.run_info(""))
-        usual = option_of("format", self.arguments.command).default_in(self.arguments.command)
+        arguments, info = self.arguments, searcher.run_info("")
+        report.format.check_fits(info)
+        usual = option_of("format", arguments.command).default_in(arguments.command)
         default = "table" if usual == "none" else usual
-        say_if_named_otherwise(report.name, default, self.arguments.out, quiet=self.arguments.quiet)
-        organisms = report_taxonomy(report, searcher.database, self.arguments.taxonomy, self.arguments.taxid_map)
-        write = write_report(report, self.arguments.out, self.stack, searcher.database)
-        quiet, cuts_lists = self.arguments.quiet, self.arguments.cuts_lists
-        return with_organisms(write, report, organisms, quiet=quiet, cuts_lists=cuts_lists)
+        say_if_named_otherwise(report.name, default, arguments.out, quiet=arguments.quiet)
+        called = report_called(report)
+        context = report_context(report, info, searcher.database, arguments.taxonomy, arguments.taxid_map, called)
+        return steps_of_report(
+            report, context, arguments.out, self.stack, quiet=arguments.quiet, cuts_lists=arguments.cuts_lists
+        )
 
-    def execute(
+    @contextmanager
+    def searching(
         self,
         queries: Queries,
         searcher: PlannedSearch,
         found: Survey,
-        write: WriteReport | None,
         *,
         skip_refused: bool = False,
         every_score: bool = False,
         search_repeated: bool = False,
         resume_finished: bool = False,
-    ) -> RunOutcome:
-        """Search the queries, with the plan, the progress and the numbers of the search on stderr.
+        stored_too: bool = True,
+    ) -> Iterator[Run]:
+        """The run, in progress, with the plan, the progress and the numbers of the search on stderr.
 
         Parameters
         ----------
-        queries, searcher, skip_refused
-            As for :func:`swsearch.run.run_search`.
+        queries, searcher, skip_refused, stored_too
+            As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
-        write : callable or None
-            Writes the report.
         every_score : bool
             Whether the scores of all subjects are needed.
         search_repeated : bool
@@ -118,7 +118,7 @@ class CommandRun:
         """
         from swsearch.cli.output import say
         from swsearch.cli.progress import ProgressReport
-        from swsearch.run import run_search
+        from swsearch.run import Run
 
         arguments = self.arguments
         _say_plan(searcher, found, quiet=arguments.quiet)
@@ -139,7 +139,7 @@ class CommandRun:
         def note_open(outcome: RunOutcome) -> None:
             self._opened = outcome, found.asked
 
-        outcome = run_search(
+        with Run(
             queries,
             searcher,
             command=command_line(),
@@ -148,20 +148,21 @@ class CommandRun:
             resume_finished=resume_finished,
             shard=self.shard,
             asked=found.asked,
-            report=write,
             skip_refused=skip_refused,
             search_repeated=every_score or search_repeated,
+            stored_too=stored_too,
             events=events,
             progress=progress.advance,
             notify=partial(say, quiet=arguments.quiet),
             on_query_done=lambda so_far: progress.note(done_of(so_far)),
             on_run_open=note_open,
             on_store_failure=on_store_failure,
-        )
+        ) as run:
+            yield run
+        outcome = run.outcome
         if outcome.n_bounded:
             scores = f"{outcome.n_bounded:,} of {counted(outcome.n_scores, 'score')}"
             say(f"{scores} were proved too low to report, the others were computed", quiet=arguments.quiet)
-        return outcome
 
     def _do_without_store(self, error: StoreError) -> None:
         outcome = None if self._opened is None else self._opened[0]
@@ -256,8 +257,8 @@ def _say_not_stored(error: StoreError, n_stored: int = 0) -> None:
     say(f"warning: {kept}: {error.marked}")
 
 
-def report_format(arguments: options.Arguments) -> ReportFormat | None:
-    """The format of the report, or None if no report is requested.
+def asked_report(arguments: options.Arguments) -> Report | None:
+    """The report, or None if no report is requested.
 
     Raises
     ------
@@ -265,8 +266,8 @@ def report_format(arguments: options.Arguments) -> ReportFormat | None:
         There is no such format, or an option that chooses a part of a report, or a taxonomy, is given for none.
     """
     from swsearch.cli.output import table_width
-    from swsearch.cli.taxonomy import refuse_unused
-    from swsearch.report.registry import get_format
+    from swsearch.cli.report_steps import refuse_unused
+    from swsearch.report.formats import new_report
 
     name = arguments.format
     if name == "none":
@@ -285,27 +286,11 @@ def report_format(arguments: options.Arguments) -> ReportFormat | None:
             return None
         name = "table"
     width = table_width(name, arguments.out, arguments.width)
-    report = get_format(
+    report = new_report(
         name, options.field_list(arguments.fields), arguments.rows, arguments.part, width, arguments.lca_top
     )
     refuse_unused(report, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
     return report
-
-
-def write_report(
-    report: ReportFormat, out: Path | None, stack: ExitStack, subjects: SubjectReader | None
-) -> WriteReport:
-    """A function that writes the report to ``out``; a file is complete when ``stack`` is closed.
-
-    ``subjects`` is the database, for formats that read more of the subjects than the hits contain.
-    """
-    from swsearch.cli.output import result_stream
-    from swsearch.hits.result import with_subjects
-
-    stream = stack.enter_context(result_stream(out, binary=report.binary))
-    if subjects is None:
-        return lambda run, results: report.write(run, results, stream)
-    return lambda run, results: report.write(run, with_subjects(results, subjects), stream)
 
 
 def _event_stream(path: Path, stack: ExitStack) -> TextIO:

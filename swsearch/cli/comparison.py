@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from swsearch.cli.command_run import CommandRun
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.shards import Shard
-    from swsearch.report.protocol import ReportFormat
-    from swsearch.run import RunOutcome, Survey, WriteReport
+    from swsearch.report.base import Report
+    from swsearch.run import RunOutcome, Step, Survey
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueriesByFile
 
@@ -37,14 +37,14 @@ class Prepared:
         The share of the queries that is searched.
     must_store : bool
         Whether it is an error if the hits cannot be stored.
-    report : ReportFormat or None
-        The format of the report, if there is one.
+    report : Report or None
+        The report, if there is one.
     """
 
     arguments: Arguments
     shard: Shard
     must_store: bool
-    report: ReportFormat | None
+    report: Report | None
 
 
 def prepared(arguments: Arguments) -> Prepared:
@@ -55,7 +55,7 @@ def prepared(arguments: Arguments) -> Prepared:
     InputError
         Options exclude each other, or an option is out of its range.
     """
-    from swsearch.cli.command_run import must_store, named_by_share, named_store, report_format
+    from swsearch.cli.command_run import asked_report, must_store, named_by_share, named_store
     from swsearch.hits.shards import asked_shard
     from swsearch.output_files import refuse_compressed
 
@@ -67,7 +67,7 @@ def prepared(arguments: Arguments) -> Prepared:
     refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
     needs_store = must_store(arguments)
     arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
-    report = report_format(arguments)
+    report = asked_report(arguments)
     _ = arguments.asked  # packing or fetching a database may take long, so wrong options are refused before
     return Prepared(arguments, shard, needs_store, report)
 
@@ -88,11 +88,16 @@ class Comparison:
     running: CommandRun
     _found: Survey
 
-    def execute(self, write: WriteReport | None, *, resume_finished: bool = False) -> RunOutcome:
-        """Search all queries, and write the results with ``write``."""
-        return self.running.execute(
-            self.queries, self.searcher, self._found, write, search_repeated=True, resume_finished=resume_finished
-        )
+    def execute(self, steps: Sequence[Step], *, resume_finished: bool = False) -> RunOutcome:
+        """Search all queries, and give each result to the steps."""
+        from swsearch.run import perform
+
+        with self.running.searching(
+            self.queries, self.searcher, self._found, search_repeated=True, resume_finished=resume_finished,
+            stored_too=bool(steps),
+        ) as run:  # fmt: skip
+            perform(steps, run.info, run)
+        return run.outcome
 
 
 @contextmanager

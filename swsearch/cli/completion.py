@@ -64,9 +64,9 @@ def one_of(choices: Iterable[str]) -> Words:
 
 def formats(incomplete: str) -> list[str]:
     """Report formats."""
-    from swsearch.report.registry import formats as known
+    from swsearch.report.formats import FORMATS
 
-    return [name for name in known() if name.startswith(incomplete)]
+    return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def fields(incomplete: str) -> list[str]:

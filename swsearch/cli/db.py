@@ -83,7 +83,7 @@ def _print_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 def _rows(name: str, subjects: PackedDatabase) -> Iterator[tuple[str, str]]:
     """What a database holds, as names and values."""
-    from swsearch.cli.taxonomy import taxonomy_line
+    from swsearch.cli.index import taxonomy_line
 
     catalogue = subjects.catalogue
     lengths = subjects.distinct_lengths()
@@ -419,8 +419,8 @@ def taxonomy(
 
     Example: swsearch db taxonomy nr.db taxdump/ --taxid-map prot.accession2taxid.gz
     """
+    from swsearch.cli.index import taxonomy_line
     from swsearch.cli.output import say
-    from swsearch.cli.taxonomy import taxonomy_line
     from swsearch.database.changes import set_taxonomy
 
     done = set_taxonomy(database, taxdump, taxid_map)

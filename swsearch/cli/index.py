@@ -5,13 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import options
 from swsearch.cli.sequence_sources import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
 from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.database.format import TaxonomyEntry
 
 
 def index(
@@ -54,7 +57,6 @@ def index(
     from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.cli.taxonomy import taxonomy_line
     from swsearch.database.builder import build_database
     from swsearch.database.object_store import refuse_url
     from swsearch.errors import InputError, UsageError
@@ -95,3 +97,9 @@ def index(
         tell(f"warning: {repeated}")
     for line in left_out.lines(skipped):
         tell(line)
+
+
+def taxonomy_line(taxonomy: TaxonomyEntry) -> str:
+    """What a database has stored about the organisms of its sequences."""
+    assigned = f"{taxonomy.n_assigned:,} of {counted(taxonomy.n_rows, 'sequence')}"
+    return f"{counted(taxonomy.n_taxa, 'taxon', 'taxa')}; {assigned} with a taxonomy id"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,7 +19,7 @@ from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.hits.result import QueryResult
-    from swsearch.report.anchored import AnchoredReport
+    from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
     from swsearch.run.deep_alignments import DeepAlignment
     from swsearch.search.options import SearchOptions
@@ -99,8 +99,9 @@ def msa(
     from swsearch.cli.progress import ProgressReport
     from swsearch.file_registry import registry
     from swsearch.output_files import text_file
+    from swsearch.report.base import ReportContext
+    from swsearch.report.formats import ALIGNMENTS
     from swsearch.report.pairing import write_complex
-    from swsearch.report.registry import ALIGNMENTS
     from swsearch.run.deep_alignments import deep_alignments
 
     if folder is None:
@@ -117,11 +118,12 @@ def msa(
         names = [searcher.run_info("").database.name for searcher in searchers]
         finish = _Finish(searchers[0], names, rows, partial(say, quiet=arguments.quiet))
         found = deep_alignments(queries, searchers, progress.advance)
+        beside = ReportContext(searchers[0].run_info(""))
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             for alignment, path in zip(found, files_of_queries, strict=True):
                 with text_file(path, "--out") as stream:
-                    report.write_query(0, finish(alignment), stream)
+                    report.write_all(beside, [finish(alignment)], stream)
             return
         with result_stream(None if out is None else Path(out)) as stream:
             if pair != PAIRINGS[0]:
@@ -129,8 +131,7 @@ def msa(
                 unpaired = [finish(alignment) for alignment in chains]
                 write_complex([one.query for one in chains], unpaired, stream, complete=pair == "complete")
             else:
-                for place, alignment in enumerate(found):
-                    report.write_query(place, finish(alignment), stream)
+                report.write_all(beside, map(finish, found), stream)
 
 
 class _Finish:
@@ -167,7 +168,7 @@ class _Finish:
 
 def _asked(arguments: options.Arguments) -> SearchOptions:
     """The options of the search of the first database, checked."""
-    from swsearch.cli.taxonomy import refuse_unused
+    from swsearch.cli.report_steps import refuse_unused
 
     refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
     return arguments.asked
@@ -182,8 +183,8 @@ def _split(files: list[str]) -> tuple[list[str], list[str]]:
     return files[:first], files[first:]
 
 
-def _report(format_name: str, pair: str) -> AnchoredReport:
-    from swsearch.report.registry import ALIGNMENTS, get_format
+def _report(format_name: str, pair: str) -> Report:
+    from swsearch.report.formats import ALIGNMENTS, new_report
 
     if pair not in PAIRINGS:
         raise InputError(f"--pair {pair!r}: choose {', '.join(PAIRINGS)}")
@@ -191,7 +192,7 @@ def _report(format_name: str, pair: str) -> AnchoredReport:
         raise InputError(f"--format {format_name!r}: an alignment is written as {', '.join(ALIGNMENTS)}")
     if pair != PAIRINGS[0] and format_name != "a3m":
         raise InputError(f"--format {format_name}: a complex is written as a3m; leave --pair or --format out")
-    return cast("AnchoredReport", get_format(format_name))
+    return new_report(format_name)
 
 
 def _opened(
@@ -223,6 +224,8 @@ def _files_of_queries(queries: Sequence[SequenceRecord], folder: Path | None, fo
     """A file for each query, named by its identifier."""
     if folder is None:
         return []
+    from swsearch.report.formats import FORMATS
+
     names: dict[str, str] = {}
     for query in queries:
         first = name = _UNSAFE.sub("_", query.identifier).strip("._")[:_LONGEST_NAME] or "unnamed"
@@ -230,4 +233,4 @@ def _files_of_queries(queries: Sequence[SequenceRecord], folder: Path | None, fo
         while name.lower() in names:  # some file systems ignore case
             name, number = f"{first}~{number}", number + 1
         names[name.lower()] = name
-    return [folder / f"{name}.{format_name}" for name in names.values()]
+    return [folder / f"{name}{FORMATS[format_name].file_ending}" for name in names.values()]

@@ -23,6 +23,7 @@ from swsearch.errors import InputError
 from swsearch.file_registry import FileRegistry, registry
 from swsearch.file_systems import check_staging
 from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
+from swsearch.report.formats import names_with_notes
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _table_option(row: Option, command: str) -> TyperOption:
         show_default=True,
         callback=None if check is None else lambda _ctx, _param, value: check(value),
         metavar=_metavar(row),
-        help=row.help,
+        help=row.help.replace("{formats}", names_with_notes()),
         autocompletion=_completion(row),
         envvar=STORE_VARIABLE if row.name == "store" else None,
         show_envvar=True,
@@ -385,9 +386,10 @@ class Arguments:
     @property
     def part(self) -> SubjectPart | None:
         """The part of each subject that the format ``fasta`` writes, checked; None if no option is given."""
-        from swsearch.cli.sequences import subject_part
+        from swsearch.hits.subjects import SubjectPart
 
-        return subject_part(self.aligned, self.flank)
+        is_asked = self.aligned or self.flank is not None
+        return SubjectPart(aligned=True, flank=self.flank or 0) if is_asked else None
 
     @property
     def computes_here(self) -> bool:

@@ -25,11 +25,6 @@ from swsearch.words import as_options, one_line
 
 _TO_LINE_START: Final = "\r"
 _CLEAR_TO_END: Final = "\x1b[K"
-_SUFFIXES: Final = {
-    ".html": "html", ".htm": "html", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet", ".xml": "xml",
-    ".tsv": "tsv", ".csv": "csv", ".sam": "sam", ".a3m": "a3m", ".sto": "sto", ".afasta": "afasta", ".fasta": "fasta",
-}  # fmt: skip
-"""The formats that the names of files suggest."""
 _LEVELS: Final = {"error": logging.ERROR, "failed": logging.ERROR, "warning": logging.WARNING}
 """The level of a message in the log, by the word before its first colon."""
 
@@ -111,20 +106,23 @@ def say_if_named_otherwise(
     out: str | os.PathLike[str] | None,
     *,
     quiet: bool,
-    formats: Collection[str] = frozenset(_SUFFIXES.values()),
+    formats: Collection[str] = (),
 ) -> None:
-    """Say that a report has the default format, if the name of its file suggests another one of ``formats``.
+    """Say that a report has the default format, if the name of its file suggests another one.
+
+    ``formats`` are those of the command; by default, all.
 
     The lines of blast6 are tab-separated, so ``.tsv`` suggests nothing else for them.
     """
     from swsearch.output_files import COMPRESSED
+    from swsearch.report.formats import FORMATS, SUFFIXES
 
     if out is None or format_name != default:
         return
     path = Path(out)
     suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
-    named = _SUFFIXES.get(suffix, default)
-    if named != default and named in formats and (named, default) != ("tsv", "blast6"):
+    named = SUFFIXES.get(suffix, default)
+    if named != default and named in (formats or FORMATS) and (named, default) != ("tsv", "blast6"):
         say(f"warning: --out {path} is written in the format {default}; say --format {named} for {suffix}", quiet=quiet)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +14,7 @@ from swsearch.words import counted
 if TYPE_CHECKING:
     from swsearch.cli.comparison import Comparison, Prepared
     from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.result import QueryResult, RunInfo
-    from swsearch.run import RunOutcome, WriteReport
+    from swsearch.run import RunOutcome, Step
 
 _HELP = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
 
@@ -45,7 +44,7 @@ def rbh(
     from swsearch.cli.comparison import prepared
     from swsearch.cli.databases import open_databases
     from swsearch.cli.output import say
-    from swsearch.run.reciprocal import BestHits
+    from swsearch.run.reciprocal import BestHits, ReciprocalHits
 
     if arguments.resume not in (None, "latest"):
         raise InputError(
@@ -59,37 +58,28 @@ def rbh(
         if a.alphabet is not b.alphabet:
             raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
         best = BestHits()
+        backward = _searched(asked, b, a, lambda _: best)
+        reciprocal: list[ReciprocalHits] = []
 
-        def collect(_run: RunInfo, results: Iterator[QueryResult]) -> None:
-            best.add(results)
+        def reporting(comparison: Comparison) -> Step:
+            steps = comparison.running.report_steps(comparison.searcher, asked.report)
+            reciprocal.append(ReciprocalHits(best, steps))
+            return reciprocal[0]
 
-        def reciprocal(comparison: Comparison) -> WriteReport:
-            write = comparison.running.report(comparison.searcher, asked.report)
-
-            def write_reciprocal(info: RunInfo, results: Iterator[QueryResult]) -> None:
-                chosen = best.reciprocal(results)
-                if write is not None:
-                    write(info, chosen)
-                for _ in chosen:  # those that are not written are counted
-                    pass
-
-            return write_reciprocal
-
-        backward = _searched(asked, b, a, lambda _: collect)
-        forward = _searched(asked, a, b, reciprocal)
+        forward = _searched(asked, a, b, reporting)
         sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
-        say(f"{counted(best.n_reciprocal, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
+        say(f"{counted(reciprocal[0].n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
     if forward.run_id is not None:
         kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
         say(kept, quiet=arguments.quiet)
 
 
 def _searched(
-    asked: Prepared, queries: PackedDatabase, subjects: PackedDatabase, writing: Callable[[Comparison], WriteReport]
+    asked: Prepared, queries: PackedDatabase, subjects: PackedDatabase, step_of: Callable[[Comparison], Step]
 ) -> RunOutcome:
     """Search the best hits of all sequences of one database in another."""
     from swsearch.cli.comparison import compared
     from swsearch.search.queries import DatabaseQueries
 
     with compared(asked, subjects, queries.n_residues, lambda _: DatabaseQueries(queries)) as comparison:
-        return comparison.execute(writing(comparison), resume_finished=True)
+        return comparison.execute([step_of(comparison)], resume_finished=True)

@@ -37,12 +37,12 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     _refuse_options_of_this_machine(arguments)
     from swsearch.cli.output import result_stream, say, say_if_named_otherwise
     from swsearch.cli.progress import ProgressReport
-    from swsearch.report.registry import get_format
+    from swsearch.report.formats import new_report
     from swsearch.service.client import Client
 
     names = options.field_list(arguments.fields)
     rows = arguments.rows
-    report = get_format(
+    report = new_report(
         "table" if arguments.format == "none" else arguments.format,
         names,
         rows,

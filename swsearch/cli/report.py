@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from swsearch.cli import completion, options
+from swsearch.errors import DatabaseError, InputError
 from swsearch.options import SEQUENCES
 from swsearch.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from swsearch.database.reader import PackedDatabase
     from swsearch.hits.result import QueryResult
+    from swsearch.report.base import Report
+    from swsearch.store.runs import StoredRun
 
 
 def report(
@@ -52,14 +57,19 @@ def report(
 
     Example: swsearch report latest --format fasta --flank 50
     """
-    from swsearch.cli.checkpoints import refuse_shared_stdout
-    from swsearch.cli.command_run import write_report
     from swsearch.cli.output import say, say_if_named_otherwise, table_width
+    from swsearch.cli.report_steps import (
+        SavedProfiles,
+        refuse_run_without_checkpoints,
+        refuse_shared_stdout,
+        refuse_unused,
+        report_called,
+        steps_of_report,
+    )
     from swsearch.cli.runs import find_run, what_is_missing
-    from swsearch.cli.sequences import open_subjects
-    from swsearch.cli.taxonomy import database_for_taxonomy, refuse_unused, report_taxonomy, with_organisms
-    from swsearch.errors import InputError
-    from swsearch.report.registry import get_format
+    from swsearch.report.formats import new_report
+    from swsearch.report_context import report_context
+    from swsearch.run.steps import perform
     from swsearch.store.store import Store
 
     given = options.Arguments.of(context)
@@ -67,7 +77,7 @@ def report(
     refuse_shared_stdout(save_pssm, out)
     width = table_width(given.format, out, given.width)
     fields = options.field_list(given.fields)
-    chosen = get_format(given.format, fields, given.rows, given.part, width, given.lca_top)
+    chosen = new_report(given.format, fields, given.rows, given.part, width, given.lca_top)
     narrowing = given.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
     say_if_named_otherwise(given.format, "table", out, quiet=False)
@@ -84,21 +94,71 @@ def report(
                 opened.results.query(stored.id, number) for number in opened.results.find(stored.id, given.query)
             )
         with ExitStack() as stack:
-            subjects = open_subjects(chosen, stored, database, stack)
-            searched = subjects
-            if searched is None:
-                searched = database_for_taxonomy(chosen, stored, database, taxonomy, taxid_map, stack)
-            if database and searched is None:
-                raise InputError(f"--database {database[0]}: this report is written from the store alone; leave it out")
-            organisms = report_taxonomy(chosen, searched, taxonomy, taxid_map)
-            write = with_organisms(write_report(chosen, out, stack, subjects), chosen, organisms)
+            searched = _database(chosen, stored, database, (taxonomy, taxid_map), stack)
+            beside = report_context(chosen, info, searched, taxonomy, taxid_map, report_called(chosen))
+            steps = steps_of_report(chosen, beside, out, stack)
             if save_pssm is not None:
-                from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
-
                 refuse_run_without_checkpoints(stored.info)
-                write = with_checkpoints(write, save_pssm, stack)
-            write(info, narrowing.results(stored.info, results))
+                steps.insert(0, SavedProfiles(save_pssm, stack))
+            perform(steps, info, narrowing.results(stored.info, results))
     if narrowing.n_incomplete:
         lists = counted(narrowing.n_incomplete, "list was", "lists were")
         cut = f"{lists} cut at --top {stored.info.parameters['top']} by the search"
         say(f"warning: {cut}, so further subjects may pass the filters; search with these filters to find all")
+
+
+def _database(
+    report: Report,
+    stored: StoredRun,
+    paths: list[str] | None,
+    taxonomy_files: tuple[str | None, str | None],
+    stack: ExitStack,
+) -> PackedDatabase | None:
+    """The database of a stored run, if its report reads it; open until ``stack`` is closed.
+
+    If headers can take its place and it is not there any more, a warning is printed. ``paths`` are those of the
+    databases now; ``taxonomy_files`` are the values of ``--taxonomy`` and ``--taxid-map``.
+    """
+    from swsearch.cli.output import say
+    from swsearch.report_context import DatabaseUse, database_use
+
+    use = database_use(report, stored.info, *taxonomy_files, is_named=bool(paths))
+    if use is DatabaseUse.NONE:
+        if paths:
+            raise InputError(f"--database {paths[0]}: this report is written from the store alone; leave it out")
+        return None
+    try:
+        return _run_database(stored, paths, stack)
+    except DatabaseError as error:
+        if use is DatabaseUse.NEEDED:
+            raise
+        there = "--database names the database if it has another path now"
+        say(f"warning: {error.__cause__}; taxonomy ids are those that headers state; {there}")
+        return None
+
+
+def _run_database(stored: StoredRun, paths: list[str] | None, stack: ExitStack) -> PackedDatabase:
+    """The database of a stored run, open until ``stack`` is closed; by default, where it was searched.
+
+    Raises
+    ------
+    DatabaseError
+        The database is not there any more, or its content has changed.
+    """
+    from swsearch.cli.databases import open_databases
+    from swsearch.database.object_store import is_url
+
+    searched = stored.info.database
+    places = paths or searched.paths
+    try:
+        for place in places:
+            if not is_url(place) and not Path(place).exists():
+                raise DatabaseError(f"{place} does not exist")
+        return stack.enter_context(open_databases(places, searched=searched.digests))
+    except DatabaseError as error:
+        several = len(searched.digests) > 1
+        which = "the databases of the run" if several else "the database of the run"
+        advice = "name the database with --database if it has another path now"
+        if several:
+            advice = "name each database with --database, in this order, if they have other paths now"
+        raise DatabaseError(f"run {stored.id}: this report needs {which}; {error.marked}; {advice}") from error

@@ -18,7 +18,7 @@ import typer
 from swsearch.cli import options
 from swsearch.cli.argument_order import queries_and_databases
 from swsearch.cli.command import is_on_command_line
-from swsearch.cli.command_run import command_run, must_store, named_by_share, named_store, report_format
+from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
 from swsearch.cli.databases import open_databases
 from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.command_log import append
@@ -26,9 +26,6 @@ from swsearch.errors import InputError
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.cluster.processes import WorkerProcesses
-    from swsearch.database.reader import PackedDatabase
-    from swsearch.hits.shards import Shard
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
@@ -84,77 +81,64 @@ def execute(
     if not all(
         map(os.path.isdir, databases)
     ):  # fetching or packing it may take long, so wrong options are refused before
-        report_format(arguments)
+        asked_report(arguments)
         _ = arguments.asked
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
         gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
         open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
-        return _execute(
-            paths, subjects, arguments, shard, query_residues, processes,
-            skip_refused=skip_refused, must_store=needs_store,
-        )  # fmt: skip
+        warm_up(arguments, subjects, query_residues, processes)
 
+        from swsearch.cli.report_steps import SavedProfiles, query_fastas, refuse_run_without_checkpoints
+        from swsearch.run import perform, survey
+        from swsearch.search.queries import QueryFiles
+        from swsearch.search.searcher import Searcher
 
-def _execute(
-    paths: list[str],
-    subjects: PackedDatabase,
-    arguments: options.Arguments,
-    shard: Shard,
-    query_residues: int,
-    processes: WorkerProcesses | None,
-    *,
-    skip_refused: bool,
-    must_store: bool,
-) -> RunOutcome:
-    """Search with the queries of ``paths``; the options were checked."""
-    warm_up(arguments, subjects, query_residues, processes)
-
-    from swsearch.cli.sequences import query_fastas
-    from swsearch.run import survey
-    from swsearch.search.queries import QueryFiles
-    from swsearch.search.searcher import Searcher
-
-    report = report_format(arguments)
-    with command_run(arguments, shard, paths, must_store=must_store) as running:
-        searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
-        options.check_alphabet(arguments.alphabet, searcher.needs)
-        queries = QueryFiles.of(paths, arguments.query_format)
-        if arguments.in_pssm:
-            _refuse_sequences(queries)
-        force_alphabet = arguments.alphabet is not None
-        found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
-        if arguments.explain:
-            for line in (searcher.engine_choice, *searcher.explain(found.sample)):
-                print(line)
-            raise typer.Exit
-        check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
-        sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
-        write = running.report(searcher, report)
-        if arguments.save_pssm is not None:
-            from swsearch.cli.checkpoints import refuse_run_without_checkpoints, with_checkpoints
-
-            refuse_run_without_checkpoints(searcher.run_info(""))
-            write = with_checkpoints(write, arguments.save_pssm, running.stack)
-        fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
-        if fastas is not None:
-            write = fastas.observing(write)
-        outcome = running.execute(
-            queries, searcher, found, write, skip_refused=skip_refused, every_score=check is not None
-        )
-        if fastas is not None:
-            fastas.write(queries, searcher)
-        if sample is not None:
-            _say_misfits(sample, quiet=arguments.quiet)
-        if arguments.plot is not None and check is not None:
-            scheme = searcher.scheme
-            scored = counted(outcome.n_done, "query", "queries")
-            title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
-            _plot_scores(
-                check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
-            )
-    return outcome
+        report = asked_report(arguments)
+        with command_run(arguments, shard, paths, must_store=needs_store) as running:
+            searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
+            options.check_alphabet(arguments.alphabet, searcher.needs)
+            queries = QueryFiles.of(paths, arguments.query_format)
+            if arguments.in_pssm:
+                _refuse_sequences(queries)
+            force_alphabet = arguments.alphabet is not None
+            found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            if arguments.explain:
+                for line in (searcher.engine_choice, *searcher.explain(found.sample)):
+                    print(line)
+                raise typer.Exit
+            check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
+            sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
+            steps = running.report_steps(searcher, report)
+            if arguments.save_pssm is not None:
+                refuse_run_without_checkpoints(searcher.run_info(""))
+                steps.insert(0, SavedProfiles(arguments.save_pssm, running.stack))
+            fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
+            if fastas is not None:
+                steps.insert(0, fastas)
+            with running.searching(
+                queries,
+                searcher,
+                found,
+                skip_refused=skip_refused,
+                every_score=check is not None,
+                stored_too=bool(steps),
+            ) as searched:
+                perform(steps, searched.info, searched)
+            outcome = searched.outcome
+            if fastas is not None:
+                fastas.write_queries(queries, searcher)
+            if sample is not None:
+                _say_misfits(sample, quiet=arguments.quiet)
+            if arguments.plot is not None and check is not None:
+                scheme = searcher.scheme
+                scored = counted(outcome.n_done, "query", "queries")
+                title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                _plot_scores(
+                    check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
+                )
+        return outcome
 
 
 def _about_residues(paths: list[str]) -> int:
@@ -212,7 +196,7 @@ def _refuse_sequences(queries: QueryFiles) -> None:
 
 def _refuse_contradictions(arguments: options.Arguments) -> None:
     """Refuse options that exclude each other, and plots and logs of events that cannot be written."""
-    from swsearch.cli.checkpoints import refuse_shared_stdout
+    from swsearch.cli.report_steps import refuse_shared_stdout
     from swsearch.output_files import refuse_compressed
 
     if arguments.store == "none" and arguments.resume is not None:

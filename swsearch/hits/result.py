@@ -7,23 +7,18 @@ import os
 import shlex
 import zlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.hits.hit import Hit
-from swsearch.hits.subjects import SubjectReader
 from swsearch.options import SEARCH_FILES
 from swsearch.sequences.genetic_code import STANDARD_CODE
-
-if TYPE_CHECKING:
-    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 
 N_AMINO_ACIDS = 20
 """Number of letters with position-specific scores: those with the first codes of the protein alphabet."""
@@ -131,12 +126,6 @@ class QueryResult:
     n_stored : int or None
         Number of subjects of the stored result of which this is a part (:mod:`swsearch.report.narrowing`); ``n_passed``
         then counts those of them that passed. None if this is the result of the search.
-    subjects : SubjectReader or None
-        Reads more of the subjects than the records of the hits contain, for reports that need it
-        (:func:`with_subjects`); otherwise None. It is not part of the result and is ignored in comparisons.
-    taxonomy : TaxonomyOfSubjects or None
-        The organisms of the subjects, for reports that use them (:func:`with_taxonomy`); otherwise None. As
-        ``subjects``, it is not part of the result.
     """
 
     number: int
@@ -149,8 +138,6 @@ class QueryResult:
     converged: bool = False
     pssm: Pssm | None = None
     n_stored: int | None = None
-    subjects: SubjectReader | None = field(default=None, compare=False, repr=False)
-    taxonomy: TaxonomyOfSubjects | None = field(default=None, compare=False, repr=False)
 
     @property
     def length(self) -> int:
@@ -171,16 +158,6 @@ class QueryResult:
         """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)
         return self.hits[first : bisect_right(self.hits, rank, lo=first, key=lambda hit: hit.rank)]
-
-
-def with_subjects(results: Iterable[QueryResult], subjects: SubjectReader) -> Iterator[QueryResult]:
-    """The results, with a reader of the subjects of the database that was searched."""
-    return map(partial(replace, subjects=subjects), results)
-
-
-def with_taxonomy(results: Iterable[QueryResult], taxonomy: TaxonomyOfSubjects) -> Iterator[QueryResult]:
-    """The results, with the organisms of the subjects of the database that was searched."""
-    return map(partial(replace, taxonomy=taxonomy), results)
 
 
 FILES_READ: Final = "files_read"

@@ -1,8 +1,7 @@
 """Readers of subjects, by which reports get the letters that the records of hits do not contain.
 
 The record of a hit has the aligned part of its subject. A report that writes more of it, such as the whole sequence,
-reads it through :attr:`swsearch.hits.result.QueryResult.subjects`. The caller of the report sets this attribute
-(:func:`swsearch.hits.result.with_subjects`), so that reports need not know what a database is.
+reads it through :attr:`swsearch.report.base.ReportContext.subjects`, so that reports need not know what a database is.
 """
 
 from __future__ import annotations

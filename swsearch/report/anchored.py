@@ -26,17 +26,17 @@ and are what :mod:`swsearch.report.row_filter` takes.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TextIO
 
 import numpy as np
 
-from swsearch.errors import InputError
 from swsearch.hits.cigar import GAP, gapped
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import N_AMINO_ACIDS, QueryResult, RunInfo
+from swsearch.hits.result import N_AMINO_ACIDS, QueryResult
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import one_line, shown
 from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.sequences.alphabet import ALPHABETS, PAD_CODE, PROTEIN, Alphabet
@@ -151,7 +151,7 @@ SEPARATOR: Final = "\0"
 """What separates the blocks of two queries."""
 
 
-class AnchoredReport(ABC):
+class AnchoredReport(Report):
     """A report with the alignment of each query's hits, one after another, in the order of queries and ranks.
 
     Parameters
@@ -160,28 +160,23 @@ class AnchoredReport(ABC):
         The conditions on the hits that have a row; those without keep their order.
     """
 
-    name: str
-    binary = False
-
     def __init__(self, rows: RowFilter = EVERY_ROW) -> None:
         self._rows = rows
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet."""
+        super().begin(context, stream)
+        self._is_first = True
 
-        Raises
-        ------
-        InputError
-            The query was translated.
-        """
-        refuse_translated_query(run, self.name)
-        alphabet = ALPHABETS[run.aligned_alphabet]
-        for place, query in enumerate(queries):
-            self.write_query(place, with_kept_rows(query, self._rows, alphabet), stream)
+    def write(self, query: QueryResult) -> None:
+        """Write the alignment of a query."""
+        kept = with_kept_rows(query, self._rows, ALPHABETS[self.run.aligned_alphabet])
+        self.write_alignment(kept, is_first=self._is_first)
+        self._is_first = False
 
     @abstractmethod
-    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
-        """Write the alignment of a query; ``place`` is its index in the report."""
+    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
+        """Write the alignment of a query with the hits that have a row."""
 
 
 class A3mReport(AnchoredReport):
@@ -189,21 +184,12 @@ class A3mReport(AnchoredReport):
 
     name = "a3m"
 
-    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one block."""
-        if place:
-            stream.write(SEPARATOR)
-        stream.write(query_row(query))
-        stream.writelines(hit_row(query, hit) for hit in query.hits)
-
-
-def refuse_translated_query(run: RunInfo, name: str) -> None:
-    """Raise :class:`InputError` if the query was translated."""
-    if run.translates in ("query", "both"):
-        raise InputError(
-            f"format {name} cannot hold a search with a translated query: a row of residues does not fit a query of "
-            "bases; choose blast6, pairwise or another format"
-        )
+        if not is_first:
+            self.stream.write(SEPARATOR)
+        self.stream.write(query_row(query))
+        self.stream.writelines(hit_row(query, hit) for hit in query.hits)
 
 
 # --- Stockholm and aligned FASTA ---
@@ -220,9 +206,9 @@ class StockholmReport(AnchoredReport):
 
     name = "sto"
 
-    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one alignment."""
-        _write_stockholm(query, stream)
+        _write_stockholm(query, self.stream)
 
 
 class AlignedFastaReport(AnchoredReport):
@@ -230,10 +216,10 @@ class AlignedFastaReport(AnchoredReport):
 
     name = "afasta"
 
-    def write_query(self, place: int, query: QueryResult, stream: TextIO) -> None:
+    def write_alignment(self, query: QueryResult, *, is_first: bool) -> None:
         """Write one block."""
-        widths = _widths(query)
-        stream.write(f"{SEPARATOR if place else ''}>{name_of(query.header)}\n")
+        widths, stream = _widths(query), self.stream
+        stream.write(f"{'' if is_first else SEPARATOR}>{name_of(query.header)}\n")
         stream.write(f"{expanded(query_letters(query), widths, GAP)}\n")
         for hit in query.hits:
             row = expanded(aligned_letters(query, hit), widths, GAP)

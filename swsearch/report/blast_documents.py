@@ -26,9 +26,9 @@ from xml.sax.saxutils import escape
 from swsearch.hits.cigar import gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import FIELDS
+from swsearch.report.base import Report, ReportContext
+from swsearch.report.fields import frames
 from swsearch.report.formatting import matrix_of, one_line, shown
-from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa import first_organism, first_taxid
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import identifier, split_header
@@ -47,23 +47,30 @@ _TRANSLATING: Final = {"query": "blastx", "subject": "tblastn", "both": "tblastx
 _Value = str | int | float | None
 
 
-class BlastXmlReport:
+class BlastXmlReport(Report):
     """The complete run as one ``BlastOutput``."""
 
     name = "xml"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        begun = False
-        for query in queries:
-            if not begun:
-                stream.writelines(_opening(run, query))
-                begun = True
-            stream.writelines(_iteration(run, query))
-        if not begun:
-            stream.writelines(_opening(run, None))
-        stream.write("</BlastOutput_iterations>\n</BlastOutput>\n\n")
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet: the elements before the queries name the first query."""
+        super().begin(context, stream)
+        self._is_opened = False
+
+    def write(self, query: QueryResult) -> None:
+        """Write an ``Iteration``."""
+        self._open(query)
+        self.stream.writelines(_iteration(self.run, query))
+
+    def end(self) -> None:
+        """Write the end of the document."""
+        self._open(None)
+        self.stream.write("</BlastOutput_iterations>\n</BlastOutput>\n\n")
+
+    def _open(self, first: QueryResult | None) -> None:
+        if not self._is_opened:
+            self._is_opened = True
+            self.stream.writelines(_opening(self.run, first))
 
 
 def _element(indent: int, name: str, value: _Value) -> str:
@@ -166,9 +173,9 @@ def _hit(run: RunInfo, query: QueryResult, place: int, alignments: tuple[Hit, ..
     yield "  </Hit_hsps>\n</Hit>\n"
 
 
-def places(run: RunInfo, query: QueryResult, hit: Hit, of: str) -> tuple[_Value, _Value]:
+def places(hit: Hit, of: str) -> tuple[int, int]:
     """First and last position on the query (``q``) or the subject (``s``) as the XML formats have them."""
-    first, last = (FIELDS[name].value(run, query, hit) for name in (f"{of}start", f"{of}end"))
+    first, last = (hit.qstart, hit.qend) if of == "q" else (hit.sstart, hit.send)
     return (first, last) if (hit.query_frame if of == "q" else hit.subject_frame) >= 0 else (last, first)
 
 
@@ -176,8 +183,8 @@ def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
     alignment = hit.alignment
     query_row, subject_row = gapped(*shown(query, hit))
     framed = run.translates is not None or run.aligned_alphabet == "dna"
-    query_from, query_to = places(run, query, hit, "q")
-    subject_from, subject_to = places(run, query, hit, "s")
+    query_from, query_to = places(hit, "q")
+    subject_from, subject_to = places(hit, "s")
     yield "    <Hsp>\n"
     values: dict[str, _Value] = {
         "num": hit.hsp,
@@ -188,8 +195,8 @@ def _hsp_elements(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
         "query-to": query_to,
         "hit-from": subject_from,
         "hit-to": subject_to,
-        "query-frame": FIELDS["qframe"].value(run, query, hit) if framed else 0,
-        "hit-frame": FIELDS["sframe"].value(run, query, hit) if framed else 0,
+        "query-frame": frames(hit)[0] if framed else 0,
+        "hit-frame": frames(hit)[1] if framed else 0,
         "identity": alignment.identities,
         "positive": alignment.positives,
         "gaps": alignment.gap_residues,
@@ -226,70 +233,70 @@ _TYPES: Final = {
 """The XML element of the type that stands within the element of each compound value."""
 
 
-class Xml2Report:
+class Xml2Report(Report):
     """The complete run as one ``BlastXML2``."""
 
     name = "xml2"
-    binary = False
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.IF_KNOWN
-
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the beginning of the document."""
+        super().begin(context, stream)
         stream.write(f'<?xml version="1.0"?>\n<BlastXML2\n{_SCHEMA}>\n')
-        for query in queries:
-            stream.write("<BlastOutput2>\n")
-            stream.writelines(_xml(2, "report", _report(run, query)))
-            stream.write("</BlastOutput2>\n")
-        stream.write("</BlastXML2>\n")
+
+    def write(self, query: QueryResult) -> None:
+        """Write a ``BlastOutput2``."""
+        self.stream.write("<BlastOutput2>\n")
+        self.stream.writelines(_xml(2, "report", _report(self.context, query)))
+        self.stream.write("</BlastOutput2>\n")
+
+    def end(self) -> None:
+        """Write the end of the document."""
+        self.stream.write("</BlastXML2>\n")
 
 
-class OneQueryXml2:
+class OneQueryXml2(Report):
     """One query as a document of its own, to which :func:`xml2_index` refers."""
 
     name = "xml2"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report of the only query."""
-        (query,) = queries
-        stream.write(f'<?xml version="1.0"?>\n<BlastOutput2\n{_SCHEMA}>\n')
-        stream.writelines(_xml(2, "report", _report(run, query)))
-        stream.write("</BlastOutput2>\n")
+    def write(self, query: QueryResult) -> None:
+        """Write the document of the only query."""
+        self.stream.write(f'<?xml version="1.0"?>\n<BlastOutput2\n{_SCHEMA}>\n')
+        self.stream.writelines(_xml(2, "report", _report(self.context, query)))
+        self.stream.write("</BlastOutput2>\n")
 
 
-class Json2Report:
+class Json2Report(Report):
     """The complete run as one JSON object."""
 
     name = "json2"
-    binary = False
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.IF_KNOWN
-
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the beginning of the object."""
+        super().begin(context, stream)
         stream.write('{"BlastOutput2": [\n')
-        for place, query in enumerate(queries):
-            stream.write(",\n" if place else "")
-            stream.writelines(_json({"report": _report(run, query)}))
-        stream.write("\n]}\n")
+        self._before = ""
+
+    def write(self, query: QueryResult) -> None:
+        """Write a query."""
+        self.stream.write(self._before)
+        self._before = ",\n"
+        self.stream.writelines(_json({"report": _report(self.context, query)}))
+
+    def end(self) -> None:
+        """Write the end of the object."""
+        self.stream.write("\n]}\n")
 
 
-class OneQueryJson2:
+class OneQueryJson2(Report):
     """One query as a document of its own, to which :func:`json2_index` refers."""
 
     name = "json2"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report of the only query."""
-        (query,) = queries
-        stream.writelines(_json({"BlastOutput2": {"report": _report(run, query)}}))
-        stream.write("\n")
+    def write(self, query: QueryResult) -> None:
+        """Write the document of the only query."""
+        self.stream.writelines(_json({"BlastOutput2": {"report": _report(self.context, query)}}))
+        self.stream.write("\n")
 
 
 def xml2_index(names: Iterable[str]) -> str:
@@ -307,13 +314,14 @@ def json2_index(names: Iterable[str]) -> str:
 # --- the content, by the names of JSON; those of XML have - in place of _ ---
 
 
-def _report(run: RunInfo, query: QueryResult) -> dict[str, Any]:
+def _report(context: ReportContext, query: QueryResult) -> dict[str, Any]:
     """One query; ``hits`` is an iterator, because there may be many."""
+    run = context.run
     search: dict[str, Any] = {
         "query_id": f"Query_{query.number + 1}",
         "query_title": one_line(query.header) or NO_HEADER,
         "query_len": query.length,
-        "hits": _hits(run, query),
+        "hits": _hits(context, query),
         "stat": {
             "db_num": run.database.n_subjects,
             "db_len": run.database.n_residues,
@@ -352,7 +360,7 @@ def _parameters(run: RunInfo) -> dict[str, Any]:
     return parameters
 
 
-def _hits(run: RunInfo, query: QueryResult) -> Iterator[dict[str, Any]]:
+def _hits(context: ReportContext, query: QueryResult) -> Iterator[dict[str, Any]]:
     for place, (_, alignments) in enumerate(groupby(query.hits, key=lambda hit: hit.rank), 1):
         hsps = tuple(alignments)
         header = hsps[0].subject_header
@@ -362,14 +370,14 @@ def _hits(run: RunInfo, query: QueryResult) -> Iterator[dict[str, Any]]:
             "accession": name,
             "title": one_line(split_header(header)[1]) or NO_HEADER,
         }
-        taxid, organism = first_taxid(query, hsps[0]), first_organism(query, hsps[0])
+        taxid, organism = first_taxid(context, hsps[0]), first_organism(context, hsps[0])
         described |= {} if taxid is None else {"taxid": taxid}
         described |= {} if organism is None else {"sciname": one_line(organism)}
         yield {
             "num": place,
             "description": [described],
             "len": hsps[0].subject_length,
-            "hsps": [_hsp(run, query, hit) for hit in hsps],
+            "hsps": [_hsp(context.run, query, hit) for hit in hsps],
         }
 
 
@@ -387,7 +395,7 @@ def _hsp(run: RunInfo, query: QueryResult, hit: Hit) -> dict[str, Any]:
     if not dna:
         values["positive"] = alignment.positives
     for side, letter, frame in (("query", "q", hit.query_frame), ("hit", "s", hit.subject_frame)):
-        values[f"{side}_from"], values[f"{side}_to"] = places(run, query, hit, letter)
+        values[f"{side}_from"], values[f"{side}_to"] = places(hit, letter)
         if dna:
             values[f"{side}_strand"] = "Minus" if side == "hit" and hit.is_turned else "Plus"
         elif frame:

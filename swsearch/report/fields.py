@@ -16,8 +16,9 @@ from swsearch.hits.cigar import btop, gapped
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report import taxa
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import TaxonomyUse
 from swsearch.report.formatting import percent, shown, whole_percent
-from swsearch.report.protocol import TaxonomyUse
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -35,15 +36,15 @@ class Field:
     title : str
         Name of the column in the ``# Fields:`` line of BLAST.
     value : callable
-        Function of a run, a query and a hit that returns the value; None if the value is unknown.
+        Function of a context, a query and a hit that returns the value; None if the value is unknown.
     decimals : int or None
         Number of decimals of a printed real number; None for integers, text, E-values and bit scores.
     kind : type
         Type of a known value: ``str``, ``int`` or ``float``.
     needs_subjects : bool
-        Whether the value is read from the database (:func:`swsearch.hits.result.with_subjects`).
+        Whether the value is read from the database.
     use : TaxonomyUse
-        What the value takes from a taxonomy (:func:`swsearch.hits.result.with_taxonomy`).
+        What the value takes from a taxonomy.
     is_lca : bool
         Whether the value is of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`), and so the same in
         all its lines.
@@ -51,7 +52,7 @@ class Field:
 
     name: str
     title: str
-    value: Callable[[RunInfo, QueryResult, Hit], Value]
+    value: Callable[[ReportContext, QueryResult, Hit], Value]
     decimals: int | None = None
     kind: type[str] | type[int] | type[float] = int
     needs_subjects: bool = False
@@ -73,7 +74,7 @@ def _subject_coverage(query: QueryResult, hit: Hit) -> int:
     return whole_percent(covered, query.length)
 
 
-def _frames(hit: Hit) -> tuple[int, int]:
+def frames(hit: Hit) -> tuple[int, int]:
     """Frames of query and subject; 0 for an untranslated side of a translated search.
 
     Without any translation, the frames are 1, and -1 for a reversed subject. Protein has no frames, and BLAST 2.12
@@ -84,26 +85,26 @@ def _frames(hit: Hit) -> tuple[int, int]:
     return 1, -1 if hit.is_turned else 1
 
 
-def _subject(query: QueryResult, hit: Hit) -> str:
+def _subject(context: ReportContext, hit: Hit) -> str:
     """The whole subject as written.
 
     Raises
     ------
     InputError
-        The query has no reader of subjects.
+        The context has no reader of subjects.
     """
-    if query.subjects is None:
+    if context.subjects is None:
         raise InputError("full_sseq is in the database of the search, which was not opened")
-    return query.subjects.letters(hit.subject_index)
+    return context.subjects.letters(hit.subject_index)
 
 
 def _subject_strand(run: RunInfo, hit: Hit) -> str | None:
     return hit.strand if run.aligned_alphabet == "dna" else None
 
 
-def _of_taxa(name: str, title: str, value: Callable[[QueryResult, Hit], str | None]) -> Field:
+def _of_taxa(name: str, title: str, value: Callable[[ReportContext, Hit], str | None]) -> Field:
     """A column of names that only a taxonomy has."""
-    return Field(name, title, lambda _, query, hit: value(query, hit), kind=str, use=TaxonomyUse.NEEDED)
+    return Field(name, title, lambda context, _, hit: value(context, hit), kind=str, use=TaxonomyUse.NEEDED)
 
 
 _LCA: Final[dict[str, taxa.ValueOfQuery]] = {
@@ -123,51 +124,51 @@ def _of_query(name: str, title: str, kind: type[str] | type[int] = str) -> Field
 def _assigned_by(ancestors: taxa.CommonAncestors, field: Field) -> Field:
     """A column of the query's taxon, with the percentage of ``ancestors``."""
     value = _LCA[field.name]
-    return replace(field, value=lambda _, query, __: value(ancestors, query))
+    return replace(field, value=lambda context, query, _: value(ancestors, context, query))
 
 
 _IF_KNOWN: Final = TaxonomyUse.IF_KNOWN
 
 _ALL: Final = (
-    Field("qseqid", "query id", lambda r, q, h: identifier(q.header), kind=str),
-    Field("qacc", "query acc.", lambda r, q, h: identifier(q.header), kind=str),
-    Field("qaccver", "query acc.ver", lambda r, q, h: identifier(q.header), kind=str),
-    Field("qlen", "query length", lambda r, q, h: q.length),
-    Field("sseqid", "subject id", lambda r, q, h: identifier(h.subject_header), kind=str),
-    Field("sallseqid", "subject ids", lambda r, q, h: identifier(h.subject_header), kind=str),
-    Field("sacc", "subject acc.", lambda r, q, h: identifier(h.subject_header), kind=str),
-    Field("saccver", "subject acc.ver", lambda r, q, h: identifier(h.subject_header), kind=str),
-    Field("sallacc", "subject accs.", lambda r, q, h: identifier(h.subject_header), kind=str),
-    Field("slen", "subject length", lambda r, q, h: h.subject_length),
-    Field("qstart", "q. start", lambda r, q, h: h.qstart),
-    Field("qend", "q. end", lambda r, q, h: h.qend),
-    Field("sstart", "s. start", lambda r, q, h: h.sstart),
-    Field("send", "s. end", lambda r, q, h: h.send),
-    Field("qseq", "query seq", lambda r, q, h: gapped(*shown(q, h))[0], kind=str),
-    Field("sseq", "subject seq", lambda r, q, h: gapped(*shown(q, h))[1], kind=str),
-    Field("full_qseq", "full query seq", lambda r, q, h: q.letters, kind=str),
-    Field("full_sseq", "full subject seq", lambda r, q, h: _subject(q, h), kind=str, needs_subjects=True),
-    Field("evalue", "evalue", lambda r, q, h: h.evalue, kind=float),
-    Field("bitscore", "bit score", lambda r, q, h: h.bits, kind=float),
-    Field("score", "score", lambda r, q, h: h.score),
-    Field("length", "alignment length", lambda r, q, h: h.alignment.columns),
-    Field("pident", "% identity", lambda r, q, h: percent(h.alignment.identities, h.alignment.columns), 3, kind=float),
-    Field("nident", "identical", lambda r, q, h: h.alignment.identities),
-    Field("mismatch", "mismatches", lambda r, q, h: h.alignment.mismatches),
-    Field("positive", "positives", lambda r, q, h: h.alignment.positives),
-    Field("gapopen", "gap opens", lambda r, q, h: h.alignment.gap_openings),
-    Field("gaps", "gaps", lambda r, q, h: h.alignment.gap_residues),
-    Field("ppos", "% positives", lambda r, q, h: percent(h.alignment.positives, h.alignment.columns), 2, kind=float),
-    Field("frames", "query/sbjct frames", lambda r, q, h: "/".join(map(str, _frames(h))), kind=str),
-    Field("qframe", "query frame", lambda r, q, h: _frames(h)[0]),
-    Field("sframe", "sbjct frame", lambda r, q, h: _frames(h)[1]),
-    Field("btop", "BTOP", lambda r, q, h: btop(*shown(q, h)), kind=str),
-    Field("stitle", "subject title", lambda r, q, h: h.subject_header, kind=str),
-    Field("salltitles", "subject titles", lambda r, q, h: h.subject_header, kind=str),
-    Field("staxid", "subject tax id", lambda r, q, h: taxa.first_taxid(q, h), use=_IF_KNOWN),
-    Field("staxids", "subject tax ids", lambda r, q, h: taxa.joined_taxids(q, h), kind=str, use=_IF_KNOWN),
-    Field("ssciname", "subject sci name", lambda r, q, h: taxa.first_organism(q, h), kind=str, use=_IF_KNOWN),
-    Field("sscinames", "subject sci names", lambda r, q, h: taxa.joined_organisms(q, h), kind=str, use=_IF_KNOWN),
+    Field("qseqid", "query id", lambda c, q, h: identifier(q.header), kind=str),
+    Field("qacc", "query acc.", lambda c, q, h: identifier(q.header), kind=str),
+    Field("qaccver", "query acc.ver", lambda c, q, h: identifier(q.header), kind=str),
+    Field("qlen", "query length", lambda c, q, h: q.length),
+    Field("sseqid", "subject id", lambda c, q, h: identifier(h.subject_header), kind=str),
+    Field("sallseqid", "subject ids", lambda c, q, h: identifier(h.subject_header), kind=str),
+    Field("sacc", "subject acc.", lambda c, q, h: identifier(h.subject_header), kind=str),
+    Field("saccver", "subject acc.ver", lambda c, q, h: identifier(h.subject_header), kind=str),
+    Field("sallacc", "subject accs.", lambda c, q, h: identifier(h.subject_header), kind=str),
+    Field("slen", "subject length", lambda c, q, h: h.subject_length),
+    Field("qstart", "q. start", lambda c, q, h: h.qstart),
+    Field("qend", "q. end", lambda c, q, h: h.qend),
+    Field("sstart", "s. start", lambda c, q, h: h.sstart),
+    Field("send", "s. end", lambda c, q, h: h.send),
+    Field("qseq", "query seq", lambda c, q, h: gapped(*shown(q, h))[0], kind=str),
+    Field("sseq", "subject seq", lambda c, q, h: gapped(*shown(q, h))[1], kind=str),
+    Field("full_qseq", "full query seq", lambda c, q, h: q.letters, kind=str),
+    Field("full_sseq", "full subject seq", lambda c, q, h: _subject(c, h), kind=str, needs_subjects=True),
+    Field("evalue", "evalue", lambda c, q, h: h.evalue, kind=float),
+    Field("bitscore", "bit score", lambda c, q, h: h.bits, kind=float),
+    Field("score", "score", lambda c, q, h: h.score),
+    Field("length", "alignment length", lambda c, q, h: h.alignment.columns),
+    Field("pident", "% identity", lambda c, q, h: percent(h.alignment.identities, h.alignment.columns), 3, kind=float),
+    Field("nident", "identical", lambda c, q, h: h.alignment.identities),
+    Field("mismatch", "mismatches", lambda c, q, h: h.alignment.mismatches),
+    Field("positive", "positives", lambda c, q, h: h.alignment.positives),
+    Field("gapopen", "gap opens", lambda c, q, h: h.alignment.gap_openings),
+    Field("gaps", "gaps", lambda c, q, h: h.alignment.gap_residues),
+    Field("ppos", "% positives", lambda c, q, h: percent(h.alignment.positives, h.alignment.columns), 2, kind=float),
+    Field("frames", "query/sbjct frames", lambda c, q, h: "/".join(map(str, frames(h))), kind=str),
+    Field("qframe", "query frame", lambda c, q, h: frames(h)[0]),
+    Field("sframe", "sbjct frame", lambda c, q, h: frames(h)[1]),
+    Field("btop", "BTOP", lambda c, q, h: btop(*shown(q, h)), kind=str),
+    Field("stitle", "subject title", lambda c, q, h: h.subject_header, kind=str),
+    Field("salltitles", "subject titles", lambda c, q, h: h.subject_header, kind=str),
+    Field("staxid", "subject tax id", lambda c, q, h: taxa.first_taxid(c, h), use=_IF_KNOWN),
+    Field("staxids", "subject tax ids", lambda c, q, h: taxa.joined_taxids(c, h), kind=str, use=_IF_KNOWN),
+    Field("ssciname", "subject sci name", lambda c, q, h: taxa.first_organism(c, h), kind=str, use=_IF_KNOWN),
+    Field("sscinames", "subject sci names", lambda c, q, h: taxa.joined_organisms(c, h), kind=str, use=_IF_KNOWN),
     _of_taxa("scomname", "subject com names", taxa.first_name(taxa.common_name)),
     _of_taxa("scomnames", "subject com names", taxa.joined_names(taxa.common_name)),
     _of_taxa("sblastname", "subject blast name", taxa.first_name(taxa.blast_name)),
@@ -182,14 +183,14 @@ _ALL: Final = (
     _of_query("lcarank", "query lca rank"),
     _of_query("lcaname", "query lca sci name"),
     _of_query("lcalineage", "query lca lineage"),
-    Field("sstrand", "subject strand", lambda r, q, h: _subject_strand(r, h), kind=str),
-    Field("qcovs", "% query coverage per subject", lambda r, q, h: _subject_coverage(q, h)),
-    Field("qcovhsp", "% query coverage per hsp", lambda r, q, h: _coverage(q, h)),
-    Field("cigar", "CIGAR", lambda r, q, h: h.alignment.cigar, kind=str),
-    Field("rank", "rank", lambda r, q, h: h.rank),
-    Field("hsp", "hsp", lambda r, q, h: h.hsp),
-    Field("strand", "query strand", lambda r, q, h: h.strand, kind=str),
-    Field("round", "round", lambda r, q, h: h.round),
+    Field("sstrand", "subject strand", lambda c, q, h: _subject_strand(c.run, h), kind=str),
+    Field("qcovs", "% query coverage per subject", lambda c, q, h: _subject_coverage(q, h)),
+    Field("qcovhsp", "% query coverage per hsp", lambda c, q, h: _coverage(q, h)),
+    Field("cigar", "CIGAR", lambda c, q, h: h.alignment.cigar, kind=str),
+    Field("rank", "rank", lambda c, q, h: h.rank),
+    Field("hsp", "hsp", lambda c, q, h: h.hsp),
+    Field("strand", "query strand", lambda c, q, h: h.strand, kind=str),
+    Field("round", "round", lambda c, q, h: h.round),
 )
 
 FIELDS: Final = {field.name: field for field in _ALL}

@@ -20,16 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.subjects import WHOLE, SubjectPart, SubjectReader, letters_in_pieces
+from swsearch.hits.subjects import WHOLE, SubjectPart, letters_in_pieces
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_evalue
 from swsearch.sequences.fasta_text import part_header, reverse_complement, write_pieces
 from swsearch.sequences.record import identifier
 
 
-class FastaReport:
+class FastaReport(Report):
     """The sequences of the hits.
 
     Parameters
@@ -39,44 +39,49 @@ class FastaReport:
     """
 
     name = "fasta"
-    binary = False
 
     def __init__(self, part: SubjectPart = WHOLE) -> None:
         self._part = part
 
-    def needs_subjects(self, run: RunInfo) -> bool:
-        """Whether the letters of this run's hits are not enough (:class:`swsearch.report.protocol.SubjectReport`)."""
-        return reads_database(self._part, run)
+    def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
+        return is_beyond_records(self._part, run)
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`).
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet."""
+        super().begin(context, stream)
+        self._written = bytearray(context.run.database.n_subjects // 8 + 1)
+        """A bit for each subject."""
+
+    def write(self, query: QueryResult) -> None:
+        """Write the sequences of the hits of a query.
 
         Raises
         ------
         InputError
-            A query has no reader of subjects, and one is needed.
+            The context has no reader of subjects, and one is needed.
         """
-        written = bytearray(run.database.n_subjects // 8 + 1)  # a bit for each subject
-        for query in queries:
-            for hit in query.hits:
-                if not self._part.aligned:
-                    byte, bit = divmod(hit.subject_index, 8)
-                    if written[byte] >> bit & 1:
-                        continue
-                    written[byte] |= 1 << bit
-                write_pieces(stream, *hit_record(query, hit, self._part))
+        for hit in query.hits:
+            if not self._part.aligned:
+                byte, bit = divmod(hit.subject_index, 8)
+                if self._written[byte] >> bit & 1:
+                    continue
+                self._written[byte] |= 1 << bit
+            write_pieces(self.stream, *hit_record(self.context, query, hit, self._part))
 
 
-def reads_database(part: SubjectPart, run: RunInfo) -> bool:
+def is_beyond_records(part: SubjectPart, run: RunInfo) -> bool:
     """Whether this part of the subjects of a run is not in the records of its hits."""
     return not part.aligned or part.flank > 0 or run.translates in ("subject", "both")
 
 
-def hit_records(query: QueryResult, hits: Iterable[Hit], part: SubjectPart) -> Iterator[tuple[str, Iterable[str]]]:
+def hit_records(
+    context: ReportContext, query: QueryResult, hits: Iterable[Hit], part: SubjectPart
+) -> Iterator[tuple[str, Iterable[str]]]:
     """Header and letters (in pieces) of the hits of one query; whole sequences once for each subject.
 
     Parameters
     ----------
+    context : ReportContext
     query : QueryResult
         The query; its own hits are ignored.
     hits : iterable of Hit
@@ -86,20 +91,20 @@ def hit_records(query: QueryResult, hits: Iterable[Hit], part: SubjectPart) -> I
     before = None
     for hit in hits:
         if part.aligned or hit.subject_index != before:
-            yield hit_record(query, hit, part)
+            yield hit_record(context, query, hit, part)
         before = hit.subject_index
 
 
-def hit_record(query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, Iterable[str]]:
+def hit_record(context: ReportContext, query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, Iterable[str]]:
     """Header and letters (in pieces) of one hit.
 
     Raises
     ------
     InputError
-        The letters are those of the database, and ``query`` has no reader of subjects.
+        The letters are those of the database, and the context has no reader of subjects.
     """
     if not part.aligned:
-        whole = letters_in_pieces(subjects_of(query), hit.subject_index, 0, hit.subject_length)
+        whole = letters_in_pieces(context.needed_subjects, hit.subject_index, 0, hit.subject_length)
         return hit.subject_header or "unnamed", whole
     alignment = hit.alignment
     start = max(0, alignment.subject_start - part.flank)
@@ -107,7 +112,7 @@ def hit_record(query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, It
     is_reversed = hit.is_turned or hit.subject_frame < 0
     letters: Iterable[str]
     if hit.subject_frame or part.flank:
-        letters = letters_in_pieces(subjects_of(query), hit.subject_index, start, end, is_reversed=is_reversed)
+        letters = letters_in_pieces(context.needed_subjects, hit.subject_index, start, end, is_reversed=is_reversed)
     else:
         stored = alignment.subject_letters
         letters = (reverse_complement(stored) if is_reversed else stored,)
@@ -116,16 +121,3 @@ def hit_record(query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, It
         remark += f" evalue={blast_evalue(hit.evalue, digits=2).strip()}"
     header = part_header(hit.subject_header, start, end, is_reversed=is_reversed, remark=remark)
     return header, letters
-
-
-def subjects_of(query: QueryResult) -> SubjectReader:
-    """The reader of subjects of a query's result.
-
-    Raises
-    ------
-    InputError
-        It has none.
-    """
-    if query.subjects is None:
-        raise InputError("the sequences of these hits are in the database of the search, which was not opened")
-    return query.subjects

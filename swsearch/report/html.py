@@ -14,7 +14,7 @@ the graphic fits any screen while its text keeps its size. Colours are those of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib import resources
@@ -22,9 +22,9 @@ from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_bits, blast_evalue, one_line
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
@@ -209,22 +209,23 @@ def _row(hit: Hit, length: int, address: str) -> str:
 _BEST_IS_LARGEST: Final = ("score", "bits", "ident", "cover")
 
 
-class HtmlReport:
+class HtmlReport(Report):
     """The complete run as one page."""
 
     name = "html"
-    binary = False
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.IF_KNOWN
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the page up to the first query."""
+        super().begin(context, stream)
+        stream.writelines(_opening(context.run))
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        stream.writelines(_opening(run))
-        for query in queries:
-            stream.writelines(_section(run, query))
-        stream.write(closing("script.js"))
+    def write(self, query: QueryResult) -> None:
+        """Write the section of a query."""
+        self.stream.writelines(_section(self.context, query))
+
+    def end(self) -> None:
+        """Write the end of the page."""
+        self.stream.write(closing("script.js"))
 
 
 def _opening(run: RunInfo) -> Iterator[str]:
@@ -241,7 +242,8 @@ def _opening(run: RunInfo) -> Iterator[str]:
     yield '<p class="status unseen" role="status"></p>\n<main id="hits">\n'
 
 
-def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
+def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:
+    run = context.run
     name = f"q{query.number + 1}"
     yield f'<section aria-labelledby="{name}">\n<h2 id="{name}">{text(query_line(run, query))}</h2>\n'
     if (rounds := rounds_line(run, query)) is not None:
@@ -250,7 +252,7 @@ def _section(run: RunInfo, query: QueryResult) -> Iterator[str]:
     if query.hits:
         yield '<div class="results">\n'
         yield from _figure(query, name)
-        yield from _table(run, query, name)
+        yield from _table(context, query, name)
         yield "<h3>Alignments</h3>\n"
         yield from _alignments(run, query, name)
         yield "</div>\n"
@@ -267,8 +269,9 @@ def _figure(query: QueryResult, name: str) -> Iterator[str]:
     yield "</figcaption>\n</figure>\n"
 
 
-def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
-    has_organisms = query.taxonomy is not None
+def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[str]:
+    run = context.run
+    has_organisms = context.taxonomy is not None
     texts = ["#", "id", "description", *(["organism"] if has_organisms else [])]
     titles = [*texts, *number_titles(run)]
     short = len(query.hits) > ROWS_SHOWN
@@ -288,7 +291,7 @@ def _table(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
         yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
         yield f'<td class="text">{text(description)}</td>'
         if has_organisms:
-            yield f'<td class="text organism">{text("; ".join(organisms(query, hit)))}</td>'
+            yield f'<td class="text organism">{text("; ".join(organisms(context, hit)))}</td>'
         for title, cell in zip(titles[len(texts) :], number_cells(run, query, hit), strict=True):
             yield f"<td>{cell}</td>" if title == "strand" else f'<td class="number">{cell}</td>'
         yield "</tr>\n"

@@ -8,13 +8,12 @@ bases. Text is ASCII with JSON's escapes; a header byte that is not UTF-8 is a l
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import percent
-from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa import organisms, taxids
 from swsearch.sequences.record import identifier
 
@@ -65,10 +64,11 @@ def describe_query(query: QueryResult) -> dict[str, Any]:
     }
 
 
-def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
+def describe_hit(query: QueryResult, hit: Hit, context: ReportContext | None = None) -> dict[str, Any]:
     """A hit and its alignment, as one object.
 
-    Of an iterated search, also the round of its subject, or null; with a taxonomy, also the organisms.
+    Of an iterated search, also the round of its subject, or null; with a context that has a taxonomy, also the
+    organisms.
     """
     alignment = hit.alignment
     rounds = {"round": hit.round or None} if query.is_iterated else {}
@@ -99,46 +99,50 @@ def describe_hit(query: QueryResult, hit: Hit) -> dict[str, Any]:
         "identity_percent": percent(alignment.identities, alignment.columns),
         "query_coverage_percent": percent(alignment.query_end - alignment.query_start, query.length),
         **rounds,
-        **_organisms(query, hit),
+        **_organisms(context, hit),
     }
 
 
-def _organisms(query: QueryResult, hit: Hit) -> dict[str, Any]:
+def _organisms(context: ReportContext | None, hit: Hit) -> dict[str, Any]:
     """Taxonomy ids and scientific names of the subject, if a taxonomy is known."""
-    if query.taxonomy is None:
+    if context is None or context.taxonomy is None:
         return {}
-    return {"taxids": list(taxids(query, hit)), "organisms": organisms(query, hit)}
+    return {"taxids": list(taxids(context, hit)), "organisms": organisms(context, hit)}
 
 
 def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-class JsonReport:
+class JsonReport(Report):
     """One object: the run, its parameters, and ``queries``, each with its ``hits``; one line per hit."""
 
     name = "json"
-    binary = False
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.IF_KNOWN
-
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        head = _text({**describe_run(run), "parameters": run.reported_parameters})
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the run and its parameters."""
+        super().begin(context, stream)
+        head = _text({**describe_run(context.run), "parameters": context.run.reported_parameters})
         stream.write(f'{head[:-1]}, "queries": [')
-        for place, query in enumerate(queries):
+        self._before = "\n"
+
+    def write(self, query: QueryResult) -> None:
+        """Write a query with its hits."""
+        stream = self.stream
+        stream.write(self._before)
+        self._before = ",\n"
+        stream.write(f'{_text(describe_query(query))[:-1]}, "hits": [')
+        for place, hit in enumerate(query.hits):
             stream.write(",\n" if place else "\n")
-            stream.write(f'{_text(describe_query(query))[:-1]}, "hits": [')
-            for hit_place, hit in enumerate(query.hits):
-                stream.write(",\n" if hit_place else "\n")
-                stream.write(_text(describe_hit(query, hit)))
-            stream.write("]}")
-        stream.write("\n]}\n")
+            stream.write(_text(describe_hit(query, hit, self.context)))
+        stream.write("]}")
+
+    def end(self) -> None:
+        """Write the end of the object."""
+        self.stream.write("\n]}\n")
 
 
-class JsonLinesReport:
+class JsonLinesReport(Report):
     """One object per line: first the run, then each query, followed by its hits with the query's number and id.
 
     ``type`` is the type of the object: ``run``, ``query`` or ``hit``. A longer list of hits adds lines and changes no
@@ -146,17 +150,15 @@ class JsonLinesReport:
     """
 
     name = "jsonl"
-    binary = False
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """Ids and names of the organisms, if they are known (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.IF_KNOWN
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the run."""
+        super().begin(context, stream)
+        stream.write(_text({"type": "run", **describe_run(context.run)}) + "\n")
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        stream.write(_text({"type": "run", **describe_run(run)}) + "\n")
-        for query in queries:
-            stream.write(_text({"type": "query", **describe_query(query)}) + "\n")
-            names = {"type": "hit", "query_number": query.number, "query_id": identifier(query.header)}
-            for hit in query.hits:
-                stream.write(_text({**names, **describe_hit(query, hit)}) + "\n")
+    def write(self, query: QueryResult) -> None:
+        """Write a query, then its hits."""
+        self.stream.write(_text({"type": "query", **describe_query(query)}) + "\n")
+        names = {"type": "hit", "query_number": query.number, "query_id": identifier(query.header)}
+        for hit in query.hits:
+            self.stream.write(_text({**names, **describe_hit(query, hit, self.context)}) + "\n")

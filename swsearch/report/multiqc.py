@@ -6,10 +6,10 @@ for the sample, and draws a bar of the categories for each sample; the files of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, TextIO
 
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
+from swsearch.report.base import Report, ReportContext
 
 LEAST_PERCENT: Final = (90, 70, 50, 30, 0)
 """Least identity of the categories of queries with hits, in percent of the alignment's columns."""
@@ -37,19 +37,24 @@ def _category(query: QueryResult) -> int:
     return next(place for place, least in enumerate(LEAST_PERCENT) if 100 * best.identities >= least * best.columns)
 
 
-class MultiqcReport:
+class MultiqcReport(Report):
     """A header for MultiQC, then a line for each category: its name, and the number of its queries.
 
     The report is written when the last query is known.
     """
 
     name = "multiqc"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        counts = [0] * len(_LABELS)
-        for query in queries:
-            counts[_category(query)] += 1
-        lines = [f"{label}\t{count}\n" for label, count in zip(_LABELS, counts, strict=True)]
-        stream.write(_HEADER + "".join(lines))
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet."""
+        super().begin(context, stream)
+        self._counts = [0] * len(_LABELS)
+
+    def write(self, query: QueryResult) -> None:
+        """Count a query."""
+        self._counts[_category(query)] += 1
+
+    def end(self) -> None:
+        """Write the header and the lines."""
+        lines = [f"{label}\t{count}\n" for label, count in zip(_LABELS, self._counts, strict=True)]
+        self.stream.write(_HEADER + "".join(lines))

@@ -7,12 +7,13 @@ subject follow each other under its header.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, TextIO
 
 from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_bits, blast_evalue, matrix_of, one_line, shown, whole_percent
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.sequences.genetic_code import CODON
@@ -20,25 +21,29 @@ from swsearch.sequences.genetic_code import CODON
 BLOCK: Final = 60
 
 
-class PairwiseReport:
+class PairwiseReport(Report):
     """The alignments as text for readers."""
 
     name = "pairwise"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the description of the search."""
+        super().begin(context, stream)
+        run = context.run
         stream.write(f"Database: {database_line(run)}\n")
         stream.write(f"Scoring:  {scoring_line(run)}\n")
         if run.translates:
             stream.write(f"Frames:   {frames_line(run)}\n")
-        for query in queries:
-            stream.write(f"\n\nQuery= {query_line(run, query)}\n")
-            if (rounds := rounds_line(run, query)) is not None:
-                stream.write(f"Rounds: {rounds}\n")
-            stream.write(f"Hits: {hits_line(run, query)}\n")
-            for hit in query.hits:
-                _write_hit(run, query, hit, stream)
+
+    def write(self, query: QueryResult) -> None:
+        """Write the alignments of a query."""
+        run, stream = self.run, self.stream
+        stream.write(f"\n\nQuery= {query_line(run, query)}\n")
+        if (rounds := rounds_line(run, query)) is not None:
+            stream.write(f"Rounds: {rounds}\n")
+        stream.write(f"Hits: {hits_line(run, query)}\n")
+        for hit in query.hits:
+            _write_hit(run, query, hit, stream)
 
 
 def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import ReportContext
 from swsearch.report.fields import Field, Value
 from swsearch.report.jsons import describe_run
-from swsearch.report.tabular import ColumnsReport, default_fields
+from swsearch.report.tabular import ColumnsReport
 from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.words import option
 
@@ -39,18 +40,17 @@ class ParquetReport(ColumnsReport):
     """
 
     name = "parquet"
-    binary = True
 
     def __init__(
         self,
         fields: Sequence[str] | None = None,
-        lca_percent: float = DEFAULT_PERCENT,
+        lca_top: float = DEFAULT_PERCENT,
         *,
         rows_in_group: int = ROWS_IN_GROUP,
     ) -> None:
         if find_spec("pyarrow") is None:
             raise InputError("format parquet needs pyarrow; `pip install 'swsearch[parquet]'` adds it")
-        super().__init__(fields, lca_percent)
+        super().__init__(fields, lca_top)
         names = [field.name for field in self.asked or ()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -59,30 +59,41 @@ class ParquetReport(ColumnsReport):
             )
         self._rows_in_group = rows_in_group
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`), each row group as soon as it is full."""
-        import pyarrow
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the beginning of the file."""
         from pyarrow import parquet
 
-        fields = self.asked or default_fields(run)
-        schema = _schema(run, fields)
-        columns: list[list[Value]] = [[] for _ in fields]
-        with parquet.ParquetWriter(stream.buffer, schema, compression="zstd") as writer:
+        super().begin(context, stream)
+        self._fields = self.fields(context.run)
+        self._schema = _schema(context.run, self._fields)
+        self._columns: list[list[Value]] = [[] for _ in self._fields]
+        self._writer = parquet.ParquetWriter(stream.buffer, self._schema, compression="zstd")
 
-            def flush() -> None:
-                writer.write_batch(pyarrow.record_batch([*map(pyarrow.array, columns, schema.types)], schema=schema))
-                for column in columns:
-                    column.clear()
+    def write(self, query: QueryResult) -> None:
+        """Write each row group as soon as it is full."""
+        for hit in query.hits:
+            for column, field in zip(self._columns, self._fields, strict=True):
+                value = field.value(self.context, query, hit)
+                column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
+            if len(self._columns[0]) >= self._rows_in_group:
+                self._write_group()
 
-            for query in queries:
-                for hit in query.hits:
-                    for column, field in zip(columns, fields, strict=True):
-                        value = field.value(run, query, hit)
-                        column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)
-                    if len(columns[0]) >= self._rows_in_group:
-                        flush()
-            if columns[0]:
-                flush()
+    def end(self) -> None:
+        """Write the last row group."""
+        if self._columns[0]:
+            self._write_group()
+
+    def close(self) -> None:
+        """Write the end of the file."""
+        self._writer.close()
+
+    def _write_group(self) -> None:
+        import pyarrow
+
+        arrays = map(pyarrow.array, self._columns, self._schema.types)
+        self._writer.write_batch(pyarrow.record_batch([*arrays], schema=self._schema))
+        for column in self._columns:
+            column.clear()
 
 
 def _schema(run: RunInfo, fields: Sequence[Field]) -> pyarrow.Schema:

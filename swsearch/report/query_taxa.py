@@ -15,19 +15,19 @@ queries, if there are any; without queries, there is no line. Pavian, KrakenTool
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
 from swsearch.errors import InputError
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import UNKNOWN, blast_evalue, one_line
-from swsearch.report.protocol import TaxonomyUse
 from swsearch.report.taxa import (
     DEFAULT_PERCENT,
     UNCLASSIFIED,
     CommonAncestors,
-    needed_taxonomy,
+    ValueOfQuery,
     query_lineage,
     query_rank,
     query_taxid,
@@ -41,30 +41,27 @@ if TYPE_CHECKING:
     from swsearch.taxonomy.tree import Taxonomy
 
 
-class QueryTaxaReport:
+class QueryTaxaReport(Report):
     """A report that assigns each query to a taxon.
 
     Parameters
     ----------
-    lca_percent : float
-        As for :class:`swsearch.report.taxa.CommonAncestors`.
+    lca_top : float
+        The percentage of :class:`swsearch.report.taxa.CommonAncestors`.
 
     Raises
     ------
     InputError
-        ``lca_percent`` is out of its range.
+        ``lca_top`` is out of its range.
     """
 
-    def __init__(self, lca_percent: float = DEFAULT_PERCENT) -> None:
-        self._ancestors = CommonAncestors(lca_percent)
+    def __init__(self, lca_top: float = DEFAULT_PERCENT) -> None:
+        self.ancestors = CommonAncestors(lca_top)
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """The tree (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return TaxonomyUse.NEEDED
-
-    def lca_percent(self) -> float:
-        """The percentage of the best bit score (:class:`swsearch.report.protocol.AncestorReport`)."""
-        return self._ancestors.percent
+    @property
+    def lca_top(self) -> float:
+        """The percentage of the best bit score."""
+        return self.ancestors.percent
 
 
 @dataclass
@@ -89,35 +86,44 @@ class QueryTaxa:
     direct: Counter[int] = field(default_factory=Counter)
     tree: Taxonomy | None = None
 
-    @classmethod
-    def of(cls, run: RunInfo, queries: Iterable[QueryResult], ancestors: CommonAncestors) -> QueryTaxa:
-        """Count all queries of a run, whose results must have a taxonomy."""
-        counted = cls()
-        for query in queries:
-            counted.tree = needed_taxonomy(query).tree
-            counted.n_queries += 1
-            counted.n_cut += ancestors.is_cut(run, query)
-            taxon = ancestors.of(query).taxon
-            if taxon is None:
-                counted.n_unclassified += 1
-            else:
-                counted.direct[taxon] += 1
-        return counted
+    def add(self, context: ReportContext, query: QueryResult, ancestors: CommonAncestors) -> None:
+        """Count a query; the context must have a taxonomy."""
+        self.tree = context.needed_taxonomy.tree
+        self.n_queries += 1
+        self.n_cut += ancestors.is_cut(context.run, query)
+        taxon = ancestors.of(context, query).taxon
+        if taxon is None:
+            self.n_unclassified += 1
+        else:
+            self.direct[taxon] += 1
+
+
+class CountedTaxaReport(QueryTaxaReport):
+    """A report about all queries, which is written when the last one is counted."""
+
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing yet."""
+        super().begin(context, stream)
+        self.counts = QueryTaxa()
+
+    def write(self, query: QueryResult) -> None:
+        """Count a query."""
+        self.counts.add(self.context, query, self.ancestors)
 
 
 # --- lca ---
 
 
-def _evalue(ancestors: CommonAncestors, query: QueryResult) -> str:
-    found = ancestors.of(query)
+def _evalue(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str:
+    found = ancestors.of(context, query)
     return "0" if found.taxon is None else blast_evalue(found.evalue, digits=2)
 
 
-_COLUMNS: Final[dict[str, Callable[[CommonAncestors, QueryResult], str | int | None]]] = {
-    "qseqid": lambda _, query: identifier(query.header),
-    "qacc": lambda _, query: identifier(query.header),
-    "qaccver": lambda _, query: identifier(query.header),
-    "qlen": lambda _, query: query.length,
+_COLUMNS: Final[dict[str, ValueOfQuery]] = {
+    "qseqid": lambda _, __, query: identifier(query.header),
+    "qacc": lambda _, __, query: identifier(query.header),
+    "qaccver": lambda _, __, query: identifier(query.header),
+    "qlen": lambda _, __, query: query.length,
     "evalue": _evalue,
     "lca": query_taxid,
     "lcarank": query_rank,
@@ -134,32 +140,30 @@ class LcaReport(QueryTaxaReport):
     ----------
     fields : sequence of str, optional
         Columns; by default :data:`DEFAULT_FIELDS`.
-    lca_percent : float
-        As for :class:`swsearch.report.taxa.CommonAncestors`.
+    lca_top : float
+        The percentage of :class:`swsearch.report.taxa.CommonAncestors`.
 
     Raises
     ------
     InputError
-        A column is unknown or not a property of a query, or ``lca_percent`` is out of its range.
+        A column is unknown or not a property of a query, or ``lca_top`` is out of its range.
     """
 
     name = "lca"
-    binary = False
 
-    def __init__(self, fields: Sequence[str] | None = None, lca_percent: float = DEFAULT_PERCENT) -> None:
+    def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
         names = DEFAULT_FIELDS if fields is None else fields
         unknown = [name for name in names if name not in _COLUMNS]
         if unknown or not names:
             what = f"which has no {', '.join(unknown)}" if unknown else f"and {option('fields')} names no field"
             raise InputError(f"format lca has a line for each query, {what}; choose from {', '.join(_COLUMNS)}")
         self._columns = [_COLUMNS[name] for name in names]
-        super().__init__(lca_percent)
+        super().__init__(lca_top)
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        for query in queries:
-            values = (column(self._ancestors, query) for column in self._columns)
-            stream.write("\t".join(UNKNOWN if value is None else one_line(str(value)) for value in values) + "\n")
+    def write(self, query: QueryResult) -> None:
+        """Write the line of a query."""
+        values = (column(self.ancestors, self.context, query) for column in self._columns)
+        self.stream.write("\t".join(UNKNOWN if value is None else one_line(str(value)) for value in values) + "\n")
 
 
 # --- kraken ---
@@ -197,17 +201,16 @@ def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
     return codes
 
 
-class KrakenReport(QueryTaxaReport):
+class KrakenReport(CountedTaxaReport):
     """A line for each taxon, written when the last query is known."""
 
     name = "kraken"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+    def end(self) -> None:
+        """Write the lines."""
         from swsearch.taxonomy.counts import clade_counts
 
-        found = QueryTaxa.of(run, queries, self._ancestors)
+        found, stream = self.counts, self.stream
 
         def write_line(n_clade: int, n_direct: int, code: str, taxid: int, name: str) -> None:
             stream.write(f"{100 * n_clade / found.n_queries:6.2f}\t{n_clade}\t{n_direct}\t{code}\t{taxid}\t{name}\n")

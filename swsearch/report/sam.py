@@ -22,9 +22,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, TextIO
 
-from swsearch.errors import InputError, writing_to
+from swsearch.errors import writing_to
 from swsearch.hits.hit import Hit
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import one_line
 from swsearch.report.summary import database_line, scoring_line
 from swsearch.sequences.fasta_text import reverse_complement
@@ -40,38 +41,43 @@ _NOT_IN_SUBJECT_NAMES = re.compile(r"^[*=]|[^!-~]|[\\,\"'`()\[\]{}<>]")
 _MAX_QUERY_NAME: Final = 254
 
 
-class SamReport:
-    """One line per hit, in the order of queries and ranks."""
+class SamReport(Report):
+    """One line per hit, in the order of queries and ranks; they are written after the last query."""
 
     name = "sam"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`) after the last query.
-
-        Raises
-        ------
-        InputError
-            The query or the subjects were translated.
-        """
-        refuse_translated(run)
-        subjects = _SubjectNames()
-        with _lines(queries, subjects) as lines:
-            stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
-            stream.writelines(subjects.header_lines())
-            program, _, version = run.program.partition(" ")
-            stream.write(f"@PG\tID:{program}\tPN:{program}\tVN:{version}\n")
-            stream.write(f"@CO\tDatabase: {database_line(run)}\n@CO\tScoring: {scoring_line(run)}\n")
-            shutil.copyfileobj(lines, stream)
-
-
-def refuse_translated(run: RunInfo) -> None:
-    """Raise :class:`InputError` if the search was translated."""
-    if run.translates:
-        raise InputError(
-            "format sam cannot hold a translated search: its CIGARs count residues where SAM's count bases; "
-            "choose blast6, json or another format"
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Open the temporary file of the lines."""
+        super().begin(context, stream)
+        self._subjects = _SubjectNames()
+        self._lines: TextIO = tempfile.TemporaryFile(  # noqa: SIM115 - closed by close
+            "w+", encoding="utf-8", errors="surrogateescape", newline="\n"
         )
+
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of a query to the temporary file."""
+        with writing_to(tempfile.gettempdir()):
+            if not query.hits:
+                self._lines.write(_unmapped_line(query))
+            for place, hit in enumerate(query.hits):
+                self._lines.write(_line(query, hit, self._subjects.name(hit), place))
+
+    def end(self) -> None:
+        """Write the header, then the lines."""
+        run, stream = self.run, self.stream
+        with writing_to(tempfile.gettempdir()):
+            self._lines.seek(0)
+        stream.write("@HD\tVN:1.6\tSO:unsorted\tGO:query\n")
+        stream.writelines(self._subjects.header_lines())
+        program, _, version = run.program.partition(" ")
+        stream.write(f"@PG\tID:{program}\tPN:{program}\tVN:{version}\n")
+        stream.write(f"@CO\tDatabase: {database_line(run)}\n@CO\tScoring: {scoring_line(run)}\n")
+        shutil.copyfileobj(self._lines, stream)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        with suppress(OSError):  # after an error of a full disk, closing tries to write the rest again
+            self._lines.close()
 
 
 @dataclass(frozen=True)
@@ -105,24 +111,6 @@ class _SubjectNames:
         for _, subject in sorted(self.named.items()):
             described = f"\tDS:{subject.description}" if subject.description else ""
             yield f"@SQ\tSN:{subject.name}\tLN:{subject.length}{described}\n"
-
-
-def _lines(queries: Iterable[QueryResult], subjects: _SubjectNames) -> TextIO:
-    """All lines except the header, in a rewound temporary file; their subjects are added to ``subjects``."""
-    lines = tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="\n")  # noqa: SIM115
-    try:
-        with writing_to(tempfile.gettempdir()):
-            for query in queries:
-                if not query.hits:
-                    lines.write(_unmapped_line(query))
-                for place, hit in enumerate(query.hits):
-                    lines.write(_line(query, hit, subjects.name(hit), place))
-            lines.seek(0)
-    except BaseException:
-        with suppress(OSError):  # after an error of a full disk, closing tries to write the rest again
-            lines.close()
-        raise
-    return lines
 
 
 def _query_name(query: QueryResult) -> str:

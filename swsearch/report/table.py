@@ -9,12 +9,12 @@ descend, as in BLAST; so do positions in a minus frame. Alignments of one subjec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.fields import FIELDS
+from swsearch.report.base import Report, ReportContext
+from swsearch.report.fields import frames
 from swsearch.report.formatting import blast_bits, blast_evalue, cut, one_line, whole_percent
 from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
 from swsearch.sequences.record import identifier, split_header
@@ -24,33 +24,35 @@ _TITLES: Final = ("id", "description")
 _MIN_DESCRIPTION: Final = len(_TITLES[1])
 
 
-class TableReport:
+class TableReport(Report):
     """A few lines per query and one line per hit."""
 
     name = "table"
-    binary = False
 
     def __init__(self, width: int = WIDTH) -> None:
         self._width = width
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        first = True
-        for query in queries:
-            if not first:
-                stream.write("\n")
-            first = False
-            stream.write(f"Query:    {query_line(run, query, self._width - 10)}\n")
-            stream.write(f"Database: {database_line(run)}\n")
-            stream.write(f"Scoring:  {scoring_line(run)}\n")
-            if run.translates:
-                stream.write(f"Frames:   {frames_line(run)}\n")
-            if (rounds := rounds_line(run, query)) is not None:
-                stream.write(f"Rounds:   {rounds}\n")
-            stream.write(f"Hits:     {hits_line(run, query)}\n")
-            if query.hits:
-                stream.write("\n")
-                stream.writelines(line + "\n" for line in _table(run, query, self._width))
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing: each query has its own description of the search."""
+        super().begin(context, stream)
+        self._before = ""
+
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of a query."""
+        run, stream = self.run, self.stream
+        stream.write(self._before)
+        self._before = "\n"
+        stream.write(f"Query:    {query_line(run, query, self._width - 10)}\n")
+        stream.write(f"Database: {database_line(run)}\n")
+        stream.write(f"Scoring:  {scoring_line(run)}\n")
+        if run.translates:
+            stream.write(f"Frames:   {frames_line(run)}\n")
+        if (rounds := rounds_line(run, query)) is not None:
+            stream.write(f"Rounds:   {rounds}\n")
+        stream.write(f"Hits:     {hits_line(run, query)}\n")
+        if query.hits:
+            stream.write("\n")
+            stream.writelines(line + "\n" for line in _table(run, query, self._width))
 
 
 def number_titles(run: RunInfo) -> list[str]:
@@ -73,13 +75,13 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
         "" if hit.evalue is None else blast_evalue(hit.evalue),
         f"{whole_percent(alignment.identities, alignment.columns)}%",
         f"{whole_percent(alignment.query_end - alignment.query_start, query.length)}%",
-        f"{FIELDS['qstart'].value(run, query, hit)}-{FIELDS['qend'].value(run, query, hit)}",
-        f"{FIELDS['sstart'].value(run, query, hit)}-{FIELDS['send'].value(run, query, hit)}",
+        f"{hit.qstart}-{hit.qend}",
+        f"{hit.sstart}-{hit.send}",
     ]
     if run.iterations > 1:
         cells.append(str(hit.round or ""))
     if run.translates:
-        return [*cells, str(FIELDS["frames"].value(run, query, hit))]
+        return [*cells, "/".join(map(str, frames(hit)))]
     return [*cells, hit.strand] if run.aligned_alphabet == "dna" else cells
 
 

@@ -10,25 +10,27 @@ fixed decimals; E-values have three significant digits.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.fields import STANDARD, Field, select_fields
+from swsearch.report.formats import TaxonomyUse
 from swsearch.report.formatting import UNKNOWN, blast_bits, blast_evalue, one_line
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.taxa import DEFAULT_PERCENT, greatest_use
+from swsearch.report.taxa import DEFAULT_PERCENT
 
 
-class ColumnsReport:
+class ColumnsReport(Report):
     """The selected fields of a table.
 
     Parameters
     ----------
     fields : sequence of str, optional
         Names of fields; by default, those of the format.
-    lca_percent : float
+    lca_top : float
         For the fields of the query's taxon (:class:`swsearch.report.taxa.CommonAncestors`).
 
     Attributes
@@ -37,29 +39,32 @@ class ColumnsReport:
         The fields that were selected; None for those of the format.
     """
 
-    def __init__(self, fields: Sequence[str] | None = None, lca_percent: float = DEFAULT_PERCENT) -> None:
-        self.asked = None if fields is None else select_fields(fields, lca_percent)
-        self._lca_percent = lca_percent
+    def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
+        self.asked = None if fields is None else select_fields(fields, lca_top)
+        self._lca_top = lca_top
 
-    def needs_subjects(self, run: RunInfo) -> bool:
-        """Whether a column is read from the database (:class:`swsearch.report.protocol.SubjectReport`)."""
+    def fields(self, run: RunInfo) -> tuple[Field, ...]:
+        """The fields of the report of a run."""
+        return self.asked or default_fields(run)
+
+    def needs_subjects(self, run: RunInfo) -> bool:  # noqa: D102
         return any(field.needs_subjects for field in self.asked or ())
 
-    def taxonomy_use(self) -> TaxonomyUse:
-        """What the columns take from a taxonomy (:class:`swsearch.report.protocol.TaxonomyReport`)."""
-        return greatest_use(field.use for field in self.asked or ())
+    @property
+    def taxonomy_use(self) -> TaxonomyUse:  # noqa: D102
+        return max((field.use for field in self.asked or ()), default=TaxonomyUse.NONE)
 
-    def lca_percent(self) -> float | None:
-        """The percentage for the query's taxon (:class:`swsearch.report.protocol.AncestorReport`)."""
-        return self._lca_percent if any(field.is_lca for field in self.asked or ()) else None
+    @property
+    def lca_top(self) -> float | None:  # noqa: D102
+        return self._lca_top if any(field.is_lca for field in self.asked or ()) else None
 
 
 # --- tables of BLAST ---
 
 
-def blast_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
+def blast_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hit) -> str:
     """The value of a field as BLAST prints it in a table."""
-    value = field.value(run, query, hit)
+    value = field.value(context, query, hit)
     if field.name == "evalue":
         return blast_evalue(hit.evalue, digits=2)
     if field.name == "bitscore":
@@ -73,19 +78,15 @@ class Blast6Report(ColumnsReport):
     """One line per hit, with columns separated by tabs and without a header line."""
 
     name = "blast6"
-    binary = False
 
-    def __init__(self, fields: Sequence[str] | None = None, lca_percent: float = DEFAULT_PERCENT) -> None:
-        super().__init__(STANDARD if fields is None else fields, lca_percent)
+    def __init__(self, fields: Sequence[str] | None = None, lca_top: float = DEFAULT_PERCENT) -> None:
+        super().__init__(STANDARD if fields is None else fields, lca_top)
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        for query in queries:
-            self._write_hits(run, query, stream)
-
-    def _write_hits(self, run: RunInfo, query: QueryResult, stream: TextIO) -> None:
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of the hits."""
         for hit in query.hits:
-            stream.write("\t".join(blast_cell(field, run, query, hit) for field in self.asked or ()) + "\n")
+            cells = (blast_cell(field, self.context, query, hit) for field in self.asked or ())
+            self.stream.write("\t".join(cells) + "\n")
 
 
 class Blast7Report(Blast6Report):
@@ -93,19 +94,26 @@ class Blast7Report(Blast6Report):
 
     name = "blast7"
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        n_queries = 0
-        for query in queries:
-            n_queries += 1
-            stream.write(f"# {run.program}\n")
-            stream.write(f"# Query: {one_line(query.header) or 'unnamed'}\n")
-            stream.write(f"# Database: {one_line(run.database.name)}\n")
-            if query.hits:
-                stream.write(f"# Fields: {', '.join(field.title for field in self.asked or ())}\n")
-            stream.write(f"# {len(query.hits)} hits found\n")
-            self._write_hits(run, query, stream)
-        stream.write(f"# BLAST processed {n_queries} queries\n")  # parsers search for this text
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write nothing, as the header is that of each query."""
+        super().begin(context, stream)
+        self._n_queries = 0
+
+    def write(self, query: QueryResult) -> None:
+        """Write the comments and the lines of the hits."""
+        self._n_queries += 1
+        stream = self.stream
+        stream.write(f"# {self.run.program}\n")
+        stream.write(f"# Query: {one_line(query.header) or 'unnamed'}\n")
+        stream.write(f"# Database: {one_line(self.run.database.name)}\n")
+        if query.hits:
+            stream.write(f"# Fields: {', '.join(field.title for field in self.asked or ())}\n")
+        stream.write(f"# {len(query.hits)} hits found\n")
+        super().write(query)
+
+    def end(self) -> None:
+        """Write the last comment."""
+        self.stream.write(f"# BLAST processed {self._n_queries} queries\n")  # parsers search for this text
 
 
 # --- tables with a header line ---
@@ -127,9 +135,9 @@ def default_fields(run: RunInfo) -> tuple[Field, ...]:
     return select_fields((*DEFAULT_FIELDS, *frames, *several))
 
 
-def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
+def plain_cell(field: Field, context: ReportContext, query: QueryResult, hit: Hit) -> str:
     """The value of a field as text; empty if unknown."""
-    value = field.value(run, query, hit)
+    value = field.value(context, query, hit)
     if value is None:
         return ""
     if field.name == "evalue":
@@ -142,34 +150,42 @@ def plain_cell(field: Field, run: RunInfo, query: QueryResult, hit: Hit) -> str:
 class _HeadedReport(ColumnsReport):
     """The common part of both formats: the header line and the lines of the hits."""
 
-    def _lines(self, run: RunInfo, queries: Iterable[QueryResult]) -> Iterable[list[str]]:
-        fields = self.asked or default_fields(run)
-        yield [field.name for field in fields]
-        for query in queries:
-            for hit in query.hits:
-                yield [plain_cell(field, run, query, hit) for field in fields]
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the header line."""
+        super().begin(context, stream)
+        self._fields = self.fields(context.run)
+        self.write_line([field.name for field in self._fields])
+
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of the hits."""
+        for hit in query.hits:
+            self.write_line([plain_cell(field, self.context, query, hit) for field in self._fields])
+
+    @abstractmethod
+    def write_line(self, cells: list[str]) -> None:
+        """Write one line."""
 
 
 class TsvReport(_HeadedReport):
     """Columns separated by tabs; a tab or line end inside a value becomes a space."""
 
     name = "tsv"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        for line in self._lines(run, queries):
-            stream.write("\t".join(one_line(cell) for cell in line) + "\n")
+    def write_line(self, cells: list[str]) -> None:
+        """Write one line."""
+        self.stream.write("\t".join(map(one_line, cells)) + "\n")
 
 
 class CsvReport(_HeadedReport):
     """Columns separated by commas, quoted as RFC 4180 requires; lines end with a line feed."""
 
     name = "csv"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
-        writer = csv.writer(stream, lineterminator="\n")
-        for line in self._lines(run, queries):
-            writer.writerow(line)
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the header line."""
+        self._writer = csv.writer(stream, lineterminator="\n")
+        super().begin(context, stream)
+
+    def write_line(self, cells: list[str]) -> None:
+        """Write one line."""
+        self._writer.writerow(cells)

@@ -1,6 +1,6 @@
 """The organisms of a hit, and the taxon of a query.
 
-Ids and names of **organisms** come from the taxonomy of the result (:func:`swsearch.hits.result.with_taxonomy`).
+Ids and names of **organisms** come from the taxonomy of the context (:class:`swsearch.report.base.ReportContext`).
 Without one, the id and the scientific name are those that the subject's header states, and nothing else is known.
 Several values are separated as by BLAST: different ones alone, joined by ``;``; BLAST names and superkingdoms in
 alphabetical order, all others in the order of the ids.
@@ -14,24 +14,23 @@ of several.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.report.protocol import TaxonomyUse
+from swsearch.report.base import ReportContext
 from swsearch.sequences.headers import header_organism, header_taxids
 from swsearch.words import counted, option
 
 if TYPE_CHECKING:
-    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
     from swsearch.taxonomy.tree import Taxonomy
 
     NameOfTaxon = Callable[[Taxonomy, int], str | None]
 
-    NameOfHit = Callable[[QueryResult, Hit], str | None]
+    NameOfHit = Callable[[ReportContext, Hit], str | None]
 
 # --- the organisms of a hit ---
 
@@ -42,53 +41,53 @@ _LINEAGES_SEPARATOR: Final = "<>"
 """As in DIAMOND's column ``slineages``."""
 
 
-def taxids(query: QueryResult, hit: Hit) -> tuple[int, ...]:
+def taxids(context: ReportContext, hit: Hit) -> tuple[int, ...]:
     """The taxonomy ids of a hit's subject, ascending; empty if none is known."""
-    if query.taxonomy is None:
+    if context.taxonomy is None:
         return header_taxids(hit.subject_header)
-    return query.taxonomy.of(hit.subject_index, hit.subject_header).taxids
+    return context.taxonomy.of(hit.subject_index, hit.subject_header).taxids
 
 
-def organisms(query: QueryResult, hit: Hit) -> list[str]:
+def organisms(context: ReportContext, hit: Hit) -> list[str]:
     """The scientific names of a hit's subject, in the order of its ids; that of its header if the ids have none."""
-    names = [] if query.taxonomy is None else _names(query, hit, lambda tree, taxon: tree.name(taxon))
+    names = [] if context.taxonomy is None else _names(context, hit, lambda tree, taxon: tree.name(taxon))
     if not names and (stated := header_organism(hit.subject_header)) is not None:
         names = [stated]
     return names
 
 
-def first_taxid(query: QueryResult, hit: Hit) -> int | None:
+def first_taxid(context: ReportContext, hit: Hit) -> int | None:
     """The smallest taxonomy id."""
-    found = taxids(query, hit)
+    found = taxids(context, hit)
     return found[0] if found else None
 
 
-def joined_taxids(query: QueryResult, hit: Hit) -> str | None:
+def joined_taxids(context: ReportContext, hit: Hit) -> str | None:
     """All taxonomy ids."""
-    return _SEPARATOR.join(map(str, taxids(query, hit))) or None
+    return _SEPARATOR.join(map(str, taxids(context, hit))) or None
 
 
-def first_organism(query: QueryResult, hit: Hit) -> str | None:
+def first_organism(context: ReportContext, hit: Hit) -> str | None:
     """The first scientific name."""
-    found = organisms(query, hit)
+    found = organisms(context, hit)
     return found[0] if found else None
 
 
-def joined_organisms(query: QueryResult, hit: Hit) -> str | None:
+def joined_organisms(context: ReportContext, hit: Hit) -> str | None:
     """All scientific names."""
-    return _SEPARATOR.join(organisms(query, hit)) or None
+    return _SEPARATOR.join(organisms(context, hit)) or None
 
 
 def first_name(name: NameOfTaxon) -> NameOfHit:
-    """The name of this kind of the first organism that has one, as a function of a query and a hit."""
-    return lambda query, hit: next(iter(_names(query, hit, name)), None)
+    """The name of this kind of the first organism that has one, as a function of a context and a hit."""
+    return lambda context, hit: next(iter(_names(context, hit, name)), None)
 
 
 def joined_names(name: NameOfTaxon, *, alphabetical: bool = False) -> NameOfHit:
-    """The names of this kind of all organisms, as a function of a query and a hit."""
+    """The names of this kind of all organisms, as a function of a context and a hit."""
 
-    def joined(query: QueryResult, hit: Hit) -> str | None:
-        found = _names(query, hit, name)
+    def joined(context: ReportContext, hit: Hit) -> str | None:
+        found = _names(context, hit, name)
         return _SEPARATOR.join(sorted(found) if alphabetical else found) or None
 
     return joined
@@ -124,34 +123,16 @@ def lineage(tree: Taxonomy, taxon: int) -> str | None:
     return _LINEAGE_SEPARATOR.join(tree.lineage_names(taxon)) or None
 
 
-def joined_lineages(query: QueryResult, hit: Hit) -> str | None:
+def joined_lineages(context: ReportContext, hit: Hit) -> str | None:
     """The lineages of all organisms."""
-    return _LINEAGES_SEPARATOR.join(_names(query, hit, lineage)) or None
+    return _LINEAGES_SEPARATOR.join(_names(context, hit, lineage)) or None
 
 
-def _names(query: QueryResult, hit: Hit, name: NameOfTaxon) -> list[str]:
+def _names(context: ReportContext, hit: Hit, name: NameOfTaxon) -> list[str]:
     """The different names of a kind, of the organisms of a hit's subject, in the order of their ids."""
-    taxonomy = needed_taxonomy(query)
+    taxonomy = context.needed_taxonomy
     taxa = taxonomy.of(hit.subject_index, hit.subject_header).taxa
     return list(dict.fromkeys(found for taxon in taxa if (found := name(taxonomy.tree, taxon)) is not None))
-
-
-def needed_taxonomy(query: QueryResult) -> TaxonomyOfSubjects:
-    """The taxonomy of a query's result.
-
-    Raises
-    ------
-    InputError
-        It has none.
-    """
-    if query.taxonomy is None:
-        raise InputError(f"names and lineages of taxa need a taxonomy; give one with {option('taxonomy')}")
-    return query.taxonomy
-
-
-def greatest_use(uses: Iterable[TaxonomyUse]) -> TaxonomyUse:
-    """What several columns need together."""
-    return max(uses, default=TaxonomyUse.NONE)
 
 
 # --- the taxon of a query ---
@@ -204,15 +185,15 @@ class CommonAncestors:
         self.percent = percent
         self._last: tuple[QueryResult, Assignment] | None = None
 
-    def of(self, query: QueryResult) -> Assignment:
-        """The taxon of a query, whose result must have a taxonomy (:func:`swsearch.hits.result.with_taxonomy`)."""
+    def of(self, context: ReportContext, query: QueryResult) -> Assignment:
+        """The taxon of a query; the context must have a taxonomy."""
         last = self._last
         if last is None or last[0] is not query:  # each line of a table asks for the same query
-            last = self._last = query, self._assigned(query)
+            last = self._last = query, self._assigned(context, query)
         return last[1]
 
-    def _assigned(self, query: QueryResult) -> Assignment:
-        taxonomy = needed_taxonomy(query)
+    def _assigned(self, context: ReportContext, query: QueryResult) -> Assignment:
+        taxonomy = context.needed_taxonomy
         taxa: set[int] = set()
         evalues = []
         for hit in self.counting(query):
@@ -272,11 +253,9 @@ class CutLists:
         self._ancestors = CommonAncestors(percent)
         self.n_queries = 0
 
-    def counted(self, queries: Iterable[QueryResult]) -> Iterator[QueryResult]:
-        """The same results; each is counted when it is taken."""
-        for query in queries:
-            self.n_queries += self._ancestors.is_cut(self._run, query)
-            yield query
+    def add(self, query: QueryResult) -> None:
+        """Count a query."""
+        self.n_queries += self._ancestors.is_cut(self._run, query)
 
     def messages(self) -> list[str]:
         """What to say about the queries so far; empty if there are none."""
@@ -286,28 +265,28 @@ class CutLists:
 
 # --- the values of an assignment, as functions of a query ---
 
-ValueOfQuery = Callable[[CommonAncestors, QueryResult], str | int | None]
+ValueOfQuery = Callable[[CommonAncestors, ReportContext, QueryResult], str | int | None]
 
 
-def query_taxid(ancestors: CommonAncestors, query: QueryResult) -> int:
+def query_taxid(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> int:
     """The taxonomy id; :data:`UNCLASSIFIED` if there is none."""
-    taxon = ancestors.of(query).taxon
-    return UNCLASSIFIED if taxon is None else needed_taxonomy(query).tree.taxid(taxon)
+    taxon = ancestors.of(context, query).taxon
+    return UNCLASSIFIED if taxon is None else context.needed_taxonomy.tree.taxid(taxon)
 
 
-def query_rank(ancestors: CommonAncestors, query: QueryResult) -> str | None:
+def query_rank(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
     """The rank as NCBI names it, ``no rank`` if the taxon has none."""
-    taxon = ancestors.of(query).taxon
-    return None if taxon is None else needed_taxonomy(query).tree.rank(taxon)
+    taxon = ancestors.of(context, query).taxon
+    return None if taxon is None else context.needed_taxonomy.tree.rank(taxon)
 
 
-def query_taxon_name(ancestors: CommonAncestors, query: QueryResult) -> str | None:
+def query_taxon_name(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
     """The scientific name."""
-    taxon = ancestors.of(query).taxon
-    return None if taxon is None else needed_taxonomy(query).tree.name(taxon)
+    taxon = ancestors.of(context, query).taxon
+    return None if taxon is None else context.needed_taxonomy.tree.name(taxon)
 
 
-def query_lineage(ancestors: CommonAncestors, query: QueryResult) -> str | None:
+def query_lineage(ancestors: CommonAncestors, context: ReportContext, query: QueryResult) -> str | None:
     """The names from below the root down to the taxon."""
-    taxon = ancestors.of(query).taxon
-    return None if taxon is None else lineage(needed_taxonomy(query).tree, taxon)
+    taxon = ancestors.of(context, query).taxon
+    return None if taxon is None else lineage(context.needed_taxonomy.tree, taxon)

@@ -12,14 +12,13 @@ zoom. Colours are those of the classes in ``page/components.css``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
-from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.formatting import one_line
 from swsearch.report.html import ROWS_SHOWN, all_rows_button, closing, no_script, opening, text
-from swsearch.report.query_taxa import QueryTaxa, QueryTaxaReport
+from swsearch.report.query_taxa import CountedTaxaReport, QueryTaxa
 from swsearch.report.summary import database_line, frames_line, scoring_line
 from swsearch.report.taxa import cut_lists
 from swsearch.words import counted
@@ -156,18 +155,17 @@ def _percent(part: int, whole: int) -> str:
 _NOUN: Final = ("query", "queries")
 
 
-class TaxaHtmlReport(QueryTaxaReport):
+class TaxaHtmlReport(CountedTaxaReport):
     """One page for all queries."""
 
     name = "taxa-html"
-    binary = False
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report (:class:`swsearch.report.protocol.ReportFormat`)."""
+    def end(self) -> None:
+        """Write the page."""
         from swsearch.taxonomy.counts import clade_counts, without_repetitions
 
-        found = QueryTaxa.of(run, queries, self._ancestors)
-        percent = self._ancestors.percent
+        run, found, stream = self.run, self.counts, self.stream
+        percent = self.ancestors.percent
         within = f"lowest common ancestor of the hits with bit scores at most {percent:g} % below the best"
         facts = {
             "Database": database_line(run),

@@ -2,19 +2,19 @@
 
 A run takes query files and a searcher, numbers the queries from 0, and searches those that are not in the store yet. If
 there is a store, each query is committed with its hits as soon as it is searched. A run that was killed can therefore
-be resumed at the next query, and the shares of a batch, each with a part of the queries, can be merged into one run
+be resumed at the next query, and the shards of a batch, each with a part of the queries, can be merged into one run
 (:mod:`swsearch.merge`); both give the same bytes as one uninterrupted run. Queries with the same letters are searched
 once. Queries may be profiles; a run is then resumed only with profiles of the same scores.
 
 ``surveys``  reads the query files once, before anything is computed or stored
-``search``   searches, commits and reports; its entry point is :func:`run_search`
+``search``   searches and commits; its entry point is :class:`Run`
+``steps``    what is done with each result, such as the report
 ``resume``   selects the run of the store to write to, and refuses a run that does not fit
 ``queries``  counts, checks and compares the queries of a run
-``events``   the events of a run as JSON lines
 """
 
-from swsearch.run.events import EventLog
-from swsearch.run.search import Run, RunOutcome, WriteReport, run_search
+from swsearch.run.search import EventLog, Run, RunOutcome
+from swsearch.run.steps import ReportStep, Step, perform
 from swsearch.run.surveys import WHOLE, Survey, survey
 
-__all__ = ["WHOLE", "EventLog", "Run", "RunOutcome", "Survey", "WriteReport", "run_search", "survey"]
+__all__ = ["WHOLE", "EventLog", "ReportStep", "Run", "RunOutcome", "Step", "Survey", "perform", "survey"]

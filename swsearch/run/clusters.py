@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +29,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
+from swsearch.run.steps import Step
 from swsearch.typing import Lengths, SubjectIndex
 
 CLUSTER_MODES: Final = ("components", "cover", "length")
@@ -53,7 +53,7 @@ class Cluster:
         return self.members[0]
 
 
-class PairGraph:
+class PairGraph(Step):
     """The graph of the pairs of a search of all against all.
 
     Parameters
@@ -76,12 +76,11 @@ class PairGraph:
         """Number of pairs so far."""
         return len(self._queries)
 
-    def add(self, results: Iterable[QueryResult]) -> None:
-        """Add the pairs of results; ``number`` is the place of a query in the run."""
-        for result in results:
-            found = [hit.subject_index for hit in result.hits]
-            self._subjects.extend(found)
-            self._queries.extend([int(self._query_index[result.number])] * len(found))
+    def write(self, result: QueryResult) -> None:
+        """Add the pairs of a result; its ``number`` is the place of the query in the run."""
+        found = [hit.subject_index for hit in result.hits]
+        self._subjects.extend(found)
+        self._queries.extend([int(self._query_index[result.number])] * len(found))
 
     def clusters(self, mode: str) -> list[Cluster]:
         """The clusters, the largest first; among clusters of equal size, that of the longer representative.

@@ -5,32 +5,70 @@ They are the usual estimate of orthologues of two species (Moreno-Hagelsieb and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
-from swsearch.hits.result import QueryResult
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.run.steps import Step
 
 
-class BestHits:
-    """The best hits of one set in the other, by which the best hits of the other set are chosen.
+class BestHits(Step):
+    """Notes the best hits of one set in the other.
 
     Attributes
     ----------
-    n_reciprocal : int
-        Number of pairs that :meth:`reciprocal` has found so far.
+    best : dict of int to int
+        For the ``number`` of each query that has hits, the ``subject_index`` of its best one.
     """
 
     def __init__(self) -> None:
-        self._best: dict[int, int] = {}
-        self.n_reciprocal = 0
+        self.best: dict[int, int] = {}
 
-    def add(self, results: Iterable[QueryResult]) -> None:
-        """Add results of the one set: ``number`` is the place of a query in its set, and its first hit is the best."""
-        self._best.update((result.number, result.hits[0].subject_index) for result in results if result.hits)
+    def write(self, result: QueryResult) -> None:
+        """Note the first hit of a query, which is its best."""
+        if result.hits:
+            self.best[result.number] = result.hits[0].subject_index
 
-    def reciprocal(self, results: Iterable[QueryResult]) -> Iterator[QueryResult]:
-        """Results of the other set, each with its best hit if that is reciprocal, and otherwise with none."""
-        for result in results:
-            chosen = tuple(hit for hit in result.hits if self._best.get(hit.subject_index) == result.number)
-            self.n_reciprocal += len(chosen) > 0
-            yield replace(result, hits=chosen)
+
+class ReciprocalHits(Step):
+    """Passes results of the other set on, each with its best hit if that is reciprocal, and otherwise with none.
+
+    Parameters
+    ----------
+    best : BestHits
+        The best hits of the one set.
+    steps : sequence of Step
+        They are given the results.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Number of reciprocal pairs so far.
+    """
+
+    def __init__(self, best: BestHits, steps: Sequence[Step]) -> None:
+        self._best = best.best
+        self._steps = steps
+        self.n_pairs = 0
+
+    def begin(self, run: RunInfo) -> None:
+        """Begin the steps."""
+        for step in self._steps:
+            step.begin(run)
+
+    def write(self, result: QueryResult) -> None:
+        """Pass a result on."""
+        chosen = tuple(hit for hit in result.hits if self._best.get(hit.subject_index) == result.number)
+        self.n_pairs += len(chosen) > 0
+        for step in self._steps:
+            step.write(replace(result, hits=chosen))
+
+    def end(self) -> None:
+        """End the steps."""
+        for step in self._steps:
+            step.end()
+
+    def close(self) -> None:
+        """Close the steps."""
+        for step in self._steps:
+            step.close()

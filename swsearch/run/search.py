@@ -1,24 +1,28 @@
-"""The search of a run: each query is searched, committed and reported, in the order of the files.
+"""The search of a run: each query is searched and committed, in the order of the files; then its steps have the result.
 
-:func:`run_search` performs a complete run and returns its outcome; :class:`Run` yields the results one by one.
+A :class:`Run` is a context in which the engine works and the run is open in the store; its results are read by a loop.
+:meth:`Run.execute` performs a complete run with its steps.
 """
 
 from __future__ import annotations
 
+import json
+import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from swsearch.closeable import Closeable
 from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.shards import AskedQueries, FailedQuery, QueryCount, Shard
-from swsearch.run.events import EventLog
 from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
+from swsearch.run.steps import Step, perform
 from swsearch.run.surveys import WHOLE
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
@@ -30,16 +34,27 @@ if TYPE_CHECKING:  # the store imports SQLAlchemy, which takes longer than many 
     from swsearch.store.store import Store
 
 
-class WriteReport(Protocol):
-    """Writes the results of a run one by one, for example a report format to its stream."""
+class EventLog:
+    """The events of a run as JSON lines, for scripts; each is flushed at once. Without a stream, nothing is written.
 
-    def __call__(self, run: RunInfo, results: Iterator[QueryResult], /) -> None:
-        """Write the results."""
+    Every line has ``event`` (``start``, ``query``, ``failed``, ``end``) and ``seconds`` since the start.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+
+    def write(self, event: str, **values: Any) -> None:
+        """Write one event."""
+        if self._stream is not None:
+            seconds = round(time.monotonic() - self._began, 3)
+            self._stream.write(json.dumps({"event": event, "seconds": seconds, **values}) + "\n")
+            self._stream.flush()
 
 
 @dataclass
 class RunOutcome:
-    """The outcome of a call of :func:`run_search`.
+    """The outcome of a :class:`Run`.
 
     Attributes
     ----------
@@ -72,29 +87,24 @@ class RunOutcome:
     failed: list[InvalidRecord] = field(default_factory=list)
 
 
-def run_search(
-    queries: Queries,
-    searcher: PlannedSearch,
-    *,
-    command: str = "python",
-    store: Store | Callable[[], Store] | None = None,
-    resume: str | None = None,
-    resume_finished: bool = False,
-    shard: Shard = WHOLE,
-    asked: AskedQueries | None = None,
-    report: WriteReport | None = None,
-    skip_refused: bool = True,
-    search_repeated: bool = False,
-    events: TextIO | None = None,
-    progress: Progress | None = None,
-    notify: Callable[[str], None] | None = None,
-    on_query_done: Callable[[RunOutcome], None] | None = None,
-    on_run_open: Callable[[RunOutcome], None] | None = None,
-    on_store_failure: Callable[[StoreError], None] | None = None,
-) -> RunOutcome:
-    """Search the queries that are not in the run yet, commit each when it is searched, and report all in order.
+@dataclass(frozen=True)
+class _RunQuery:
+    """A query in the order of the run: stored earlier, equal to another query, or (if neither) searched."""
 
-    Parameters
+    number: int
+    stored: bool = False
+    copy_of: int | None = None
+    record: SequenceRecord | None = None
+
+
+@dataclass
+class Run(Closeable):
+    """A run: a context in which its results can be read once, in the order of their numbers.
+
+    When the context is entered, the engine has started and the run is open in the store. Each new result is committed
+    before it is yielded. A run is interrupted if its results are not read to the end.
+
+    Attributes
     ----------
     queries : Queries
         Query files or records, in an order that stays the same when the run is resumed or sharded.
@@ -110,15 +120,15 @@ def run_search(
     resume_finished : bool
         Whether ``latest`` may also be a finished run of the same search, in which nothing is missing.
     shard : Shard
-        The share of the queries to search.
+        The shard of the queries to search.
     asked : AskedQueries, optional
         The ``asked`` of a :func:`survey` of these files; by default, the files are read once more.
-    report : callable, optional
-        Writes the record of the run and the results of all its queries in order, including those stored earlier.
     skip_refused : bool
         Whether records that cannot be searched are stored as failed; otherwise, they raise an error.
     search_repeated : bool
         Whether a query is searched although another query has the same letters.
+    stored_too : bool
+        Whether results that were stored earlier are yielded, too.
     events : text stream, optional
         Receives one line of JSON per event.
     progress : callable, optional
@@ -132,6 +142,10 @@ def run_search(
     on_store_failure : callable, optional
         Called with the error if the store of a new run cannot be opened or written; the search then continues without
         it. By default, this error ends the run.
+    info : RunInfo
+        The record of the run.
+    outcome : RunOutcome
+        What was done so far.
 
     Raises
     ------
@@ -140,128 +154,81 @@ def run_search(
     StoreError
         The store cannot be written, or the run to resume is of another search or of other queries.
     """
-    return Run(
-        queries, searcher, command, store, shard,
-        skip_refused=skip_refused, search_repeated=search_repeated, events=events, progress=progress,
-        on_query_done=on_query_done, on_store_failure=on_store_failure, resume_finished=resume_finished,
-    ).execute(resume, asked, report, notify or (lambda _: None), on_run_open)  # fmt: skip
 
+    queries: Queries
+    searcher: PlannedSearch
+    command: str = "python"
+    store: Store | Callable[[], Store] | None = None
+    resume: str | None = None
+    resume_finished: bool = False
+    shard: Shard = WHOLE
+    asked: AskedQueries | None = None
+    skip_refused: bool = True
+    search_repeated: bool = False
+    stored_too: bool = True
+    events: TextIO | None = None
+    progress: Progress | None = None
+    notify: Callable[[str], None] | None = None
+    on_query_done: Callable[[RunOutcome], None] | None = None
+    on_run_open: Callable[[RunOutcome], None] | None = None
+    on_store_failure: Callable[[StoreError], None] | None = None
 
-@dataclass(frozen=True)
-class _Entry:
-    """A query in the order of the run: stored earlier, equal to another query, or (if neither) searched."""
-
-    number: int
-    stored: bool = False
-    copy_of: int | None = None
-    record: SequenceRecord | None = None
-
-
-class Run:
-    """A run in progress, for callers that process its results one by one; :func:`run_search` is based on it.
-
-    The parameters are those of :func:`run_search`.
-
-    Attributes
-    ----------
-    info : RunInfo
-    outcome : RunOutcome
-    """
-
-    def __init__(
-        self,
-        queries: Queries,
-        searcher: PlannedSearch,
-        command: str = "python",
-        store: Store | Callable[[], Store] | None = None,
-        shard: Shard = WHOLE,
-        *,
-        skip_refused: bool = True,
-        search_repeated: bool = False,
-        events: TextIO | None = None,
-        progress: Progress | None = None,
-        on_query_done: Callable[[RunOutcome], None] | None = None,
-        on_store_failure: Callable[[StoreError], None] | None = None,
-        resume_finished: bool = False,
-    ) -> None:
-        info = searcher.run_info(command)
-        info = replace(info, parameters={**info.parameters, **queries.parameters(searcher.scheme)})
-        self.info = info.having_read(registry().sources)
-        self._queries = queries
-        self._searcher = searcher
-        self._open_store = store if store is None or callable(store) else lambda: store
-        self._store: Store | None = None
-        self._shard = shard
-        self._skip_refused = skip_refused
-        self._search_repeated = search_repeated or store is None
-        self._progress = progress
-        self._on_query_done = on_query_done
-        self._on_store_failure = on_store_failure
-        self._resume_finished = resume_finished
-        self._log = EventLog(events)
+    def __post_init__(self) -> None:
+        info = self.searcher.run_info(self.command)
+        info = replace(info, parameters={**info.parameters, **self.queries.parameters(self.searcher.scheme)})
+        self.info: RunInfo = info.having_read(registry().sources)
         self.outcome = RunOutcome()
+        self.search_repeated = self.search_repeated or self.store is None
+        self._store: Store | None = None
+        self._log = EventLog(self.events)
+        self._found: Generator[QueryResult, None, None] | None = None
         self._is_open = False
+        self._is_complete = False
         self._refused_early: list[tuple[int, InvalidRecord]] = []
         self._counted: AskedQueries | None = None
         self._committed: dict[int, str] = {}
-        self._entries: deque[_Entry] = deque()
+        self._entries: deque[_RunQuery] = deque()
+        """The queries that were read and whose results were not yielded, in order."""
         self._unstored_sources: dict[int, QueryResult] = {}
 
-    def execute(
-        self,
-        resume: str | None,
-        asked: AskedQueries | None,
-        report: WriteReport | None,
-        notify: Callable[[str], None],
-        on_run_open: Callable[[RunOutcome], None] | None,
-    ) -> RunOutcome:
-        """Search, store and report all queries; return the outcome."""
-        with closing(self.results(resume, asked, notify, on_run_open, stored_too=report is not None)) as results:
-            next(results)
-            if report is not None:
-                report(self.info, cast(Iterator[QueryResult], results))
-            for _ in results:  # the results that a report did not consume
-                pass
+    def execute(self, steps: Sequence[Step] = ()) -> RunOutcome:
+        """Search and store all queries, and give each result to the steps."""
+        self.stored_too = bool(steps)
+        with self:
+            perform(steps, self.info, self)
         return self.outcome
 
-    def results(
-        self,
-        resume: str | None = None,
-        asked: AskedQueries | None = None,
-        notify: Callable[[str], None] = lambda _: None,
-        on_run_open: Callable[[RunOutcome], None] | None = None,
-        *,
-        stored_too: bool = True,
-    ) -> Generator[QueryResult | None, None, None]:
-        """Yield None when the run is open and the engine has started, then the results in order of their numbers.
-
-        Each new result is committed before it is yielded. A run is interrupted if its results are not consumed to the
-        end.
-        """
-        open_store = self._open_store
-        if asked is None:
-            asked = AskedQueries(self._shard)
-            if open_store is not None:
-                asked = count_queries(self._queries, self._searcher, self._shard)
-        if resume is not None:
-            if open_store is None:
+    def __enter__(self) -> Self:
+        asked = self._asked()
+        if self.resume is not None:
+            if self.store is None:
                 raise StoreError("a run is resumed from its store; name the store")
-            self._open_run(open_store(), resume, asked, notify)
+            self._open_run(self.resume, asked)
         try:
-            unsearched = self._unsearched(asked, stored_too=stored_too)
-            with closing(self._searcher.search(unsearched, self._progress)) as found:
-                if open_store is not None and self._store is None:
-                    with self._continuing_without_store():
-                        self._open_run(open_store(), None, asked, notify)  # the engine works at the same time
-                self._begin_events()
-                if on_run_open is not None:
-                    on_run_open(self.outcome)
-                yield None
-                yield from self._results(found)
+            self._found = self.searcher.search(self._unsearched(asked), self.progress)
+            if self.store is not None and self._store is None:
+                with self._continuing_without_store():
+                    self._open_run(None, asked)  # the engine works at the same time
+            self._begin_events()
+            if self.on_run_open is not None:
+                self.on_run_open(self.outcome)
         except BaseException:
-            self._leave_interrupted()
+            self.close()
             raise
+        return self
+
+    def __iter__(self) -> Iterator[QueryResult]:
+        assert self._found is not None
+        for result in self._found:
+            while self._entries[0].stored or self._entries[0].copy_of is not None:
+                yield self._from_store(self._entries.popleft())
+            yield self._added(replace(result, number=self._entries.popleft().number))
+        while self._entries:
+            yield self._from_store(self._entries.popleft())
         outcome = self.outcome
+        with self._continuing_without_store():
+            self._note_asked()
+        self._is_complete = True
         with self._continuing_without_store():
             if self._store is not None and outcome.run_id is not None:
                 self._store.runs.finish(outcome.run_id)
@@ -269,26 +236,42 @@ class Run:
             "end", run=outcome.run_id, done=outcome.n_done, before=outcome.n_before, failed=len(outcome.failed)
         )
 
+    def close(self) -> None:
+        """End the search; a run that is not complete is marked as interrupted."""
+        if self._found is not None:
+            self._found.close()
+        if not self._is_complete:
+            self._is_complete = True
+            self._leave_interrupted()
+
+    def _asked(self) -> AskedQueries:
+        if self.asked is not None:
+            return self.asked
+        if self.store is None:
+            return AskedQueries(self.shard)
+        return count_queries(self.queries, self.searcher, self.shard)
+
     # --- the run in the store ---
 
-    def _open_run(self, store: Store, resume: str | None, asked: AskedQueries, notify: Callable[[str], None]) -> None:
-        self._store = store
+    def _open_run(self, resume: str | None, asked: AskedQueries) -> None:
+        assert self.store is not None
+        store = self._store = self.store() if callable(self.store) else self.store
         self.outcome.store = store.name
 
         def check(run: StoredRun) -> None:
             known = None if run.asked is None else run.asked.digest
             if known != asked.digest:
-                check_queries(self._queries, self._searcher, store, run.id)
+                check_queries(self.queries, self.searcher, store, run.id)
 
         self.outcome.run_id, self.outcome.resumed = open_run(
             store,
             self.info,
             resume,
             asked,
-            self._searcher.database.has_content,
-            notify,
+            self.searcher.database.has_content,
+            self.notify or (lambda _: None),
             check,
-            or_finished=self._resume_finished,
+            or_finished=self.resume_finished,
         )
         self._committed = store.results.committed(self.outcome.run_id)
         self.outcome.n_before = len(self._committed)
@@ -312,7 +295,7 @@ class Run:
         try:
             yield
         except StoreError as error:
-            if self._on_store_failure is None:
+            if self.on_store_failure is None:
                 raise
             store, run_id = self._store, self.outcome.run_id
             if store is not None and run_id is not None:
@@ -320,9 +303,9 @@ class Run:
                     with suppress(StoreError):  # the original is not stored yet
                         self._unstored_sources[number] = store.results.query(run_id, number)
             self._leave_interrupted()
-            self._store, self._search_repeated = None, True
+            self._store, self.search_repeated = None, True
             self.outcome.run_id, self.outcome.store = None, ""
-            self._on_store_failure(error)
+            self.on_store_failure(error)
 
     def _begin_events(self) -> None:
         """Write the first event, and the events of records that were refused before the run was open."""
@@ -345,18 +328,18 @@ class Run:
 
     # --- queries and results ---
 
-    def _unsearched(self, asked: AskedQueries, *, stored_too: bool) -> Iterator[SequenceRecord]:
+    def _unsearched(self, asked: AskedQueries) -> Iterator[SequenceRecord]:
         """The queries to search; all queries with a result to yield are appended to ``_entries``, in order."""
-        searcher, store, run_id = self._searcher, self._store, self.outcome.run_id
+        searcher, store, run_id = self.searcher, self._store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
-        for number, record in enumerate(self._queries.records(searcher.scheme, searcher.needs)):
+        for number, record in enumerate(self.queries.records(searcher.scheme, searcher.needs)):
             add_to_count(count, record)
             if not asked.shard.holds(number):
                 continue
             refused = record if isinstance(record, InvalidRecord) else refusal(searcher, number, record)
             if refused is not None:
-                if not self._skip_refused:
+                if not self.skip_refused:
                     raise InputError(refused.line)
                 self._note_refused(number, refused)
                 continue
@@ -366,14 +349,14 @@ class Run:
                 assert store is not None
                 assert run_id is not None
                 check_query(searcher, store, run_id, number, record, self._committed[number])
-                if stored_too:
-                    self._entries.append(_Entry(number, stored=True))
+                if self.stored_too:
+                    self._entries.append(_RunQuery(number, stored=True))
                 self._count_cells(record)
-            elif known != number and not self._search_repeated:
-                self._entries.append(_Entry(number, copy_of=known, record=record))
+            elif known != number and not self.search_repeated:
+                self._entries.append(_RunQuery(number, copy_of=known, record=record))
                 self._count_cells(record)
             else:
-                self._entries.append(_Entry(number))
+                self._entries.append(_RunQuery(number))
                 yield record
         self._check_files(asked, count)
 
@@ -395,25 +378,14 @@ class Run:
             self._store.runs.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
-    def _results(self, found: Iterator[QueryResult]) -> Generator[QueryResult, None, None]:
-        """All results in the order of their numbers; each new result is committed before it is yielded."""
-        for result in found:
-            while self._entries[0].stored or self._entries[0].copy_of is not None:
-                yield self._from_store(self._entries.popleft())
-            yield self._added(replace(result, number=self._entries.popleft().number))
-        while self._entries:
-            yield self._from_store(self._entries.popleft())
-        with self._continuing_without_store():
-            self._note_asked()
-
-    def _from_store(self, entry: _Entry) -> QueryResult:
+    def _from_store(self, entry: _RunQuery) -> QueryResult:
         """A result without a search: it was stored before, or is that of a query with the same letters."""
         if entry.copy_of is None:
             return self._stored(entry.number)
         assert entry.record is not None
         self.outcome.n_repeated += 1
         stats = SearchStats(cells=0, score_seconds=0.0, total_seconds=0.0, n_rescored=0)
-        letters = self._searcher.as_searched(entry.record).letters
+        letters = self.searcher.as_searched(entry.record).letters
         source = self._stored(entry.copy_of)
         header = entry.record.header
         hits = tuple(replace(hit, query_header=header) for hit in source.hits)
@@ -442,10 +414,10 @@ class Run:
         outcome.n_scores += result.stats.n_scores
         outcome.n_bounded += result.stats.n_bounded
         self._log.write("query", number=result.number, id=result.header.split(" ", 1)[0], hits=len(result.hits))
-        if self._on_query_done is not None:
-            self._on_query_done(outcome)
+        if self.on_query_done is not None:
+            self.on_query_done(outcome)
         return result
 
     def _count_cells(self, record: SequenceRecord) -> None:
-        if self._progress is not None:
-            self._progress(self._searcher.cells(record))
+        if self.progress is not None:
+            self.progress(self.searcher.cells(record))

@@ -18,13 +18,13 @@ from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
 from swsearch.hits.subjects import MAX_FLANK, SubjectPart
-from swsearch.report.registry import get_format
+from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.row_filter import MOST_ROWS, RowFilter
 from swsearch.sequences.record import identifier
 from swsearch.service import models
 from swsearch.service.bodies import readers_of
 from swsearch.service.hub import Hub
-from swsearch.service.reports import MEDIA_TYPES, Download, ending
+from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
 from swsearch.service.submit import Submission
 from swsearch.store.search_records import StoredSearch
@@ -312,12 +312,12 @@ def row_filter(
 
 @router.get(
     "/searches/{key}/report", response_class=Response,
-    responses={200: {"description": "The report.", "content": {kind: {} for kind in set(MEDIA_TYPES.values())}}},
+    responses={200: {"description": "The report.", "content": {form.media_type: {} for form in FORMATS.values()}}},
 )  # fmt: skip
 async def report(
     request: Request,
     key: Key,
-    format: Annotated[str, Query(json_schema_extra=models.one_of(MEDIA_TYPES))] = "json",
+    format: Annotated[str, Query(json_schema_extra=models.one_of(FORMATS))] = "json",
     fields: Annotated[
         str | None, Query(max_length=2000, description="Columns by BLAST's names, separated by blanks or commas.")
     ] = None,
@@ -341,12 +341,12 @@ async def report(
         search, run_id = service.finished_run(key, owner)
         chosen = None if fields is None else fields.replace(",", " ").split()
         part = SubjectPart(aligned, flank) if aligned or flank else None
-        return search, Download(service, run_id, get_format(format, chosen, rows, part, lca_top=lca_top))
+        return search, Download(service, run_id, new_report(format, chosen, rows, part, lca_top=lca_top))
 
     search, download = await run_in_threadpool(made)
-    name = f"search-{search.key[:8]}{ending(format)}"
+    name = f"search-{search.key[:8]}{FORMATS[format].file_ending}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return await download.answer(MEDIA_TYPES[format], headers)
+    return await download.answer(FORMATS[format].media_type, headers)
 
 
 # --- databases and usage ---

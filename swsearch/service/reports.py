@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
@@ -18,10 +18,9 @@ from fastapi.responses import StreamingResponse
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError, OutputClosed, Refused
-from swsearch.hits.result import QueryResult, RunInfo, with_subjects, with_taxonomy
-from swsearch.organisms import cannot_do_without, known_taxonomy, reads_database
-from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import check_fits, needs_subjects, taxonomy_use
+from swsearch.hits.result import RunInfo
+from swsearch.report.base import Report, ReportContext
+from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.service.service import Service
 
 GONE: Final = "the database of this search has changed or is not offered any more; download aligned parts"
@@ -29,60 +28,18 @@ GONE: Final = "the database of this search has changed or is not offered any mor
 _BLOCK_BYTES: Final = 1 << 16
 _MAX_BLOCKS: Final = 16
 
-MEDIA_TYPES: Final = {
-    "table": "text/plain; charset=utf-8",
-    "pairwise": "text/plain; charset=utf-8",
-    "blast6": "text/tab-separated-values; charset=utf-8",
-    "blast7": "text/plain; charset=utf-8",
-    "tsv": "text/tab-separated-values; charset=utf-8",
-    "csv": "text/csv; charset=utf-8",
-    "lca": "text/tab-separated-values; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-    "json": "application/json",
-    "jsonl": "application/x-ndjson",
-    "sam": "text/plain; charset=utf-8",
-    "a3m": "text/plain; charset=utf-8",
-    "sto": "text/plain; charset=utf-8",
-    "afasta": "text/plain; charset=utf-8",
-    "xml": "application/xml",
-    "xml2": "application/xml",
-    "json2": "application/json",
-    "html": "text/html; charset=utf-8",
-    "fasta": "text/x-fasta; charset=utf-8",
-    "multiqc": "text/tab-separated-values; charset=utf-8",
-    "kraken": "text/plain; charset=utf-8",
-    "taxa-html": "text/html; charset=utf-8",
-}
-_ENDINGS: Final = {
-    "table": ".txt", "pairwise": ".txt", "blast6": ".tsv", "blast7": ".txt", "xml2": ".xml", "json2": ".json",
-    "multiqc": "_mqc.tsv", "lca": ".lca.tsv", "kraken": ".kreport.txt",
-    "taxa-html": ".taxa.html",
-}  # fmt: skip
-"""Ends of file names, where they are not the name of the format."""
 
-
-def ending(format_name: str) -> str:
-    """The end of the name of a file in a format.
-
-    >>> ending("blast6"), ending("csv")
-    ('.tsv', '.csv')
-    """
-    return _ENDINGS.get(format_name, f".{format_name}")
-
-
-def opens_database(report: ReportFormat, run: RunInfo) -> bool:
+def opens_database(report: Report, run: RunInfo) -> bool:
     """Whether a report of this run reads the database that was searched."""
-    return needs_subjects(report, run) or reads_database(taxonomy_use(report), run, None, None)
+    return database_use(report, run) is not DatabaseUse.NONE
 
 
-def completion(
-    report: ReportFormat, run: RunInfo, database: PackedDatabase | None
-) -> Callable[[Iterable[QueryResult]], Iterable[QueryResult]]:
-    """A function that adds to results what the report takes from the database: letters and organisms of subjects.
+def context_of(report: Report, run: RunInfo, database: PackedDatabase | None) -> ReportContext:
+    """What the report reads beside the results.
 
     Parameters
     ----------
-    report : ReportFormat
+    report : Report
     run : RunInfo
     database : PackedDatabase or None
         The database of the run, if :func:`opens_database` and it is still offered.
@@ -92,17 +49,9 @@ def completion(
     InputError
         The report needs the database, which is None, or a taxonomy, which the database does not have.
     """
-    use = taxonomy_use(report)
-    if database is None and (needs_subjects(report, run) or cannot_do_without(use, None, None)):
+    if database is None and database_use(report, run) is DatabaseUse.NEEDED:
         raise InputError(GONE)
-    taxonomy = known_taxonomy(use, database, None, None)
-
-    def complete(results: Iterable[QueryResult]) -> Iterable[QueryResult]:
-        if database is not None and needs_subjects(report, run):
-            results = with_subjects(results, database)
-        return results if taxonomy is None else with_taxonomy(results, taxonomy)
-
-    return complete
+    return report_context(report, run, database)
 
 
 class _Blocks(io.RawIOBase):
@@ -135,7 +84,7 @@ class Download:
     ----------
     service : Service
     run_id : int
-    report : ReportFormat
+    report : Report
 
     Raises
     ------
@@ -146,12 +95,12 @@ class Download:
         As many downloads as the server allows are running.
     """
 
-    def __init__(self, service: Service, run_id: int, report: ReportFormat) -> None:
+    def __init__(self, service: Service, run_id: int, report: Report) -> None:
         self._service = service
         self._run_id = run_id
-        self._format = report
+        self._report = report
         self._info = service.run_info(run_id)
-        check_fits(self._format, self._info)
+        report.format.check_fits(self._info)
         if not service.download_slots.acquire(blocking=False):
             most = service.settings.limits.downloads
             raise Refused("too_many_downloads", f"{most} reports are being downloaded; try again in some seconds")
@@ -159,7 +108,7 @@ class Download:
         self._opened.callback(service.download_slots.release)
         try:
             database = self._open_subjects()
-            self._complete = completion(self._format, self._info, database)
+            self._context = context_of(self._report, self._info, database)
         except BaseException:
             self._opened.close()
             raise
@@ -170,7 +119,7 @@ class Download:
 
     def _open_subjects(self) -> PackedDatabase | None:
         """The database of the run, if the format reads it."""
-        if not opens_database(self._format, self._info):
+        if not opens_database(self._report, self._info):
             return None
         return self._opened.enter_context(self._service.open_database(self._info.database))
 
@@ -181,7 +130,7 @@ class Download:
                     cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
                 )
                 queries = self._service.downloads.results.queries(self._run_id)
-                self._format.write(self._info, self._complete(queries), stream)
+                self._report.write_all(self._context, queries, stream)
                 stream.flush()
                 stream.detach()
                 buffer.flush()

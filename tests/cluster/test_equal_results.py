@@ -18,7 +18,7 @@ from swsearch.cluster import open_cluster_searcher
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.options import EVERY_SUBJECT
-from swsearch.run import run_search
+from swsearch.run import Run
 from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
@@ -44,7 +44,8 @@ def reported(searcher: PlannedSearch, queries: Path, output: Path) -> dict[str, 
     """The SHA-256 of a run's reports, by format."""
     results = []
     files = QueryFiles.of([queries], "auto")
-    run_search(files, searcher, report=lambda _, found: results.extend(found))
+    with Run(files, searcher) as run:
+        results.extend(run)
     assert any(result.hits for result in results)
     digests = {}
     for form in FORMATS:
@@ -117,7 +118,8 @@ def test_all_pairs_are_those_of_one_process(folder: Path, cluster: Cluster) -> N
 
     def pairs(searcher: PlannedSearch) -> list[QueryResult]:
         found: list[QueryResult] = []
-        run_search(SubjectQueries.of(searcher), searcher, report=lambda _, results: found.extend(results))
+        with Run(SubjectQueries.of(searcher), searcher) as run:
+            found.extend(run)
         return [replace(result, stats=NO_COST) for result in found]
 
     with open_searcher(folder / "proteins.db", options, engine="cpu", threads=1) as searcher:

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from swsearch.cli.app import commands
-from swsearch.report.registry import COLUMNS, TAXA, formats
+from swsearch.report.formats import COLUMNS, FORMATS, TAXA
 from tests.compiled import unpack
 from tests.packaging.tools import PROJECT, ROOT, build_sdist, needed_interpreter, run, tool, with_ccache
 
@@ -211,7 +211,7 @@ def test_the_data_of_galaxys_tests_are_parts_of_the_projects_data():
 
 def test_the_wrapper_for_galaxy_offers_every_format_with_its_inputs():
     """Expected: the program's lists. `parquet` needs pyarrow, which the package of Bioconda does not install."""
-    offered = [name for name in formats() if name != "parquet"]
+    offered = [name for name in FORMATS if name != "parquet"]
     with_columns = {*COLUMNS} - {"parquet"}
     tool = ET.parse(GALAXY / "swsearch.xml").getroot()
     output = tool.find("inputs/conditional[@name='output']")
@@ -271,12 +271,12 @@ def test_a_module_of_nf_core_describes_its_channels(name):
 def test_the_module_of_nf_core_offers_every_format():
     """Expected: the program's list; two formats have another suffix in ``main.nf``."""
     meta = yaml.safe_load((MODULES / "query" / "meta.yml").read_text())
-    assert meta["input"][-1]["format"]["enum"] == formats()
+    assert meta["input"][-1]["format"]["enum"] == FORMATS
     text = (MODULES / "query" / "main.nf").read_text()
     assert unknown_options(text.replace("swsearch --version", "")) == set()
     (named,) = set(re.findall(r"suffix = (\[.*?\])\[format\]", text))
     renamed = dict(re.findall(r"'(\S+)': '(\S+)'", named))
-    suffixes = {renamed.get(name, f".{name}") for name in formats()}
+    suffixes = {renamed.get(name, f".{name}") for name in FORMATS}
     (element,) = (element for element in meta["output"]["hits"][0] if "meta" not in element)
     (described,) = element.values()
     assert described["pattern"] == f"*{{{','.join(re.findall(r'[^{},*]+', described['pattern']))}}}"

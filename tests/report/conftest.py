@@ -10,11 +10,11 @@ import pytest
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.registry import formats, get_format, taxonomy_use
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
 from swsearch.scoring.matrix import match_mismatch, matrix_text, named_matrix
 
-OF_TAXA = {name for name in formats() if name != "parquet" and taxonomy_use(get_format(name)) is TaxonomyUse.NEEDED}
+OF_TAXA = {name for name in FORMATS if name != "parquet" and new_report(name).taxonomy_use is TaxonomyUse.NEEDED}
 """The formats that need a taxonomy."""
 STATS = SearchStats(cells=57_888, score_seconds=0.5, total_seconds=1.0, n_rescored=0)
 
@@ -75,25 +75,30 @@ class Subjects:
 PROTEINS = Subjects({0: LEGHEMOGLOBIN, 2: SHORTENED})
 GENOMES = Subjects({0: f"ggta{BASES}ttag", 1: f"ggt{TURNED}ttaN"})
 PROTEIN_QUERIES = (
-    QueryResult(0, "q1 some query protein", LEGHEMOGLOBIN, (SELF, GAPPED), 2, STATS, subjects=PROTEINS),
-    QueryResult(1, "q2 short nothing", "WCWCHHW", (), 0, STATS, subjects=PROTEINS),
+    QueryResult(0, "q1 some query protein", LEGHEMOGLOBIN, (SELF, GAPPED), 2, STATS),
+    QueryResult(1, "q2 short nothing", "WCWCHHW", (), 0, STATS),
 )
 PLUS = Hit(1, 0, "m1 plus", 74, 132, 120.3, 4.47e-33, "plus", Alignment(0, 66, 4, 70, "66=", 66, 66, 66, 0, 0, BASES))
 MINUS = Hit(
     2, 1, "m2 minus", 69, 111, 101.39, 4.19e-27, "minus",
     Alignment(0, 66, 3, 65, "30=4I32=", 62, 62, 66, 1, 4, TURNED),
 )  # fmt: skip
-DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS, subjects=GENOMES),)
+DNA_QUERIES = (QueryResult(0, "n1 dna query", BASES, (PLUS, MINUS), 2, STATS),)
+
+
+def context_of(run, taxonomy=None, subjects=...):
+    """Return what a report reads beside the results, with the subjects of the run's alphabet."""
+    return ReportContext(run, (GENOMES if run is DNA_RUN else PROTEINS) if subjects is ... else subjects, taxonomy)
 
 
 @pytest.fixture
 def written():
     """Return a function that writes a report of a run and its queries and returns its text, or bytes if binary."""
 
-    def write(name, run=PROTEIN_RUN, queries=PROTEIN_QUERIES, fields=None):
+    def write(name, run=PROTEIN_RUN, queries=PROTEIN_QUERIES, fields=None, taxonomy=None, subjects=...):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
-        report = get_format(name, fields)
-        report.write(run, iter(queries), stream)
+        report = new_report(name, fields)
+        report.write_all(context_of(run, taxonomy, subjects), iter(queries), stream)
         stream.flush()
         content = stream.buffer.getvalue()
         return content if report.binary else content.decode("utf-8", "surrogateescape")

@@ -8,8 +8,8 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.hits.cigar import gapped
 from swsearch.query.multiple_alignment import read_aligned_fasta
+from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.formatting import shown
-from swsearch.report.registry import check_fits, fitting_formats, formats, get_format
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
 from tests.report.test_several_alignments import QUERY, RUN
 from tests.report.test_translated import CASES, STATS, QueryResult, run_of
@@ -97,12 +97,12 @@ def test_translated_queries_are_refused_and_translated_subjects_are_not(written,
         ((_, row),) = rows_of(written("a3m", run, [query]))
         assert row[0][4:] == ["0", "5", "6", "20", "3", "26"]
         assert row[1] == "MKILWH"
-        assert set(formats()) - set(fitting_formats(run)) == {"sam"}
+        assert {*FORMATS} - {name for name, form in FORMATS.items() if form.fits(run)} == {"sam"}
         return
-    for attempt in (lambda: written("a3m", run, [query]), lambda: check_fits(get_format("a3m"), run)):
+    for attempt in (lambda: written("a3m", run, [query]), lambda: new_report("a3m").format.check_fits(run)):
         with pytest.raises(InputError, match="a3m cannot hold a search with a translated query"):
             attempt()
-    assert set(formats()) - set(fitting_formats(run)) == {"sam", "a3m", "sto", "afasta"}
+    assert {*FORMATS} - {name for name, form in FORMATS.items() if form.fits(run)} == {"sam", "a3m", "sto", "afasta"}
 
 
 def test_the_minus_strand_is_in_the_direction_of_the_query(written):

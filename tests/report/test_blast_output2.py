@@ -11,7 +11,7 @@ import pytest
 from Bio import Blast
 
 from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
-from tests.report.conftest import DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run
+from tests.report.conftest import DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of, make_run
 
 GOLDEN = Path(__file__).parent / "golden"
 OURS_ALONE = {"version", "reference", "db", "id", "accession", "title", "hsp-len", "eff-space", "entropy", "filter"}
@@ -88,10 +88,10 @@ def test_one_query_is_a_document_that_the_index_names(written):
     whole = json.loads(written("json2"))["BlastOutput2"]
     for number, query in enumerate(PROTEIN_QUERIES):
         stream = io.StringIO()
-        OneQueryJson2().write(PROTEIN_RUN, [query], stream)
+        OneQueryJson2().write_all(context_of(PROTEIN_RUN), [query], stream)
         assert json.loads(stream.getvalue()) == {"BlastOutput2": whole[number]}
         stream = io.StringIO()
-        OneQueryXml2().write(PROTEIN_RUN, [query], stream)
+        OneQueryXml2().write_all(context_of(PROTEIN_RUN), [query], stream)
         document = ElementTree.fromstring(stream.getvalue())
         assert document.tag == f"{SPACE}BlastOutput2"
         assert document.find(f".//{SPACE}query-title").text == query.header

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from swsearch.report.formats import new_report
 from swsearch.report.pairing import write_complex, write_pairs
-from swsearch.report.registry import get_format
 from tests.peers import module
-from tests.report.conftest import PROTEIN_RUN
+from tests.report.conftest import PROTEIN_RUN, context_of
 from tests.report.test_pairing import A, B, C, chain
 
 pytestmark = pytest.mark.peer("colabfold")
@@ -31,7 +31,9 @@ def test_a_complex_is_as_colabfold_writes_it(chains, complete):
     write_complex(chains, [unpaired[one.letters] for one in chains], found, complete=complete)
     wanted = colabfold.msa_to_str(
         blocks(
-            lambda stream: get_format("a3m").write(PROTEIN_RUN, [unpaired[one.letters] for one in different], stream)
+            lambda stream: new_report("a3m").write_all(
+                context_of(PROTEIN_RUN), [unpaired[one.letters] for one in different], stream
+            )
         ),
         blocks(lambda stream: write_pairs(different, stream, complete=complete)),
         [one.letters for one in different],

@@ -12,10 +12,8 @@ import pytest
 from Bio import SearchIO
 
 from swsearch.errors import InputError
-from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.registry import formats, get_format
+from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import (
@@ -31,6 +29,7 @@ from tests.report.conftest import (
     SELF,
     STATS,
     TURNED,
+    context_of,
     make_run,
 )
 from tests.taxonomy.dumps import EXCERPT
@@ -129,16 +128,16 @@ def test_unknown_values_are_empty_null_or_not_available(written):
     assert "no E-values: no table has gap 3/1" in shown
 
 
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", FORMATS)
 def test_engine_threads_times_and_command_are_in_no_report(written, name):
     """Source: the same search by another engine; reports must be the same bytes."""
     other = make_run("protein", engine="cuda", threads=64, command="another --engine cuda")
-    queries = list(with_taxonomy(PROTEIN_QUERIES, TaxonomyOfSubjects(read_dump(EXCERPT), {0: (9606,)}.get)))
-    slower = [replace(query, stats=replace(STATS, total_seconds=9.0, n_rescored=5)) for query in queries]
-    assert written(name, other, slower) == written(name, queries=queries)
+    taxonomy = TaxonomyOfSubjects(read_dump(EXCERPT), {0: (9606,)}.get)
+    slower = [replace(query, stats=replace(STATS, total_seconds=9.0, n_rescored=5)) for query in PROTEIN_QUERIES]
+    assert written(name, other, slower, taxonomy=taxonomy) == written(name, taxonomy=taxonomy)
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - {"sam", "parquet", "multiqc"} - OF_TAXA))
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {"sam", "parquet", "multiqc"} - OF_TAXA))
 def test_queries_are_written_as_they_come(name):
     """A format that delayed the queries would not have written the first one before it takes the second one.
 
@@ -151,10 +150,10 @@ def test_queries_are_written_as_they_come(name):
         assert "s3" in stream.getvalue()
         yield PROTEIN_QUERIES[1]
 
-    get_format(name).write(PROTEIN_RUN, queries(), stream)
+    new_report(name).write_all(context_of(PROTEIN_RUN), queries(), stream)
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - {"parquet", "multiqc"} - OF_TAXA))
+@pytest.mark.parametrize("name", sorted({*FORMATS} - {"parquet", "multiqc"} - OF_TAXA))
 def test_every_text_format_writes_dna(written, name):
     assert "m2" in written(name, DNA_RUN, DNA_QUERIES)
 
@@ -174,7 +173,7 @@ def test_every_field_has_a_value_on_both_strands(written, field):
 @pytest.mark.parametrize(("fields", "words"), [(["sseqid", "colour"], "no field colour"), ([], "names no field")])
 def test_unknown_fields_are_refused_with_the_valid_ones(fields, words):
     with pytest.raises(InputError, match=words) as caught:
-        get_format("tsv", fields)
+        new_report("tsv", fields)
     assert "qseqid" in str(caught.value)
     assert "cigar" in str(caught.value)
 
@@ -182,12 +181,12 @@ def test_unknown_fields_are_refused_with_the_valid_ones(fields, words):
 @pytest.mark.parametrize("name", ["table", "json", "jsonl", "pairwise", "sam", "xml", "html"])
 def test_fields_are_refused_where_there_are_no_columns(name):
     with pytest.raises(InputError, match=f"format {name} has no columns"):
-        get_format(name, ["score"])
+        new_report(name, ["score"])
 
 
 def test_unknown_formats_are_refused_with_the_valid_ones():
     with pytest.raises(InputError, match="no format 'blast5'; choose from table, blast6"):
-        get_format("blast5")
+        new_report("blast5")
 
 
 def test_a_table_stays_within_100_columns(written):
@@ -217,7 +216,7 @@ def test_a_table_has_whole_identifiers_and_the_width_that_is_asked_for(width):
     )
     stream = io.StringIO()
     query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
-    get_format("table", width=width).write(PROTEIN_RUN, [query], stream)
+    new_report("table", width=width).write_all(context_of(PROTEIN_RUN), [query], stream)
     lines = stream.getvalue().splitlines()[6:]
     assert [line.split()[1] for line in lines] == list(names)
     assert ("whole" in lines[0]) == (width == 1000)
@@ -233,7 +232,7 @@ def test_a_long_identifier_takes_the_room_of_its_description_alone():
     )
     stream = io.StringIO()
     query = replace(PROTEIN_QUERIES[0], hits=hits, n_passed=3)
-    get_format("table").write(PROTEIN_RUN, [query], stream)
+    new_report("table").write_all(context_of(PROTEIN_RUN), [query], stream)
     title, first, second, third = stream.getvalue().splitlines()[5:]
     assert len(title) == len(first) == len(second) == 100
     assert "short                              a long tex…    144" in first

@@ -12,8 +12,8 @@ from Bio.Seq import reverse_complement
 
 from swsearch.errors import InputError
 from swsearch.hits.subjects import SubjectPart
+from swsearch.report.formats import new_report
 from swsearch.report.hit_sequences import FastaReport, hit_records
-from swsearch.report.registry import get_format, needs_subjects
 from tests.report.conftest import (
     BASES,
     DNA_QUERIES,
@@ -26,6 +26,7 @@ from tests.report.conftest import (
     SELF,
     SHORTENED,
     TURNED,
+    context_of,
     make_run,
 )
 
@@ -33,10 +34,10 @@ ALIGNED = SubjectPart(aligned=True)
 TRANSLATED = make_run("protein", parameters={"translate": "subject"})
 
 
-def fasta(part, run, queries):
+def fasta(part, run, queries, subjects=...):
     """Return the records of a report as pairs of header and letters."""
     stream = io.StringIO()
-    FastaReport(part).write(run, iter(queries), stream)
+    FastaReport(part).write_all(context_of(run, subjects=subjects), iter(queries), stream)
     return [(record.description, str(record.seq)) for record in SeqIO.parse(io.StringIO(stream.getvalue()), "fasta")]
 
 
@@ -80,23 +81,23 @@ def test_each_alignment_of_each_query_is_a_part():
 def test_a_whole_subject_is_written_although_its_best_alignment_was_filtered():
     """The hits of a page of the service may begin with any alignment of a subject."""
     second = replace(GAPPED, hsp=2)
-    ((header, pieces),) = hit_records(PROTEIN_QUERIES[0], [second], SubjectPart())
+    ((header, pieces),) = hit_records(context_of(PROTEIN_RUN), PROTEIN_QUERIES[0], [second], SubjectPart())
     assert (header, "".join(pieces)) == ("s3", SHORTENED)
 
 
 def test_only_stored_aligned_parts_do_without_the_database():
     """A translated subject's record has residues, but nucleotides are written."""
-    bare = replace(PROTEIN_QUERIES[0], subjects=None)
-    assert len(fasta(ALIGNED, PROTEIN_RUN, (bare,))) == 2
-    assert not needs_subjects(FastaReport(ALIGNED), PROTEIN_RUN)
+    query = PROTEIN_QUERIES[0]
+    assert len(fasta(ALIGNED, PROTEIN_RUN, (query,), None)) == 2
+    assert not FastaReport(ALIGNED).needs_subjects(PROTEIN_RUN)
     for part, run in ((SubjectPart(), PROTEIN_RUN), (SubjectPart(True, 1), PROTEIN_RUN), (ALIGNED, TRANSLATED)):
-        assert needs_subjects(FastaReport(part), run)
+        assert FastaReport(part).needs_subjects(run)
     for part in (SubjectPart(), SubjectPart(True, 1)):
         with pytest.raises(InputError, match="which was not opened"):
-            fasta(part, PROTEIN_RUN, (bare,))
-    framed = replace(bare, hits=(replace(SELF, subject_frame=-2),))
+            fasta(part, PROTEIN_RUN, (query,), None)
+    framed = replace(query, hits=(replace(SELF, subject_frame=-2),))
     with pytest.raises(InputError, match="which was not opened"):
-        fasta(ALIGNED, TRANSLATED, (framed,))
+        fasta(ALIGNED, TRANSLATED, (framed,), None)
 
 
 def test_an_unknown_evalue_and_an_empty_header_are_left_out_or_named():
@@ -107,11 +108,10 @@ def test_an_unknown_evalue_and_an_empty_header_are_left_out_or_named():
 
 @pytest.mark.parametrize("name", ["blast6", "blast7", "tsv", "csv", "parquet"])
 def test_full_sseq_is_read_from_the_database(written, name):
-    assert needs_subjects(get_format(name, ["sseqid", "full_sseq"]), PROTEIN_RUN)
-    assert not needs_subjects(get_format(name), PROTEIN_RUN)
-    bare = replace(PROTEIN_QUERIES[0], subjects=None)
+    assert new_report(name, ["sseqid", "full_sseq"]).needs_subjects(PROTEIN_RUN)
+    assert not new_report(name).needs_subjects(PROTEIN_RUN)
     with pytest.raises(InputError, match="full_sseq is in the database"):
-        written(name, queries=(bare,), fields=["full_sseq"])
+        written(name, fields=["full_sseq"], subjects=None)
     if name != "parquet":
         assert SHORTENED in written(name, fields=["full_qseq", "full_sseq"])
 
@@ -128,4 +128,4 @@ def test_a_part_out_of_range_or_for_another_format_is_refused():
     with pytest.raises(InputError, match="flanks are beside an aligned part"):
         SubjectPart(False, 3)
     with pytest.raises(InputError, match="format tsv has no parts of subjects to choose"):
-        get_format("tsv", part=ALIGNED)
+        new_report("tsv", part=ALIGNED)

@@ -10,11 +10,11 @@ import swsearch
 from swsearch.cli.app import main
 from swsearch.errors import InputError
 from swsearch.report.anchored import alignment_codes
-from swsearch.report.registry import get_format
+from swsearch.report.formats import new_report
 from swsearch.report.row_filter import RowFilter
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.cli.conftest import DATA
-from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN
+from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, PROTEIN_QUERIES, PROTEIN_RUN, context_of
 from tests.report.test_a3m import rows_of
 
 ROWS = ["--msa-coverage", "30", "--msa-max-identity", "60"]
@@ -37,10 +37,10 @@ def test_every_format_leaves_out_the_same_rows():
     for name, mark in (("a3m", r"^>s\d"), ("afasta", r"^>s\d"), ("sto", r"^s\d/")):
         for coverage, wanted in ((70, 2), (71, 1)):
             stream = io.StringIO()
-            get_format(name, rows=RowFilter(coverage=coverage)).write(PROTEIN_RUN, [query], stream)
+            new_report(name, rows=RowFilter(coverage=coverage)).write_all(context_of(PROTEIN_RUN), [query], stream)
             assert len(re.findall(mark, stream.getvalue(), re.MULTILINE)) == wanted, name
     with pytest.raises(InputError, match="format json has no rows"):
-        get_format("json", rows=RowFilter(coverage=70))
+        new_report("json", rows=RowFilter(coverage=70))
 
 
 def test_commands_and_functions_write_the_same_bytes(tmp_path, monkeypatch, capfd):

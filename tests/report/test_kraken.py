@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from swsearch.hits.result import with_taxonomy
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
 from tests.report.conftest import PROTEIN_QUERIES, SELF
@@ -15,18 +14,22 @@ from tests.taxonomy.dumps import EXCERPT, write_dump
 
 
 def queries_of(tree, taxids):
-    """Return a query for each id, with one hit of this organism; 0 is a hit without organism, None no hit."""
+    """Return a query for each id, with one hit of this organism, and the taxonomy, as arguments of ``written``.
+
+    0 is a hit without organism, None no hit.
+    """
     queries = []
     for number, taxid in enumerate(taxids):
         hits = () if taxid is None else (replace(SELF, subject_index=taxid),)
         queries.append(replace(PROTEIN_QUERIES[0], number=number, header=f"q{number}", hits=hits))
-    return list(with_taxonomy(queries, TaxonomyOfSubjects(tree, lambda taxid: (taxid,) if taxid else ())))
+    taxonomy = TaxonomyOfSubjects(tree, lambda taxid: (taxid,) if taxid else ())
+    return {"queries": queries, "taxonomy": taxonomy}
 
 
 def test_lines_have_krakens_six_columns(written):
     """By hand."""
     tree = read_dump(EXCERPT)
-    found = written("kraken", queries=queries_of(tree, [562, 562, 561, None, 0, 1, 10497]))
+    found = written("kraken", **queries_of(tree, [562, 562, 561, None, 0, 1, 10497]))
     lines = [line.split("\t") for line in found.splitlines()]
     assert lines[0] == [" 28.57", "2", "2", "U", "0", "unclassified"]
     assert lines[1] == [" 71.43", "5", "1", "R", "1", "root"]
@@ -36,7 +39,7 @@ def test_lines_have_krakens_six_columns(written):
     assert lines[10] == [" 28.57", "2", "2", "S", "562", "                  Escherichia coli"]
     assert lines[11] == [" 14.29", "1", "0", "R1", "10239", "  Viruses"]
     assert lines[-1][3:] == ["S", "10497", "                  African swine fever virus"]
-    assert written("kraken", queries=queries_of(tree, [None])) == "100.00\t1\t1\tU\t0\tunclassified\n"
+    assert written("kraken", **queries_of(tree, [None])) == "100.00\t1\t1\tU\t0\tunclassified\n"
     assert written("kraken", queries=[]) == ""
 
 
@@ -44,7 +47,7 @@ def test_ranks_between_krakens_have_the_distance(written, tmp_path):
     """By hand: codes of a superkingdom of older taxdumps, of taxa below it, and of several roots."""
     ranks = {2: "superkingdom", 4: "species", 5: "strain", 7: "genus"}
     tree = read_dump(write_dump(tmp_path, {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 6, 7: 6}, ranks))
-    lines = [line.split("\t")[3:] for line in written("kraken", queries=queries_of(tree, [5, 7])).splitlines()]
+    lines = [line.split("\t")[3:] for line in written("kraken", **queries_of(tree, [5, 7])).splitlines()]
     assert lines == [
         ["R", "1", "Taxon 1"], ["D", "2", "  Taxon 2"], ["D1", "3", "    Taxon 3"], ["S", "4", "      Taxon 4"],
         ["S1", "5", "        Taxon 5"], ["R", "6", "Taxon 6"], ["G", "7", "  Taxon 7"],
@@ -90,6 +93,6 @@ def test_the_report_is_krakens(written, tmp_path, monkeypatch):
         return [[*row[:3], row[3].translate({ord("R"): None, ord("D"): None}), *row[4:]] for row in rows]
 
     theirs = columns((tmp_path / "report").read_text())
-    ours = columns(written("kraken", queries=queries_of(tree, taxids)))
+    ours = columns(written("kraken", **queries_of(tree, taxids)))
     assert ours == theirs
     assert len(ours) > 60

@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 import swsearch
 from swsearch.errors import InputError
-from swsearch.hits.result import with_taxonomy
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.registry import get_format, lca_percent, taxonomy_use
+from swsearch.report.formats import TaxonomyUse, new_report
 from swsearch.report.taxa import CommonAncestors, CutLists
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
-from tests.report.conftest import PROTEIN_QUERIES, PROTEIN_RUN, SELF, make_run
+from tests.report.conftest import PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of, make_run
 from tests.taxonomy.dumps import EXCERPT, trees, with_changes, write_dump
 
 
@@ -32,20 +30,19 @@ def tree(tmp_path_factory):
 
 
 def query_of(*hits, tree):
-    """Return the result of a query with hits of these bit scores and taxonomy ids."""
+    """Return the result of a query with hits of these bit scores, and the taxonomy with their ids."""
     records = []
     for rank, (bits, _) in enumerate(hits, 1):
         evalue = None if bits is None else 1e-9 * rank
         records.append(replace(SELF, rank=rank, subject_index=rank - 1, bits=bits, score=500 - rank, evalue=evalue))
     query = replace(PROTEIN_QUERIES[0], hits=tuple(records), n_passed=len(records))
-    (found,) = with_taxonomy([query], TaxonomyOfSubjects(tree, [taxids for _, taxids in hits].__getitem__))
-    return found
+    return query, TaxonomyOfSubjects(tree, [taxids for _, taxids in hits].__getitem__)
 
 
-def assigned(query, percent=10.0):
+def assigned(query, taxonomy, percent=10.0):
     """Return the id and the E-value that a query is assigned."""
-    found = CommonAncestors(percent).of(query)
-    return None if found.taxon is None else query.taxonomy.tree.taxid(found.taxon), found.evalue
+    found = CommonAncestors(percent).of(context_of(PROTEIN_RUN, taxonomy), query)
+    return None if found.taxon is None else taxonomy.tree.taxid(found.taxon), found.evalue
 
 
 @pytest.mark.parametrize(
@@ -71,19 +68,19 @@ def assigned(query, percent=10.0):
 )
 def test_hits_within_the_percentage_count(tree, hits, expected):
     """By hand."""
-    assert assigned(query_of(*hits, tree=tree)) == expected
+    assert assigned(*query_of(*hits, tree=tree)) == expected
 
 
 @pytest.mark.parametrize(("percent", "taxid"), [(0, 9606), (9.9, 9606), (10, 207598), (50, 314146), (100, 131567)])
 def test_the_percentage_decides(tree, percent, taxid):
     """By hand: human, chimpanzee, mouse and E. coli."""
     query = query_of((200.0, (9606,)), (180.0, (9598,)), (100.0, (10090,)), (1.0, (562,)), tree=tree)
-    assert assigned(query, percent)[0] == taxid
+    assert assigned(*query, percent)[0] == taxid
 
 
 def test_below_different_roots_there_is_none(tmp_path):
     tree = read_dump(write_dump(tmp_path, {1: 1, 5: 5, 7: 5, 8: 1}))
-    assert assigned(query_of((200.0, (7,)), (200.0, (8,)), tree=tree)) == (None, None)
+    assert assigned(*query_of((200.0, (7,)), (200.0, (8,)), tree=tree)) == (None, None)
 
 
 @settings(max_examples=30)
@@ -105,7 +102,7 @@ def test_the_taxon_is_taxopys(parents, data):
     counting = {taxid for bits, taxids in hits if 100 * (best - bits) <= percent * best for taxid in taxids}
     taxa = [taxopy.Taxon(taxid, theirs) for taxid in sorted(counting)]
     expected = None if not taxa else taxa[0].taxid if len(taxa) == 1 else taxopy.find_lca(taxa, theirs).taxid
-    assert assigned(query_of(*hits, tree=tree), percent)[0] == expected
+    assert assigned(*query_of(*hits, tree=tree), percent)[0] == expected
 
 
 # --- formats ---
@@ -113,36 +110,39 @@ def test_the_taxon_is_taxopys(parents, data):
 
 def test_tables_have_the_taxon_in_each_line_of_a_query(written, tree):
     """By hand. Rank and lineage of the excerpt."""
-    queries = [query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree), query_of((200.0, ()), tree=tree)]
+    query, taxonomy = query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree)
+    taxonomy = TaxonomyOfSubjects(tree, {0: (9606,), 1: (10090,), 2: ()}.get)
+    queries = [query, replace(query, hits=(replace(query.hits[0], subject_index=2),))]
     names = ["sseqid", "lca", "lcarank", "lcaname", "lcalineage"]
-    rows = list(csv.DictReader(io.StringIO(written("csv", queries=queries, fields=names))))
+    rows = list(csv.DictReader(io.StringIO(written("csv", queries=queries, fields=names, taxonomy=taxonomy))))
     assert [row["lca"] for row in rows] == ["314146", "314146", "0"]
     assert [row["lcaname"] for row in rows] == ["Euarchontoglires", "Euarchontoglires", ""]
     assert rows[1]["lcarank"] == "superorder"
     assert rows[1]["lcalineage"].startswith("cellular organisms; Eukaryota; ")
     assert rows[1]["lcalineage"].endswith("; Eutheria; Boreoeutheria; Euarchontoglires")
-    assert written("blast6", queries=queries, fields=names).splitlines()[2] == "s1\t0\tN/A\tN/A\tN/A"
+    assert written("blast6", queries=queries, fields=names, taxonomy=taxonomy).splitlines()[2] == "s1\t0\tN/A\tN/A\tN/A"
 
 
 def test_lca_has_one_line_for_each_query(written, tree):
     """By hand; the form is that of DIAMOND, with which a test below compares it."""
-    without_hits = replace(PROTEIN_QUERIES[1], taxonomy=TaxonomyOfSubjects(tree))
-    queries = [query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree), without_hits]
-    assert written("lca", queries=queries) == "q1\t314146\t1.00e-09\nq2\t0\t0\n"
-    named = written("lca", queries=queries, fields=["qseqid", "qlen", "lca", "lcarank", "lcaname"])
+    query, taxonomy = query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree)
+    queries = [query, PROTEIN_QUERIES[1]]
+    assert written("lca", queries=queries, taxonomy=taxonomy) == "q1\t314146\t1.00e-09\nq2\t0\t0\n"
+    named = written("lca", queries=queries, fields=["qseqid", "qlen", "lca", "lcarank", "lcaname"], taxonomy=taxonomy)
     assert named == "q1\t144\t314146\tsuperorder\tEuarchontoglires\nq2\t7\t0\tN/A\tN/A\n"
-    unscored = [query_of((None, (9606,)), tree=tree)]
-    assert written("lca", make_run("protein", lam=None, k=None), unscored) == "q1\t9606\tN/A\n"
+    unscored, taxonomy = query_of((None, (9606,)), tree=tree)
+    run = make_run("protein", lam=None, k=None)
+    assert written("lca", run, [unscored], taxonomy=taxonomy) == "q1\t9606\tN/A\n"
 
 
 def test_reports_say_whether_they_have_taxa_of_queries():
-    assert lca_percent(get_format("lca")) == 10
-    assert lca_percent(get_format("lca", lca_top=3.0)) == 3
-    assert lca_percent(get_format("tsv", ["qseqid", "lca"], lca_top=0)) == 0
-    assert lca_percent(get_format("tsv", ["qseqid"])) is None
-    assert lca_percent(get_format("table")) is None
-    assert taxonomy_use(get_format("lca")) is TaxonomyUse.NEEDED
-    assert taxonomy_use(get_format("csv", ["lca"])) is TaxonomyUse.NEEDED
+    assert new_report("lca").lca_top == 10
+    assert new_report("lca", lca_top=3.0).lca_top == 3
+    assert new_report("tsv", ["qseqid", "lca"], lca_top=0).lca_top == 0
+    assert new_report("tsv", ["qseqid"]).lca_top is None
+    assert new_report("table").lca_top is None
+    assert new_report("lca").taxonomy_use is TaxonomyUse.NEEDED
+    assert new_report("csv", ["lca"]).taxonomy_use is TaxonomyUse.NEEDED
 
 
 @pytest.mark.parametrize(
@@ -159,17 +159,17 @@ def test_reports_say_whether_they_have_taxa_of_queries():
 )
 def test_what_cannot_be_is_one_clear_line(name, fields, percent, words):
     with pytest.raises(InputError, match=words):
-        get_format(name, fields, lca_top=percent)
+        new_report(name, fields, lca_top=percent)
 
 
 def test_lists_are_cut_where_their_last_hit_counts(tree):
     """By hand: lists of two hits of which three passed."""
     run = replace(PROTEIN_RUN, parameters={**PROTEIN_RUN.parameters, "top": 2})
-    near = query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree)
-    far = query_of((200.0, (9606,)), (100.0, (10090,)), tree=tree)
+    near, _ = query_of((200.0, (9606,)), (190.0, (10090,)), tree=tree)
+    far, _ = query_of((200.0, (9606,)), (100.0, (10090,)), tree=tree)
     cut = CutLists(run, 10)
-    queries = [replace(near, n_passed=3), replace(far, n_passed=3), near, replace(near, hits=near.hits[:1])]
-    assert list(cut.counted(queries)) == queries
+    for query in (replace(near, n_passed=3), replace(far, n_passed=3), near, replace(near, hits=near.hits[:1])):
+        cut.add(query)
     assert cut.n_queries == 1
     (message,) = cut.messages()
     assert message.startswith("warning: 1 list was cut at --top 2 where hits still counted")

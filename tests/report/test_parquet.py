@@ -19,14 +19,13 @@ from pyarrow import parquet
 from swsearch.cli.app import main
 from swsearch.cli.output import result_stream
 from swsearch.errors import InputError
-from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
+from swsearch.report.formats import new_report
 from swsearch.report.parquet import ParquetReport
-from swsearch.report.registry import get_format
 from swsearch.report.tabular import DEFAULT_FIELDS
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
-from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF
+from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, PROTEIN_QUERIES, PROTEIN_RUN, SELF, context_of
 from tests.taxonomy.dumps import EXCERPT
 
 ROOT = Path(__file__).parents[2]
@@ -53,9 +52,8 @@ def test_pyarrow_reads_the_values_with_their_types(written):
 def test_every_field_has_the_type_of_its_values(written, field):
     """Source: the ``tsv`` report of the same field; a value of another type would not match its column."""
     organisms = TaxonomyOfSubjects(read_dump(EXCERPT), {0: (562, 9606), 1: ()}.get)
-    queries = tuple(with_taxonomy(DNA_QUERIES, organisms))
-    (values,) = table(written("parquet", DNA_RUN, queries, [field])).to_pydict().values()
-    lines = written("tsv", DNA_RUN, queries, [field]).splitlines()[1:]
+    (values,) = table(written("parquet", DNA_RUN, DNA_QUERIES, [field], organisms)).to_pydict().values()
+    lines = written("tsv", DNA_RUN, DNA_QUERIES, [field], organisms).splitlines()[1:]
     if FIELDS[field].kind is float:
         assert values == pytest.approx([float(line) for line in lines], rel=1e-2)
     else:
@@ -91,7 +89,7 @@ def test_row_groups_leave_as_they_fill():
             yield replace(PROTEIN_QUERIES[0], number=number)
             sizes.append(len(raw.getvalue()))
 
-    ParquetReport(rows_in_group=4).write(PROTEIN_RUN, queries(), stream)
+    ParquetReport(rows_in_group=4).write_all(context_of(PROTEIN_RUN), queries(), stream)
     assert sizes[0] == len(b"PAR1")
     assert len(b"PAR1") < sizes[1] == sizes[2] < sizes[3]
     written = parquet.ParquetFile(io.BytesIO(raw.getvalue())).metadata
@@ -100,13 +98,13 @@ def test_row_groups_leave_as_they_fill():
 
 def test_a_field_named_twice_is_refused():
     with pytest.raises(InputError, match="names evalue, score twice"):
-        get_format("parquet", ["std", "score", "evalue", "score"])
+        new_report("parquet", ["std", "score", "evalue", "score"])
 
 
 def test_without_pyarrow_it_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr("swsearch.report.parquet.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs pyarrow; `pip install 'swsearch\[parquet\]'`"):
-        get_format("parquet")
+        new_report("parquet")
 
 
 @pytest.mark.parametrize("binary", [True, False])

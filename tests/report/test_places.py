@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.report.registry import formats
+from swsearch.report.formats import FORMATS
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from tests.cli.conftest import DATA
 from tests.taxonomy.dumps import EXCERPT
@@ -62,7 +62,7 @@ def written(out: Path, queries: object, database: object, *options: str) -> dict
     assert main([*command, *options]) == 0
     direct = out.read_bytes()
     found = {}
-    for form in formats():
+    for form in FORMATS:
         assert main(["report", "latest", "--format", form, "--out", str(out), *store]) == 0
         found[form] = out.read_bytes()
     assert found["xml"] == direct

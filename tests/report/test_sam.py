@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import swsearch
-from swsearch.report.registry import get_format
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import new_report
 from swsearch.search.queries import read_queries
 from tests.report.conftest import BASES, DNA_QUERIES, DNA_RUN, LEGHEMOGLOBIN, MINUS, PROTEIN_QUERIES, SELF
 
@@ -123,7 +124,8 @@ def test_samtools_finds_the_mismatches_that_we_count(tmp_path):
     with swsearch.open_searcher(tmp_path / "db", swsearch.SearchOptions(top=2), engine="reference") as searcher:
         records = read_queries(tmp_path / "queries.fa", searcher.database.alphabet)
         with (tmp_path / "hits.sam").open("w") as stream:
-            get_format("sam").write(searcher.run_info("test"), searcher.search(records), stream)
+            context = ReportContext(searcher.run_info("test"))
+            new_report("sam").write_all(context, searcher.search(records), stream)
     ours = columns((tmp_path / "hits.sam").read_text())
     checked = columns(samtools("calmd", tmp_path / "hits.sam", tmp_path / "genome.fa"))
     flags = [int(line[1]) for line in checked]

@@ -12,10 +12,8 @@ import pytest
 
 import swsearch
 from swsearch.errors import InputError
-from swsearch.hits.result import with_taxonomy
 from swsearch.report.fields import FIELDS
-from swsearch.report.protocol import TaxonomyUse
-from swsearch.report.registry import formats, get_format, taxonomy_use
+from swsearch.report.formats import FORMATS, TaxonomyUse, new_report
 from swsearch.store.store import Store
 from swsearch.taxonomy.dump import read_dump
 from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
@@ -34,21 +32,21 @@ def tree(tmp_path_factory):
 
 
 def of(tree, stored):
-    """Return the results of the two proteins, with stored ids of their subjects."""
-    return with_taxonomy(PROTEIN_QUERIES, TaxonomyOfSubjects(tree, stored.get))
+    """Return the taxonomy of the subjects of the two proteins, with stored ids."""
+    return TaxonomyOfSubjects(tree, stored.get)
 
 
-def columns(written, queries, names):
+def columns(written, names, taxonomy=None, queries=PROTEIN_QUERIES):
     """Return the cells of all hits in ``tsv``."""
-    table = written("tsv", queries=queries, fields=names.split())
+    table = written("tsv", queries=queries, fields=names.split(), taxonomy=taxonomy)
     return [list(row.values()) for row in csv.DictReader(io.StringIO(table), delimiter="\t")]
 
 
 def test_several_organisms_of_a_subject_are_separated_as_by_blast(written, tree):
     """By hand: ids and names in the order of the ids, BLAST names and superkingdoms by alphabet, each once."""
-    queries = of(tree, {0: (562, 4000010, 9606, 10090), 2: (3702,)})
+    taxonomy = of(tree, {0: (562, 4000010, 9606, 10090), 2: (3702,)})
     names = f"{BLAST_COLUMNS} skingdoms sphylums slineages"
-    (several, one) = columns(written, queries, names)
+    (several, one) = columns(written, names, taxonomy)
     assert several[:5] == [
         "562;9606;10090", "Escherichia coli;Homo sapiens;Mus musculus", "Escherichia coli;human;house mouse",
         "enterobacteria;primates;rodents", "Bacteria;Eukaryota",
@@ -61,7 +59,7 @@ def test_several_organisms_of_a_subject_are_separated_as_by_blast(written, tree)
         "Enterobacteriaceae; Escherichia; Escherichia coli"
     )
     assert one[:5] == ["3702", "Arabidopsis thaliana", "thale cress", "eudicots", "Eukaryota"]
-    first = columns(written, of(tree, {0: (562, 9606)}), f"{ONE_COLUMNS} slineage")[0]
+    first = columns(written, f"{ONE_COLUMNS} slineage", of(tree, {0: (562, 9606)}))[0]
     assert first[:5] == ["562", "Escherichia coli", "Escherichia coli", "enterobacteria", "Bacteria"]
     assert first[5] == lineages[0]
 
@@ -72,7 +70,7 @@ def test_unknown_organisms_are_unknown_values(written, tree):
     queries = (replace(PROTEIN_QUERIES[0], hits=(headed, GAPPED)),)
     taxonomy = TaxonomyOfSubjects(tree, {0: (), 2: (77, 4000000)}.get)
     names = f"{BLAST_COLUMNS} slineage".split()
-    assert written("blast6", queries=with_taxonomy(queries, taxonomy), fields=names).splitlines() == [
+    assert written("blast6", queries=queries, fields=names, taxonomy=taxonomy).splitlines() == [
         "\t".join(["N/A", "Vicia faba", "N/A", "N/A", "N/A", "N/A"]),
         "\t".join(["77;4000000", "N/A", "N/A", "N/A", "N/A", "N/A"]),
     ]
@@ -87,7 +85,7 @@ def test_without_a_taxonomy_headers_are_what_is_known(written):
     headers = ["s1 one OS=Vicia faba OX=3906 GN=x", "s3 two n=1 Tax=Glycine max TaxID=3847 RepID=y"]
     hits = tuple(replace(hit, subject_header=header) for hit, header in zip((SELF, GAPPED), headers, strict=True))
     queries = (replace(PROTEIN_QUERIES[0], hits=hits),)
-    assert columns(written, queries, "staxid staxids ssciname sscinames") == [
+    assert columns(written, "staxid staxids ssciname sscinames", queries=queries) == [
         ["3906", "3906", "Vicia faba", "Vicia faba"], ["3847", "3847", "Glycine max", "Glycine max"]
     ]  # fmt: skip
     with pytest.raises(InputError, match="need a taxonomy"):
@@ -96,18 +94,19 @@ def test_without_a_taxonomy_headers_are_what_is_known(written):
 
 def test_structured_formats_have_the_organisms_of_a_taxonomy(written, tree):
     """By hand; without a taxonomy, these members, elements and columns are those of before."""
-    queries = tuple(of(tree, {0: (9606, 562), 2: ()}))
-    first, second = json.loads(written("json", queries=queries))["queries"][0]["hits"]
+    taxonomy = of(tree, {0: (9606, 562), 2: ()})
+    first, second = json.loads(written("json", taxonomy=taxonomy))["queries"][0]["hits"]
     assert (first["taxids"], first["organisms"]) == ([562, 9606], ["Escherichia coli", "Homo sapiens"])
     assert (second["taxids"], second["organisms"]) == ([], [])
-    rows = [json.loads(line) for line in written("jsonl", queries=queries).splitlines()]
+    rows = [json.loads(line) for line in written("jsonl", taxonomy=taxonomy).splitlines()]
     assert rows[2]["organisms"] == ["Escherichia coli", "Homo sapiens"]
-    described = json.loads(written("json2", queries=queries))["BlastOutput2"][0]["report"]["results"]["search"]["hits"]
+    report = json.loads(written("json2", taxonomy=taxonomy))["BlastOutput2"][0]["report"]
+    described = report["results"]["search"]["hits"]
     assert (described[0]["description"][0]["taxid"], described[0]["description"][0]["sciname"]) == (
         562, "Escherichia coli"
     )  # fmt: skip
     assert "taxid" not in described[1]["description"][0]
-    page = written("html", queries=queries)
+    page = written("html", taxonomy=taxonomy)
     assert '<button type="button">organism</button>' in page
     assert '<td class="text organism">Escherichia coli; Homo sapiens</td>' in page
     assert "organism<" not in written("html")
@@ -116,13 +115,13 @@ def test_structured_formats_have_the_organisms_of_a_taxonomy(written, tree):
 
 def test_formats_say_what_they_take_from_a_taxonomy():
     """By hand."""
-    uses = {name: taxonomy_use(get_format(name)) for name in formats() if name != "parquet"}
+    uses = {name: new_report(name).taxonomy_use for name in FORMATS if name != "parquet"}
     known = {name for name, use in uses.items() if use is TaxonomyUse.IF_KNOWN}
     assert known == {"json", "jsonl", "json2", "xml2", "html"}
     for name in ("blast6", "blast7", "tsv", "csv"):
-        assert taxonomy_use(get_format(name, ["qseqid", "staxid"])) is TaxonomyUse.IF_KNOWN
-        assert taxonomy_use(get_format(name, ["staxid", "sblastname"])) is TaxonomyUse.NEEDED
-    assert taxonomy_use(get_format("parquet", ["slineage"])) is TaxonomyUse.NEEDED
+        assert new_report(name, ["qseqid", "staxid"]).taxonomy_use is TaxonomyUse.IF_KNOWN
+        assert new_report(name, ["staxid", "sblastname"]).taxonomy_use is TaxonomyUse.NEEDED
+    assert new_report("parquet", ["slineage"]).taxonomy_use is TaxonomyUse.NEEDED
 
 
 # --- BLAST itself ---
@@ -184,12 +183,13 @@ def test_scripts_get_the_organisms(tmp_path):
     def search(**given):
         return swsearch.search_database([LETTERS], tmp_path / "db", swsearch.SearchOptions(**given))
 
-    (result,) = search(taxonomy=str(EXCERPT)).with_taxonomy()
-    tree = result.taxonomy.tree
-    found = [result.taxonomy.of(hit.subject_index, hit.subject_header) for hit in result.hits]
+    results = search(taxonomy=str(EXCERPT))
+    taxonomy = results.taxonomy()
+    tree = taxonomy.tree
+    found = [taxonomy.of(hit.subject_index, hit.subject_header) for result in results for hit in result.hits]
     assert [[tree.name(one) for one in taxa.taxa] for taxa in found] == [["Homo sapiens"], ["Escherichia coli"]]
     with pytest.raises(InputError, match="needs a taxonomy"):
-        search().with_taxonomy()
+        search().taxonomy()
     table = search(taxonomy=str(EXCERPT)).to_arrow(["sseqid", "sskingdom"])
     assert table.to_pylist() == [{"sseqid": "a", "sskingdom": "Eukaryota"}, {"sseqid": "b", "sskingdom": "Bacteria"}]
     with Store(tmp_path / "hits.sqlite", create=True) as store:

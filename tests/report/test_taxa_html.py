@@ -35,8 +35,8 @@ def tree():
 def test_the_table_has_the_numbers_of_kraken(written, tree):
     """Source: the format ``kraken``, whose lines another test compares with those of Kraken."""
     queries = queries_of(tree, TAXIDS)
-    lines = [line.split("\t") for line in written("kraken", queries=queries).splitlines()]
-    rows = ROW.findall(written("taxa-html", queries=queries))
+    lines = [line.split("\t") for line in written("kraken", **queries).splitlines()]
+    rows = ROW.findall(written("taxa-html", **queries))
     assert [(indent + name, n_clade, n_direct, taxid) for indent, name, _, taxid, n_clade, _, n_direct in rows] == [
         (name, n_clade, n_direct, taxid) for _, n_clade, n_direct, _, taxid, name in lines[1:]
     ]
@@ -47,7 +47,7 @@ def test_the_table_has_the_numbers_of_kraken(written, tree):
 
 def test_rectangles_are_shares(written, tree):
     """By hand: 9 queries with a taxon of 10, of which 5 are of Euarchontoglires, and 3 of these below Homininae."""
-    page = written("taxa-html", queries=queries_of(tree, TAXIDS))
+    page = written("taxa-html", **queries_of(tree, TAXIDS))
     assert "<dd>10, of which 1 unclassified</dd>" in page
     cells = {unescape(words).split(":")[0]: tuple(map(float, numbers)) for *numbers, words in CELL.findall(page)}
     percent = 100 / 9
@@ -76,7 +76,7 @@ def test_the_page_is_whole_and_names_are_text(written, tmp_path):
     folder = write_dump(tmp_path, {1: 1, 2: 1, 3: 2, 4: 2})
     names = (folder / "names.dmp").read_text().replace("Taxon 3", "<script>alert(1)</script>&amp;")
     (folder / "names.dmp").write_text(names)
-    page = Page(written("taxa-html", queries=queries_of(read_dump(folder), [3, 3, 4, None])))
+    page = Page(written("taxa-html", **queries_of(read_dump(folder), [3, 3, 4, None])))
     assert len(page.ids) == len(set(page.ids))
     assert set(page.references) <= set(page.ids)
     assert {address[1:] for address in page.addresses if address.startswith("#")} <= set(page.ids)
@@ -85,8 +85,8 @@ def test_the_page_is_whole_and_names_are_text(written, tmp_path):
 
 
 def test_without_taxa_the_page_says_so(written, tree):
-    for queries in ([], queries_of(tree, [None, 0])):
-        page = written("taxa-html", queries=queries)
+    for queries in ({"queries": []}, queries_of(tree, [None, 0])):
+        page = written("taxa-html", **queries)
         Page(page)
         assert "No query has a taxon" in page
         assert "<svg" not in page
@@ -94,14 +94,14 @@ def test_without_taxa_the_page_says_so(written, tree):
 
 def test_cut_lists_are_told(written, tree):
     run = make_run("protein", parameters={**PROTEIN_RUN.parameters, "top": 1})
-    page = written("taxa-html", run, queries_of(tree, [9606, 562]))
+    page = written("taxa-html", run, **queries_of(tree, [9606, 562]))
     assert "<dd>2 lists were cut at --top 1 where hits still counted" in page
-    assert "were cut" not in written("taxa-html", queries=queries_of(tree, [9606, 562]))
+    assert "were cut" not in written("taxa-html", **queries_of(tree, [9606, 562]))
 
 
 def test_the_largest_taxa_are_drawn(written, tree, monkeypatch):
     monkeypatch.setattr(taxa_html, "MAX_TAXA", 4)
-    page = written("taxa-html", queries=queries_of(tree, TAXIDS))
+    page = written("taxa-html", **queries_of(tree, TAXIDS))
     drawn = [unescape(words).split(",")[0].split(":")[0] for *_, words in CELL.findall(page)]
     assert drawn == ["root", "cellular organisms", "Euarchontoglires", "Homininae"]
     assert "The 4 taxa with most queries." in page
@@ -119,7 +119,7 @@ BOX += ".textContent.startsWith(name)).getBoundingClientRect(); return [one.x, o
 def address(written, tree, tmp_path):
     """The address of the page of the ten queries."""
     path = tmp_path / "taxa.html"
-    path.write_text(written("taxa-html", queries=queries_of(tree, TAXIDS)))
+    path.write_text(written("taxa-html", **queries_of(tree, TAXIDS)))
     return path.as_uri()
 
 
@@ -217,7 +217,7 @@ class TestBrowser:
         parents = {1: 1, **dict.fromkeys(range(2, ROWS_SHOWN + 103), 1)}
         queries = queries_of(read_dump(write_dump(tmp_path, parents)), range(2, ROWS_SHOWN + 103))
         path = tmp_path / "long.html"
-        path.write_text(written("taxa-html", queries=queries))
+        path.write_text(written("taxa-html", **queries))
         with Opened(browser, path.as_uri()) as page:
             page.goto(path.as_uri())
             assert page.locator("tbody tr:visible").count() == ROWS_SHOWN

@@ -14,7 +14,7 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import QueryResult
 from swsearch.report.fields import STANDARD
-from swsearch.report.registry import check_fits, get_format
+from swsearch.report.formats import new_report
 from tests.report.conftest import STATS, make_run
 
 GENE = "ATGAAAGTTCTGTGGCAT"
@@ -162,5 +162,5 @@ def test_sam_refuses_with_the_reason(written, case):
     with pytest.raises(InputError, match="sam cannot hold a translated search: its CIGARs count residues"):
         written("sam", run, [query])
     with pytest.raises(InputError, match="choose blast6, json"):
-        check_fits(get_format("sam"), run)
-    check_fits(get_format("xml"), run)
+        new_report("sam").format.check_fits(run)
+    new_report("xml").format.check_fits(run)

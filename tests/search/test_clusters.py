@@ -29,7 +29,7 @@ def found(lengths, pairs, mode):
     for number, query in enumerate(order):
         others = [other for pair in pairs if query in pair for other in pair if other != query]
         behind = [other for other in others if order.index(other) > number]
-        graph.add([replace(make_query(number), hits=tuple(make_hit(1, subject_index=other) for other in behind))])
+        graph.write(replace(make_query(number), hits=tuple(make_hit(1, subject_index=other) for other in behind)))
     assert graph.n_pairs == len(pairs)
     return [one.members for one in graph.clusters(mode)]
 

@@ -28,7 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
-from swsearch.run import run_search
+from swsearch.run import Run
 from swsearch.scoring.matrix import named_matrix
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import QueryFiles, QueryRecords
@@ -263,8 +263,8 @@ def test_a_resumed_run_has_the_same_results(folder, tmp_path):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run_search(queries, searcher, store=store, on_query_done=stop)
-        outcome = run_search(queries, searcher, store=store, resume="latest")
+            Run(queries, searcher, store=store, on_query_done=stop).execute()
+        outcome = Run(queries, searcher, store=store, resume="latest").execute()
         assert (outcome.n_before, outcome.n_done) == (2, 2)
         assert outcome.run_id is not None
         assert comparable(list(store.results.queries(outcome.run_id))) == comparable(expected)

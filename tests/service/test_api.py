@@ -11,7 +11,7 @@ import time
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.report.registry import formats
+from swsearch.report.formats import FORMATS
 from swsearch.service.client import Client, ServerError
 from swsearch.store.store import Store
 from tests.report.conftest import OF_TAXA
@@ -30,7 +30,7 @@ def finished(server, queries):
     return client.wait(submitted["id"])
 
 
-@pytest.mark.parametrize("name", sorted({*formats()} - OF_TAXA))
+@pytest.mark.parametrize("name", sorted({*FORMATS} - OF_TAXA))
 def test_a_report_has_the_bytes_of_a_query(server, databases, finished, name, tmp_path):
     local = local_report(
         ["query", str(DATA / "queries.fasta"), str(databases / "proteins.db"), "--format", name, *ARGUMENTS], tmp_path

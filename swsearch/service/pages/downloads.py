@@ -6,7 +6,6 @@ import io
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import IO, Final, TextIO
 
 from swsearch.database.reader import PackedDatabase
@@ -14,11 +13,12 @@ from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.hits.subjects import SubjectPart
-from swsearch.report.hit_sequences import hit_records, reads_database
-from swsearch.report.registry import TAXA, check_fits, fitting_formats, get_format
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import FORMATS, TAXA, new_report
+from swsearch.report.hit_sequences import hit_records, is_beyond_records
 from swsearch.sequences.fasta_text import write_pieces
 from swsearch.sequences.record import split_header
-from swsearch.service.reports import GONE, completion
+from swsearch.service.reports import GONE, context_of
 
 PARTS: Final = ("aligned", "flanks", "whole")
 """The parts of a hit sequence that can be downloaded."""
@@ -27,31 +27,6 @@ GONE_TRANSLATED: Final = (
     "sseq of the report tsv"
 )
 """The message for aligned parts of translated subjects, whose nucleotides are not stored."""
-_WORDS: Final = {
-    "table": "Table for reading",
-    "blast6": "BLAST tabular (outfmt 6)",
-    "blast7": "BLAST tabular with comments (outfmt 7)",
-    "xml": "BLAST XML",
-    "xml2": "BLAST XML, version 2",
-    "json2": "BLAST JSON",
-    "pairwise": "Pairwise alignments",
-    "tsv": "TSV with a header",
-    "csv": "CSV",
-    "parquet": "Parquet",
-    "lca": "Taxon of each query (TSV)",
-    "json": "JSON",
-    "jsonl": "JSON lines",
-    "sam": "SAM",
-    "a3m": "A3M multiple alignment",
-    "sto": "Stockholm multiple alignment",
-    "afasta": "Aligned FASTA",
-    "html": "HTML report, self-contained",
-    "fasta": "Whole sequences of the hits (FASTA)",
-    "multiqc": "Identity of best hits, for MultiQC",
-    "kraken": "Queries by taxon (Kraken's report)",
-    "taxa-html": "Queries by taxon, HTML page",
-}
-"""What the menu of downloads calls each format."""
 _SPOOLED: Final = 8 << 20
 _CHUNK: Final = 1 << 16
 
@@ -59,7 +34,7 @@ _CHUNK: Final = 1 << 16
 def offered_formats(run: RunInfo) -> list[tuple[str, str]]:
     """The formats that can represent a run, with words for them; those about taxa if its database has a taxonomy."""
     left_out = () if TAXONOMY_DIGEST in run.parameters else TAXA
-    return [(name, _WORDS.get(name, name)) for name in fitting_formats(run) if name not in left_out]
+    return [(name, form.title) for name, form in FORMATS.items() if form.fits(run) and name not in left_out]
 
 
 def file_name(header: str, end: str) -> str:
@@ -83,11 +58,11 @@ def written_report(
     InputError
         There is no such format, it cannot represent the run, or it needs ``database``, which is None.
     """
-    report = get_format(format_name)
-    check_fits(report, run)
-    queries = completion(report, run, database)(queries)
+    report = new_report(format_name)
+    report.format.check_fits(run)
+    context = context_of(report, run, database)
     with _Spool() as spool:
-        report.write(run, queries, spool.text)
+        report.write_all(context, queries, spool.text)
         return spool.finished()
 
 
@@ -124,10 +99,10 @@ def written_sequences(
     InputError
         The part needs the database, which is None.
     """
-    if database is None and reads_database(part, run):
+    if database is None and is_beyond_records(part, run):
         raise InputError(GONE_TRANSLATED if part.aligned and not part.flank else GONE)
     with _Spool() as spool:
-        for header, letters in hit_records(replace(query, subjects=database), hits, part):
+        for header, letters in hit_records(ReportContext(run, database), query, hits, part):
             write_pieces(spool.text, header, letters)
         return spool.finished()
 

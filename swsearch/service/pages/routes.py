@@ -29,8 +29,8 @@ from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
 from swsearch.hits.subjects import MAX_FLANK
-from swsearch.report.hit_sequences import reads_database
-from swsearch.report.registry import formats, get_format
+from swsearch.report.formats import FORMATS, new_report
+from swsearch.report.hit_sequences import is_beyond_records
 from swsearch.service.answers import log_error
 from swsearch.service.api import owner_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
@@ -56,7 +56,7 @@ from swsearch.service.pages.sign_in import sign_in_router
 from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response
 from swsearch.service.proxies import address, server_url
-from swsearch.service.reports import MEDIA_TYPES, ending, opens_database
+from swsearch.service.reports import opens_database
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission, plain_text
 from swsearch.store.runs import StoredRun
@@ -362,25 +362,25 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
     @router.get("/results/{reference}/report/{format_name}")
     def report(request: Request, reference: str, format_name: str) -> Response:
         run = pages.run(request, reference)
-        if format_name not in formats():
+        if format_name not in FORMATS:
             raise SearchNotFound(reference)
         asked = request.query_params.get("query")
         with searches.downloading() as store:
             if asked is None:
                 queries = store.results.queries(run.id)
-                name = downloads.file_name(f"{run.info.database.name}_hits", ending(format_name))
+                name = downloads.file_name(f"{run.info.database.name}_hits", FORMATS[format_name].file_ending)
             else:
                 view = pages.hits_view(request, reference, _number(asked), {})
                 keep = with_taxa(read_view(dict(request.query_params)), service, run, view.query.number).keep
                 hits = tuple(store.views.hits(run.id, view.query.number, keep))
                 queries = iter([replace(view.query, hits=hits)])
-                name = downloads.file_name(view.query.header, ending(format_name))
+                name = downloads.file_name(view.query.header, FORMATS[format_name].file_ending)
             with ExitStack() as stack:
                 database = None
-                if opens_database(get_format(format_name), run.info):
+                if opens_database(new_report(format_name), run.info):
                     database = stack.enter_context(service.open_database(run.info.database))
                 file = downloads.written_report(run.info, queries, format_name, database)
-        return _download(file, name, MEDIA_TYPES[format_name])
+        return _download(file, name, FORMATS[format_name].media_type)
 
 
 def _sent(pages: Pages, request: Request, reference: str) -> Submission:
@@ -464,7 +464,7 @@ def _add_query(router: APIRouter, pages: Pages) -> None:
         with ExitStack() as stack:
             store = stack.enter_context(searches.downloading())
             database = None
-            if reads_database(part, run.info):
+            if is_beyond_records(part, run.info):
                 database = stack.enter_context(service.open_database(run.info.database))
             keep = with_taxa(read_view(given), service, run, number - 1).keep
             rank = given.get("rank")

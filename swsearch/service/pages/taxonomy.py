@@ -13,8 +13,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from swsearch.organisms import known_taxonomy, reads_database
-from swsearch.report.protocol import TaxonomyUse
+from swsearch.database.stored_taxonomy import taxonomy_of_subjects
+from swsearch.hits.result import TAXONOMY_DIGEST
 from swsearch.report.taxa_html import caption, icicle, shown_name
 from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.service import Service
@@ -148,9 +148,9 @@ def taxonomy_of_run(service: Service, run: StoredRun) -> Iterator[TaxonomyOfSubj
     """The organisms of the subjects of a run, if its database had a taxonomy then and is still offered; else None."""
     with ExitStack() as stack:
         database = None
-        if reads_database(TaxonomyUse.IF_KNOWN, run.info, None, None):
+        if TAXONOMY_DIGEST in run.info.parameters:
             database = stack.enter_context(service.open_database(run.info.database))
-        yield known_taxonomy(TaxonomyUse.IF_KNOWN, database, None, None)
+        yield taxonomy_of_subjects(database)
 
 
 def with_taxa(view: HitView, service: Service, run: StoredRun, number: int) -> HitView:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import html
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final, TextIO, cast
 
 from starlette.responses import HTMLResponse
 
-from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.hits.result import QueryResult
+from swsearch.report.base import Report, ReportContext
 from swsearch.report.blast_documents import OneQueryJson2, OneQueryXml2, json2_index, xml2_index
-from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import get_format
+from swsearch.report.formats import TaxonomyUse, new_report
 
 MEDIA_TYPES: Final = {
     "XML": "text/xml",
@@ -68,67 +68,87 @@ def state_page(state: str, text: str = "", *, has_hits: bool | None = None, stat
     return page(f"    Status={state}\n{hits}", f"<p>{html.escape(text, quote=False)}</p>", status, begin=begin)
 
 
-def report_of(format_type: str, rid: str, n_subjects: int | None) -> ReportFormat:
+def report_of(format_type: str, rid: str, n_subjects: int | None) -> Report:
     """The report that is an answer of this FORMAT_TYPE; with ``n_subjects``, of the first subjects of each query."""
-    made: dict[str, Callable[[], ReportFormat]] = {
-        "XML": lambda: _Escaped(get_format("xml"), "Status&#61;"),
+    made: dict[str, Callable[[], Report]] = {
+        "XML": lambda: _Escaped(new_report("xml"), "Status&#61;"),
         "XML2": lambda: _Zipped(OneQueryXml2(), rid, "xml", xml2_index),
-        "XML2_S": lambda: _Escaped(get_format("xml2"), "Status&#61;"),
+        "XML2_S": lambda: _Escaped(new_report("xml2"), "Status&#61;"),
         "JSON2": lambda: _Zipped(OneQueryJson2(), rid, "json", json2_index),
-        "JSON2_S": lambda: _Escaped(get_format("json2"), "Status\\u003d"),
-        "TEXT": lambda: _Framed(get_format("pairwise")),
-        "TABULAR": lambda: _Framed(get_format("blast7")),
+        "JSON2_S": lambda: _Escaped(new_report("json2"), "Status\\u003d"),
+        "TEXT": lambda: _Framed(new_report("pairwise")),
+        "TABULAR": lambda: _Framed(new_report("blast7")),
     }
     report = made[format_type]()
     return report if n_subjects is None else _First(report, n_subjects)
 
 
-class _Wrapped:
-    """A report that is written by another one."""
+class _Wrapped(Report):
+    """A report that is written by another one, without organisms."""
 
-    def __init__(self, inner: ReportFormat) -> None:
+    def __init__(self, inner: Report) -> None:
         self.inner = inner
         self.name = inner.name
-        self.binary = inner.binary
+
+    @property
+    def taxonomy_use(self) -> TaxonomyUse:
+        return TaxonomyUse.NONE
+
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        super().begin(context, stream)
+        self.inner.begin(context, stream)
+
+    def write(self, query: QueryResult) -> None:
+        self.inner.write(query)
+
+    def end(self) -> None:
+        self.inner.end()
+
+    def close(self) -> None:
+        self.inner.close()
 
 
 class _First(_Wrapped):
     """The best subjects of each query."""
 
-    def __init__(self, inner: ReportFormat, n_subjects: int) -> None:
+    def __init__(self, inner: Report, n_subjects: int) -> None:
         super().__init__(inner)
         self._n_subjects = n_subjects
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report."""
-        shown = (
-            replace(query, hits=tuple(hit for hit in query.hits if hit.rank <= self._n_subjects)) for query in queries
-        )
-        self.inner.write(run, shown, stream)
+    @property
+    def binary(self) -> bool:
+        return self.inner.binary
+
+    def write(self, query: QueryResult) -> None:
+        self.inner.write(replace(query, hits=tuple(hit for hit in query.hits if hit.rank <= self._n_subjects)))
 
 
 class _Framed(_Wrapped):
     """A text after the block that says that it is there."""
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report."""
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
         stream.write("<p><!--\nQBlastInfoBegin\n\tStatus=READY\nQBlastInfoEnd\n--><p>\n<PRE>\n")
-        self.inner.write(run, queries, stream)
-        stream.write("</PRE>\n")
+        super().begin(context, stream)
+
+    def end(self) -> None:
+        super().end()
+        self.stream.write("</PRE>\n")
 
 
 class _Escaped(_Wrapped):
     """A report in which ``Status=`` is written with an escape of its notation."""
 
-    def __init__(self, inner: ReportFormat, escaped: str) -> None:
+    def __init__(self, inner: Report, escaped: str) -> None:
         super().__init__(inner)
         self._escaped = escaped
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the report."""
-        lines = _Lines(stream, lambda line: line.replace("Status=", self._escaped))
-        self.inner.write(run, queries, cast(TextIO, lines))
-        lines.end()
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        self._lines = _Lines(stream, lambda line: line.replace("Status=", self._escaped))
+        super().begin(context, cast(TextIO, self._lines))
+
+    def end(self) -> None:
+        super().end()
+        self._lines.end()
 
 
 class _Lines:
@@ -157,34 +177,39 @@ class _Lines:
         self._stream.write(self._change("".join(self._begun)))
 
 
-class _Zipped:
+class _Zipped(_Wrapped):
     """An archive with a document for each query, and one that names them."""
 
-    binary = True
-
-    def __init__(self, one: ReportFormat, rid: str, suffix: str, index: Callable[[Iterable[str]], str]) -> None:
-        self.name = one.name
-        self._one = one
+    def __init__(self, one: Report, rid: str, suffix: str, index: Callable[[Iterable[str]], str]) -> None:
+        super().__init__(one)
         self._rid = rid
         self._suffix = suffix
         self._index = index
 
-    def write(self, run: RunInfo, queries: Iterable[QueryResult], stream: TextIO) -> None:
-        """Write the archive."""
-        # The stream cannot be read back, so that the sizes follow the members.
-        with zipfile.ZipFile(cast(Any, stream).buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-            names = list(self._members(archive, run, queries))
-            archive.writestr(self._info(f"{self._rid}.{self._suffix}"), self._index(names))
+    @property
+    def binary(self) -> bool:
+        return True
 
-    def _members(self, archive: zipfile.ZipFile, run: RunInfo, queries: Iterable[QueryResult]) -> Iterator[str]:
-        for number, query in enumerate(queries, 1):
-            name = f"{self._rid}_{number}.{self._suffix}"
-            with (
-                archive.open(self._info(name), "w", force_zip64=True) as member,
-                io.TextIOWrapper(member, encoding="utf-8", newline="\n") as text,
-            ):
-                self._one.write(run, [query], text)
-            yield name
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        self.context = context
+        self._names: list[str] = []
+        # The stream cannot be read back, so that the sizes follow the members.
+        self._archive = zipfile.ZipFile(cast(Any, stream).buffer, "w", zipfile.ZIP_DEFLATED)
+
+    def write(self, query: QueryResult) -> None:
+        name = f"{self._rid}_{len(self._names) + 1}.{self._suffix}"
+        with (
+            self._archive.open(self._info(name), "w", force_zip64=True) as member,
+            io.TextIOWrapper(member, encoding="utf-8", newline="\n") as text,
+        ):
+            self.inner.write_all(self.context, [query], text)
+        self._names.append(name)
+
+    def end(self) -> None:
+        self._archive.writestr(self._info(f"{self._rid}.{self._suffix}"), self._index(self._names))
+
+    def close(self) -> None:
+        self._archive.close()
 
     @staticmethod
     def _info(name: str) -> zipfile.ZipInfo:

@@ -31,10 +31,10 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.options import FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP
 from swsearch.report.anchored import SEPARATOR, query_row
+from swsearch.report.base import Report, ReportContext
+from swsearch.report.formats import new_report
 from swsearch.report.formatting import percent, shown
 from swsearch.report.pairing import organism_of, write_pairs
-from swsearch.report.protocol import ReportFormat
-from swsearch.report.registry import get_format
 from swsearch.report.row_filter import RowFilter
 from swsearch.sequences.headers import header_organism
 from swsearch.sequences.record import identifier
@@ -302,7 +302,7 @@ def _files(
     if ticket.type == "pair":
         yield PAIRS, lambda stream: _write_pairs(service, searches, stream, complete=ticket.kind == PAIR_COMPLETE)
     elif ticket.type == "msa":
-        alignment = get_format("a3m", rows=None if ticket.kind in UNFILTERED else DIVERSE_ROWS)
+        alignment = new_report("a3m", rows=None if ticket.kind in UNFILTERED else DIVERSE_ROWS)
         kind = ticket.kind.lower()
         yield UNIREF, lambda stream: _write_report(service, searches[0], alignment, stream)
         if kind in (ENVIRONMENT, ENVIRONMENT_TEMPLATES):
@@ -318,11 +318,13 @@ def _files(
 
 
 def _m8_writer(service: Service, search: StoredSearch) -> Callable[[TextIO], None]:
-    return lambda stream: _write_report(service, search, get_format("blast6", _M8_FIELDS), stream)
+    return lambda stream: _write_report(service, search, new_report("blast6", _M8_FIELDS), stream)
 
 
-def _write_report(service: Service, search: StoredSearch, report: ReportFormat, stream: TextIO) -> None:
-    report.write(service.run_info(_run(search)), service.downloads.results.queries(_run(search)), stream)
+def _write_report(service: Service, search: StoredSearch, report: Report, stream: TextIO) -> None:
+    report.write_all(
+        ReportContext(service.run_info(_run(search))), service.downloads.results.queries(_run(search)), stream
+    )
 
 
 def _write_queries(service: Service, search: StoredSearch, stream: TextIO) -> None:

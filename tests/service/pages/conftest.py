@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from swsearch.database.builder import build_database
-from swsearch.report.registry import formats
+from swsearch.report.formats import FORMATS
 from swsearch.service.app import create_app
 from swsearch.service.databases import Databases, named_databases
 from swsearch.service.searcher_cache import SearcherCache
@@ -29,7 +29,7 @@ from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import OF_TAXA
 
 DATA = Path(__file__).parents[3] / "data"
-HEADER_FORMATS = sorted({*formats()} - OF_TAXA)
+HEADER_FORMATS = sorted({*FORMATS} - OF_TAXA)
 """The formats that need no taxonomy."""
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -13,8 +13,8 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 
 from swsearch.database.opening import open_database
-from swsearch.hits.result import with_subjects
-from swsearch.report.registry import get_format
+from swsearch.report.base import ReportContext
+from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement
 from swsearch.service.pages.examples import EXAMPLES
@@ -114,7 +114,7 @@ def test_a_filter_that_is_no_number_is_said_beside_the_table(served, protein):
 def test_alignments_are_those_of_the_pairwise_report(served, several):
     run, queries = stored(served, several)
     text = io.StringIO()
-    get_format("pairwise").write(run.info, iter(queries[1:2]), text)
+    new_report("pairwise").write_all(ReportContext(run.info), queries[1:2], text)
     page = HtmlPage(served.get(f"{several}/queries/2/hits/1").text)
     first = re.search(r"Query  1 .*?(?=\n\n\n>)", text.getvalue(), re.S)[0]
     assert first.strip() in page.text
@@ -326,7 +326,7 @@ def test_downloads_are_the_reports_of_the_run(served, several, name):
     for path, chosen in ((f"{several}/report/{name}", queries), (f"{several}/report/{name}?query=2", queries[1:2])):
         stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n")
         with open_database(served.settings.databases["proteins.db"]) as database:
-            get_format(name).write(run.info, with_subjects(chosen, database), stream)
+            new_report(name).write_all(ReportContext(run.info, database), chosen, stream)
         stream.flush()
         answer = served.get(path)
         assert answer.content == stream.buffer.getvalue()
