@@ -163,7 +163,7 @@ def search_database(
     [{'sseqid': 'first', 'pident': 85.0}]
     >>> swsearch.search_database([letters, 7], folder / "proteins.db")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    swsearch.errors.WrongType: queries[1] is an int, no query; give a SequenceRecord, a SeqRecord, letters, ...
+    swsearch.errors.WrongType: queries[1] is an int, not a query; give a SequenceRecord, a SeqRecord, letters, ...
     """
     function("progress", progress)
     (file,) = paths("queries", queries) if is_path(queries) else (None,)

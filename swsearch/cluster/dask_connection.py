@@ -88,10 +88,10 @@ class DaskConnection(Closeable):
                 raise InputError(f"--cluster {self.where}: {error}") from error
             if ends is not None and time.monotonic() >= ends:
                 advice = "start one with `dask scheduler`, or name local:N"
-                raise InputError(f"--cluster {self.where}: there is no scheduler, {problem}; {advice}")
+                raise InputError(f"--cluster {self.where}: there is no scheduler: {problem}; {advice}")
             if patience_seconds is not None and not is_told:
                 waiting = f"waiting for one for up to {patience_seconds:.0f} s"
-                self._notify(f"--cluster {self.where}: there is no scheduler, {problem}; {waiting}")
+                self._notify(f"--cluster {self.where}: there is no scheduler: {problem}; {waiting}")
                 is_told = True
             time.sleep(RETRY_SECONDS)
 
@@ -220,7 +220,7 @@ def _require_dask() -> None:
     try:
         import distributed
     except ModuleNotFoundError as error:
-        advice = "`pip install 'swsearch[cluster]'` adds what is needed"
+        advice = "install it with `pip install 'swsearch[cluster]'`"
         raise InputError(f"--cluster: {error.name} is not installed; {advice}") from error
     del distributed
     # The driver itself reports what a lost worker or scheduler means.

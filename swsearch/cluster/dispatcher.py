@@ -243,7 +243,7 @@ class Dispatcher:
         for ticket in worker.flights:
             self._connection.forget(ticket)
         if any(part is not None for part in parts):
-            self._notify(f"{worker.info.name} has gone; others take its work")
+            self._notify(f"{worker.info.name} has left; other workers take its work")
         for number, part in enumerate(parts):
             if part is not None:
                 part.at.discard(worker.info.address)
@@ -297,7 +297,7 @@ class Dispatcher:
             if now - max(flight.sent, worker.heard) > self._allowed_seconds(worker, flight):
                 worker.is_silent = True
                 seconds = now - max(flight.sent, worker.heard)
-                self._notify(f"{worker.info.name} has not answered for {seconds:.0f} s; others take its work")
+                self._notify(f"{worker.info.name} has not answered for {seconds:.0f} s; other workers take its work")
                 for one in worker.flights.values():
                     if one.part is not None:
                         one.part.at.discard(worker.info.address)

@@ -232,7 +232,7 @@ class Residents:
             difference = "the statistics of the scoring scheme differ"
         if difference:
             advice = "give all workers the same program and the same files"
-            raise InputError(f"this worker's search is another one than the driver's: {difference}; {advice}")
+            raise InputError(f"this worker's search differs from the driver's: {difference}; {advice}")
         return searcher
 
     def _database(self, spec: SearchSpec, room_bytes: int | None) -> PackedDatabase:

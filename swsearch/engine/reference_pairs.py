@@ -74,7 +74,7 @@ def letter_scores(query: Letters, subject: Letters, problem: AlignmentProblem) -
     cells = len(query) * len(subject)
     if cells > MAX_CELLS:
         raise InputError(
-            f"{cells:,} cells are too many for whole matrices, which take 24 bytes each; {MAX_CELLS:,} can be "
+            f"{cells:,} cells are too many for complete matrices, which take 24 bytes each; {MAX_CELLS:,} can be "
             "computed: give shorter sequences, or leave --engine reference and --serial out"
         )
     if problem.table is not None:

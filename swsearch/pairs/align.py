@@ -285,7 +285,7 @@ def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
     else:
         raise InputError(
             f"{option('free_ends', unknown)} is unknown; "
-            f"choose of {', '.join(FREE_ENDS)}, joined by commas, or a mode of "
+            f"choose from {', '.join(FREE_ENDS)}, joined by commas, or a mode of "
             f"edlib: {', '.join(EDLIB_MODES)}"
         )
     if mode not in ("semiglobal", "edit"):
@@ -294,7 +294,7 @@ def free_ends_of_mode(mode: str, free_ends: str | None = None) -> FreeEnds:
     if mode == "semiglobal" and not ends:
         raise InputError(f"{given}: no end is free; choose {option('mode', 'global')}")
     if mode == "edit" and _has_empty_alignments(ends):
-        raise InputError(f"{given}: an alignment without letters has distance 0; choose query or subject, say")
+        raise InputError(f"{given}: an alignment without letters has distance 0; choose query or subject, for example")
     return ends
 
 

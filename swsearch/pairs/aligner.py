@@ -121,10 +121,10 @@ class PairAligner(Closeable):
             raise InputError(f"--kernel wavefront runs on a GPU; leave --engine {self.engine} out")
         if self._any_end_is_free or self.scoring.gap_open:
             raise InputError(
-                "--kernel wavefront is for global problems with linear gaps; give --mode global --costs nw2009, say"
+                "--kernel wavefront is for global problems with linear gaps; try --mode global --costs nw2009"
             )
         if self.path:
-            raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
+            raise InputError("--kernel wavefront computes scores only; leave out --cigar or the kernel")
 
     def align(self, pairs: Iterable[Pair], progress: Callable[[int], None] | None = None) -> Iterator[PairAlignment]:
         """The alignment of each pair, in order; a batch is filled before its first alignment is yielded."""

@@ -85,7 +85,7 @@ def read_text_pairs(query_path: str, subject_path: str | None) -> list[tuple[Pai
 def _in_turns(sides: list[PairSequence], path: str) -> list[tuple[PairSequence, PairSequence]]:
     if len(sides) % 2 or not sides:
         raise InputError(
-            f"{shown_name(path)} has {counted(len(sides), 'record')}; --pairs needs a query and a subject in turns"
+            f"{shown_name(path)} has {counted(len(sides), 'record')}; --pairs needs queries and subjects alternately"
         )
     return list(zip(sides[::2], sides[1::2], strict=True))
 
@@ -96,7 +96,7 @@ def _matched(
     if len(queries) != len(subjects):
         raise InputError(
             f"{shown_name(query_path)} has {counted(len(queries), 'record')}, {shown_name(subject_path)} has "
-            f"{len(subjects):,}; files are aligned pair by pair, so give as many in both"
+            f"{len(subjects):,}; they are aligned pair by pair and need equal numbers"
         )
     return list(zip(queries, subjects, strict=True))
 
@@ -113,7 +113,7 @@ def _read_texts(path: str) -> list[PairSequence]:
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: byte {error.start + 1} is no UTF-8; convert the text to UTF-8") from error
+        raise InputError(f"{name}: byte {error.start + 1} is not UTF-8; convert the text to UTF-8") from error
     except EOFError as error:
         raise InputError(f"{name}: {error}; the archive is cut short") from error
     if not text.startswith(">"):
@@ -150,6 +150,6 @@ def number_texts(texts: Sequence[str]) -> list[Letters]:
     different, numbers = np.unique(points, return_inverse=True)
     if len(different) > MAX_LETTERS:
         raise InputError(
-            f"the texts have {len(different):,} different letters, {MAX_LETTERS:,} at most can be told apart"
+            f"the texts have {len(different):,} different letters; at most {MAX_LETTERS:,} can be distinguished"
         )
     return np.split(numbers.astype(np.uint16), np.cumsum([len(text) for text in texts])[:-1])

@@ -192,7 +192,7 @@ class PlannedSearch(ABC):
         if self.options.mask != "none" or self.options.composition == BIAS:
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
             unusable = f"{option('mask')} and {option('composition', 'bias')}"
-            raise InputError(f"{name} has scores of its own; leave {unusable} out")
+            raise InputError(f"{name} has position-specific scores; leave out {unusable}")
 
     def cells(self, query: SequenceRecord) -> int:
         """Number of cells of the alignment matrices of the query with the subjects that it is compared with.

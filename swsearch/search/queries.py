@@ -99,7 +99,7 @@ def _given(place: str, query: Any) -> GivenQuery:
     found = _biopython(query)
     if found is None:
         kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
-        raise WrongType(f"{place} is {a_kind(query)}, no query; give {kinds}")
+        raise WrongType(f"{place} is {a_kind(query)}, not a query; give {kinds}")
     header, sequence = found
     try:
         return GivenQuery(place, header, str(sequence))
@@ -230,7 +230,7 @@ class QueryFiles:
         if files.hold_profiles and "fasta" in formats:
             profile = next(path for path, form in zip(paths, formats, strict=True) if form != "fasta")
             raise InputError(
-                f"{shown_name(profile)} holds profiles and other files sequences; make two batches of them"
+                f"{shown_name(profile)} contains profiles, other files contain sequences; search them in two batches"
             )
         return files
 
@@ -284,7 +284,7 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
     detected = detect_query_format(path) if query_format in ("auto", "fasta") else query_format
     if query_format == "fasta" and detected != "fasta":
         advice = f"leave {option('query_format', 'fasta')} out"
-        raise InputError(f"{shown_name(path)} is no FASTA, it is in format {detected}; {advice}")
+        raise InputError(f"{shown_name(path)} is not FASTA but in format {detected}; {advice}")
     return detected
 
 

@@ -77,7 +77,7 @@ class Misfit:
     n_scores: int
 
     def __str__(self) -> str:
-        return f"{self.name}: its scores with {self.n_scores:,} subjects fit {self.scale:.2f} times the λ of E-values"
+        return f"{self.name}: its scores with {self.n_scores:,} subjects fit {self.scale:.2f} of the assumed λ"
 
 
 class SampleCheck:
@@ -123,12 +123,12 @@ class SampleCheck:
         if not self.misfits:
             return None
         if len(self.misfits) == 1:
-            return f"E-values may be far too small for {self.misfits[0]}, most queries at least {LOWEST_SCALE}"
+            return f"E-values are probably too small for {self.misfits[0]} ({LOWEST_SCALE} or more is usual)"
         named = ", ".join(misfit.name for misfit in self.misfits[:MOST_NAMED])
         more = ", …" if len(self.misfits) > MOST_NAMED else ""
         which = f"{len(self.misfits):,} of the {self.n_checked:,} queries that were checked ({named}{more})"
         return (
-            f"E-values may be far too small for {which}: their scores fit less than {LOWEST_SCALE} times the λ of these"
+            f"E-values are probably too small for {which}: their scores fit less than {LOWEST_SCALE} of the assumed λ"
         )
 
     def add(self, queries: list[tuple[SequenceRecord, list[QueryFrame]]]) -> None:

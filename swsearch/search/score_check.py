@@ -82,7 +82,7 @@ class CheckedScores:
             return None
         return (
             f"the scores of this run do not follow its statistics: at E = {self.evalue:.2g} the fit to them expects "
-            f"{ratio * self.evalue:.2g} hits by chance; take E-values for {ratio:.2g} times as large"
+            f"{ratio * self.evalue:.2g} hits by chance; multiply its E-values by {ratio:.2g}"
         )
 
 

@@ -46,11 +46,11 @@ class Significance:
         if options.min_bits is not None:
             raise InputError(f"{option('min_bits', options.min_bits)}: there are no bit scores, {reason}")
         if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
-            advice = f"say {option('evalue', math.inf)} and cut by score with {option('min_score')}"
+            advice = f"give {option('evalue', math.inf)} and limit scores with {option('min_score')}"
             raise InputError(f"{option('evalue', options.evalue)}: there are no E-values, {reason}; {advice}")
         if options.iterations > 1:
             raise InputError(
-                f"{option('iterations', options.iterations)}: there are no E-values to include by, {reason}"
+                f"{option('iterations', options.iterations)}: there are no E-values for inclusion, {reason}"
             )
         if options.dbsize is not None:
             raise InputError(

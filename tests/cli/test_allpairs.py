@@ -81,7 +81,7 @@ def test_a_table_says_with_which_subjects_a_query_is_compared(swsearch, few_prot
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--gap-open", "1", "--gap-extend", "1"], "say --evalue inf and cut by score with --min-score"),
+        (["--gap-open", "1", "--gap-extend", "1"], "give --evalue inf and limit scores with --min-score"),
         (
             ["--gap-open", "1", "--gap-extend", "1", "--evalue", "inf"],
             "so that every pair would be reported; cut by --min-score",

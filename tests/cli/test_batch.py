@@ -236,9 +236,9 @@ def test_a_batch_of_profiles_that_cannot_be_is_one_line_and_stores_nothing(swsea
     (tmp_path / "families.sto").write_text(two_families())
     store = ["--store", "b.sqlite"]
     mixed = swsearch("batch", "families.sto", QUERIES, few_proteins_db, *store)
-    assert "families.sto holds profiles and other files sequences; make two batches of them" in mixed.error
+    assert "families.sto contains profiles, other files contain sequences; search them in two batches" in mixed.error
     masked = swsearch("batch", "families.sto", few_proteins_db, "--composition", "bias", *store)
-    assert "query one has scores of its own; leave --mask and --composition bias out" in masked.error
+    assert "query one has position-specific scores; leave out --mask and --composition bias" in masked.error
     assert not (tmp_path / "b.sqlite").exists()
 
 

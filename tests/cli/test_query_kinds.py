@@ -146,7 +146,7 @@ def test_profiles_that_read_like_dna_are_proteins_where_that_is_said(search, kin
 def test_a_format_that_is_not_the_files_is_named(search):
     for kind, form in (("pssm.txt", "pssm"), ("protein.sto", "stockholm")):
         assert (
-            f"{kind} is no FASTA, it is in format {form}"
+            f"{kind} is not FASTA but in format {form}"
             in search("query", kind, "protein", None, "--query-format", "fasta").error
         )
     assert "is no PSSM" in search("query", "protein.fasta", "protein", None, "--query-format", "pssm").error

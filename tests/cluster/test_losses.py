@@ -126,7 +126,7 @@ def test_the_work_of_a_killed_worker_is_done_by_others(
         own_cluster.end_worker(first)
         found += results
     assert found == expected
-    assert any("has gone" in line for line in said)
+    assert any("has left" in line for line in said)
 
 
 def test_a_silent_worker_is_not_waited_for(
@@ -297,8 +297,8 @@ def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, m
     monkeypatch.setattr("swsearch.cluster.dask_connection.FIRST_SECONDS", 0.0)
     for place, message in (
         ("local:none", "give the number of workers"),
-        (str(tmp_path / "missing.json"), "there is no scheduler, the file does not exist"),
-        (str(folder / "proteins0.fasta"), "there is no scheduler, the file has no address"),
+        (str(tmp_path / "missing.json"), "there is no scheduler: the file does not exist"),
+        (str(folder / "proteins0.fasta"), "there is no scheduler: the file has no address"),
     ):
         with pytest.raises(InputError, match=message), open_cluster_searcher(folder / "proteins.db", OPTIONS, place):
             pass
@@ -310,4 +310,4 @@ def test_a_place_without_a_scheduler_is_one_line(folder: Path, tmp_path: Path, m
         open_cluster_searcher(folder / "proteins.db", OPTIONS, place, notify=told.append),
     ):
         pass
-    assert told == [f"--cluster {place}: there is no scheduler, the file does not exist; waiting for one for up to 1 s"]
+    assert told == [f"--cluster {place}: there is no scheduler: the file does not exist; waiting for one for up to 1 s"]

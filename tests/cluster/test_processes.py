@@ -234,7 +234,7 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
     ) as searcher:
         assert list(found(searcher, queries)) == expected
     assert flag.exists()
-    assert [line.split(" ", 2)[2] for line in said] == ["has gone; others take its work"]
+    assert [line.split(" ", 2)[2] for line in said] == ["has left; other workers take its work"]
 
 
 @pytest.mark.thorough

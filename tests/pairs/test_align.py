@@ -266,7 +266,7 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     assert "has 2 records" in run(dna_files[0], "one.fa")[2]
     assert "give --alphabet" in run(dna_files[0], "protein.fa")[2]
-    assert "byte 4 is no UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
+    assert "byte 4 is not UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
     assert "No such file" in run("none.txt", "none.txt", "--mode", "edit")[2]
     assert "can be read only once" in run("-", "-", "--mode", "edit")[2]
 

@@ -136,9 +136,9 @@ def test_arrays_that_do_not_fit_are_refused():
     problem = AlignmentProblem(False, FreeEnds.NONE, 0, 2, 1, -1)
     two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
     for wrong, message in (
-        (Sequences(two.letters, np.array([3, 2])), "do not grow"),
+        (Sequences(two.letters, np.array([3, 2])), "do not increase"),
         (Sequences(two.letters, np.array([2, 3])), "does not end where the letters do"),
-        (Sequences(two.letters, np.array([4])), "not as many queries"),
+        (Sequences(two.letters, np.array([4])), "numbers of queries"),
         (Sequences(np.full(4, 0xFFFF, np.uint16), two.ends), "no score"),
     ):
         with pytest.raises(InputError, match=message):
@@ -192,7 +192,7 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
     for arguments, message in (
         (["one.fa"], "give QUERY and SUBJECT, or with --pairs one file"),
         (["one.fa", "one.fa", "--pairs"], "give QUERY and SUBJECT, or with --pairs one file"),
-        (["one.fa", "--pairs"], "has 3 records; --pairs needs a query and a subject in turns"),
+        (["one.fa", "--pairs"], "has 3 records; --pairs needs queries and subjects alternately"),
         (["--mode", "edit", "--text", "--pairs", "AB"], "leave --pairs out"),
         (["one.fa", "one.fa", "--serial", "--engine", "cuda"], "leave --engine cuda out"),
         (["one.fa", "one.fa", "--engine", "abacus"], "choose auto, cuda, cpu, reference"),
@@ -206,7 +206,7 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
         assert message in error
         assert len(error.splitlines()) == 1
     wavefront = ["--mode", "edit", "--text", "AB", "BA", "--kernel", "wavefront"]
-    assert "gives scores alone" in run(*wavefront, "--cigar")[2]
+    assert "computes scores only" in run(*wavefront, "--cigar")[2]
     too_many = "A" * (MATRIX_CELLS // 1000 + 1)
     code, _, error = run("--mode", "edit", "--text", too_many, "A" * 1000, "--matrix-out", tmp_path / "x.tsv")
     assert code == 1
@@ -214,7 +214,7 @@ def test_what_does_not_go_together_is_one_clear_line(run, tmp_path):
     assert not (tmp_path / "x.tsv").exists()
     code, _, error = run("--mode", "edit", "--text", "A" * (MAX_CELLS // 1000 + 1), "A" * 1000, "--serial")
     assert code == 1
-    assert "too many for whole matrices" in error
+    assert "too many for complete matrices" in error
 
 
 def test_matrices_of_residues_are_refused_for_texts():

@@ -344,7 +344,7 @@ def test_conditions_on_alignments_also_decide_what_is_included(folder):
         ({"iterations": 2, "evalue": math.inf, "inclusion_evalue": math.inf}, "choose a number above 0, and not inf"),
         ({"iterations": 2, "inclusion_evalue": 11.0}, "inclusion_evalue=11 is above evalue=10"),
         ({"iterations": 2, "translate": "query"}, "no profile is made of a translated query"),
-        ({"iterations": 2, "gap_open": 3}, "there are no E-values to include by"),
+        ({"iterations": 2, "gap_open": 3}, "there are no E-values for inclusion"),
     ],
 )
 def test_what_cannot_be_iterated_is_refused(folder, options, message):

@@ -71,7 +71,7 @@ def test_wrong_statistics_are_warned_of(database, queries, lam, too_many):
     _, checked = check(database, queries, CpuEngine(2), lam=lam)
     assert (checked.ratio > 2.0) is too_many
     assert (checked.ratio < 0.5) is not too_many
-    assert f"take E-values for {checked.ratio:.2g} times as large" in checked.warning
+    assert f"multiply its E-values by {checked.ratio:.2g}" in checked.warning
 
 
 def test_relatives_of_the_query_do_not_spoil_the_fit(database, queries):

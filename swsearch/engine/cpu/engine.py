@@ -78,10 +78,10 @@ class CpuEngine(Closeable):
         band_rows: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
-            raise InputError(f"{threads} threads cannot work; choose at least 1")
+            raise InputError(f"{threads} threads were requested; choose at least 1")
         if band_rows not in (None, 0, *BAND_ROWS):
             choices = ", ".join(map(str, (0, *BAND_ROWS)))
-            raise InputError(f"bands of {band_rows} rows do not exist; choose among {choices}")
+            raise InputError(f"there are no bands of {band_rows} rows; choose from {choices}")
         usable = usable_instruction_sets()
         if instruction_set is not None and instruction_set not in usable:
             raise EngineUnavailable("cpu", f"instruction set {instruction_set!r} is not among {', '.join(usable)}")

@@ -54,10 +54,10 @@ class CpuPairs:
         Raises :class:`InputError` if the arrays are inconsistent, or scores may exceed 30 bits.
         """
         if len(queries) != len(subjects):
-            raise InputError(f"there are not as many queries ({len(queries)}) as subjects ({len(subjects)})")
+            raise InputError(f"the numbers of queries ({len(queries)}) and subjects ({len(subjects)}) differ")
         lengths = np.stack((queries.lengths, subjects.lengths))
         if (lengths < 0).any():
-            raise InputError("the ends of the sequences do not grow")
+            raise InputError("the ends of the sequences do not increase")
         short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
         limited_progress = limited(progress, int(queries.lengths @ subjects.lengths))
         try:

@@ -50,7 +50,7 @@ class WavefrontPairs:
         exceed 30 bits, or the device fails.
         """
         if path:
-            raise InputError("--kernel wavefront gives scores alone; leave --cigar out, or the kernel")
+            raise InputError("--kernel wavefront computes scores only; leave out --cigar or the kernel")
         if problem.table is not None:
             raise InputError("--kernel wavefront compares letters and reads no score table; give --costs")
         if problem.gap_open or problem.local or problem.free_ends:

@@ -96,10 +96,12 @@ class Nvcc:
         try:
             shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=False).stdout
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise EngineError(f"{path} --version fails ({error}); mend the CUDA toolkit's installation") from error
+            raise EngineError(
+                f"{path} --version fails ({error}); repair the installation of the CUDA toolkit"
+            ) from error
         found = re.search(r"V(\d+\.\d+\.\d+)", shown)
         if found is None:
-            raise EngineError(f"{path} --version printed no version; mend the CUDA toolkit's installation")
+            raise EngineError(f"{path} --version printed no version; repair the installation of the CUDA toolkit")
         self.version = found.group(1)
         self.flags = " ".join(f"{name}={os.environ[name]}" for name in FLAG_VARIABLES if name in os.environ)
         self._changed = threading.Condition()
@@ -121,7 +123,9 @@ class Nvcc:
         try:
             shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise EngineError(f"{' '.join(command)} fails ({error}); mend the CUDA toolkit's installation") from error
+            raise EngineError(
+                f"{' '.join(command)} fails ({error}); repair the installation of the CUDA toolkit"
+            ) from error
         return [int(number) for number in re.findall(r"^compute_(\d+)$", shown, re.MULTILINE)]
 
     def _output(self, spec: KernelSpec, kind: str, options: Sequence[str]) -> tuple[bytes, str]:

@@ -41,7 +41,7 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
     while score > arithmetic.largest_exact(profile.max_score):
         wider = arithmetic.wider
         if wider is None:
-            raise InputError(f"a score of {score} is beyond what 32 bits hold for certain")
+            raise InputError(f"a score of {score} may exceed 32 bits")
         arithmetic = wider
     return arithmetic
 
@@ -74,7 +74,7 @@ class EndFinder:
         The subjects have buffers of their own, so this may be called between two pieces of a partition.
         """
         if len(scores) != len(subjects):
-            raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one of each")
+            raise InputError(f"there are {len(scores)} scores for {len(subjects)} subjects; give one score per subject")
         group_bytes = self._group_bytes
         while True:
             try:
@@ -111,7 +111,7 @@ class EndFinder:
         wrong = np.flatnonzero((best != scores) & (scores > 0))
         if wrong.size:
             index = int(wrong[0])
-            raise EngineError(f"subject {index}: its score is given as {scores[index]}, its best is {best[index]}")
+            raise EngineError(f"subject {index} was given with score {scores[index]}, its best score is {best[index]}")
         ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
         return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
 

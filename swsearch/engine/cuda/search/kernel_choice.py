@@ -88,7 +88,7 @@ class KernelChoice:
         if self._policy is KernelPolicy.GENERIC:
             why = f"{VARIABLE}={self._policy.value}"
         elif self._device.compiles:
-            why = "their own are not compiled, and compiled only for a search that lasts longer than the compiler"
+            why = "their own are compiled only for a search that takes longer than their compilation"
         return [f"generic kernels for {n_generic:,} of {len(plan.batches):,} batches: {why}"]
 
     def ready_batch(self, own: BatchPlan, partition: Partition) -> BatchPlan:

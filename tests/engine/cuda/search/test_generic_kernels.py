@@ -341,7 +341,7 @@ def test_the_command_gives_the_same_bytes(case: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("policy", "compiles", "reason"),
     [
-        ("auto", True, "their own are not compiled, and compiled only for a search that lasts longer"),
+        ("auto", True, "their own are compiled only for a search that takes longer"),
         ("auto", False, "there is no compiler"),
         ("generic", True, "SWSEARCH_KERNELS=generic"),
     ],
