@@ -33,7 +33,7 @@ from swsearch.service.protocols.registry import add_protocols
 from swsearch.service.proxies import RootPath, TrustedProxies
 from swsearch.service.service import Service
 from swsearch.service.settings import Settings
-from swsearch.service.worker_processes import WorkerProcesses
+from swsearch.service.worker_processes import ServerWorkers
 from swsearch.threads import SWITCH_SECONDS
 
 THREADS: Final = 4
@@ -55,7 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
     metrics = Metrics(service)
     hub = Hub(service)
     silence = settings.limits.worker_silence_seconds
-    workers = WorkerProcesses(settings.worker_commands, hub.hint, metrics.worker_restarts.inc, silence)
+    workers = ServerWorkers(settings.worker_commands, hub.hint, metrics.worker_restarts.inc, silence)
     readers = Readers()
 
     def cancelled(key: str) -> None:

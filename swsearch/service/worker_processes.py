@@ -43,7 +43,7 @@ def worker_command(databases: Sequence[str], options: Sequence[str]) -> tuple[st
     return (sys.executable, "-P", "-m", "swsearch", "worker", *databases, "--hints", *options)
 
 
-class WorkerProcesses:
+class ServerWorkers:
     """The worker processes of a server; they belong to one event loop.
 
     Parameters
@@ -65,7 +65,7 @@ class WorkerProcesses:
         on_death: Callable[[], None],
         silence: float,
     ) -> None:
-        self._workers = [_WorkerProcess(command, on_change, on_death, silence) for command in commands]
+        self._workers = [_ServerWorker(command, on_change, on_death, silence) for command in commands]
 
     @property
     def is_ready(self) -> bool:
@@ -87,8 +87,8 @@ class WorkerProcesses:
         await asyncio.gather(*(worker.stop(seconds) for worker in self._workers))
 
 
-class _WorkerProcess:
-    """Keeps one worker process running; the parameters are those of :class:`WorkerProcesses`."""
+class _ServerWorker:
+    """Keeps one worker process running; the parameters are those of :class:`ServerWorkers`."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from swsearch.service.app import create_app
 from swsearch.service.bodies import SMALL_BYTES, Budget, Readers
 from swsearch.service.sent_text import check_wanted
 from swsearch.service.settings import ServerLimits, Settings
-from swsearch.service.worker_processes import WorkerProcesses
+from swsearch.service.worker_processes import ServerWorkers
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS, wait_until
 from tests.service.servers import RunningServer, worker_pids
@@ -247,7 +247,7 @@ def test_a_worker_that_says_nothing_is_killed_and_started_again():
 
     def watched(name, program, silence):
         command = [sys.executable, "-c", program]
-        return WorkerProcesses([command], lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
+        return ServerWorkers([command], lambda keys: heard.append((name, keys)), lambda: deaths.append(name), silence)
 
     async def watch():
         hangs, works = watched("hangs", said, 0.3), watched("works", alive, 60)
@@ -266,7 +266,7 @@ def test_a_worker_that_says_nothing_is_killed_and_started_again():
 
 def test_a_worker_without_progress_is_not_ready(databases, tmp_path, monkeypatch):
     """Also if it is the server's own, which said that it was ready."""
-    monkeypatch.setattr(WorkerProcesses, "is_ready", True)
+    monkeypatch.setattr(ServerWorkers, "is_ready", True)
     for commands in ((), (("worker",),)):
         store = str(tmp_path / f"hits{len(commands)}.sqlite")
         app = create_app(Settings({"few.db": databases / "few.db"}, store, worker_commands=commands))

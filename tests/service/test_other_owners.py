@@ -12,14 +12,15 @@ from dataclasses import fields
 
 import pytest
 
-from swsearch.search.options import CHOICES, SearchOptions
+from swsearch.options import SEARCH_OPTIONS
+from swsearch.search.options import SearchOptions
 from swsearch.service.client import ServerError
 from swsearch.service.submit import OPTIONS
 from swsearch.store.store import Store
 from tests.service.servers import RunningServer, worker_pids
 
 TINY = "MKVLAAGIVGLCAKAYLEWTNQ"
-TEXTS = ["matrix", "mask", "id_pattern", "taxid", *CHOICES]
+TEXTS = [name for name, row in SEARCH_OPTIONS.items() if row.type is str and name in OPTIONS]
 """The options that are texts."""
 
 

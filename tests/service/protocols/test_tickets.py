@@ -12,7 +12,7 @@ import requests
 
 from swsearch.errors import InputError
 from swsearch.report.row_filter import RowFilter
-from swsearch.service.protocols import ticket_results, tickets
+from swsearch.service.protocols import tickets
 from swsearch.service.protocols.registry import check_protocols
 from swsearch.service.protocols.ticket_jobs import Ticket, status_of
 from swsearch.service.settings import ServerLimits
