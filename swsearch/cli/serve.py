@@ -113,7 +113,7 @@ def serve(
     Example: swsearch tokens add ann --store hits.sqlite && swsearch serve proteins.db --host 0.0.0.0
     """
     _require_service()
-    from swsearch.service.protocols.registry import check_protocols
+    from swsearch.service.protocols import check_protocols
     from swsearch.service.proxies import check_proxies, check_root_path
     from swsearch.service.server import is_loopback
     from swsearch.service.server import serve as run_server

@@ -29,7 +29,7 @@ from swsearch.service.hub import Hub
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
 from swsearch.service.pages.routes import add_pages
-from swsearch.service.protocols.registry import add_protocols
+from swsearch.service.protocols import add_protocols
 from swsearch.service.proxies import RootPath, TrustedProxies
 from swsearch.service.service import Service
 from swsearch.service.settings import Settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.service.protocols.registry import PROTOCOLS
+from swsearch.service.protocols import PROTOCOLS
 from tests.service.servers import RunningServer
 
 DATA = Path(__file__).parents[2] / "data"

@@ -3,14 +3,12 @@
 Every page works without scripts: links lead to whole pages, and each address that htmx asks for a part also answers
 with the whole page. :func:`swsearch.service.pages.routes.add_pages` adds them to the application.
 
-``searches``   searches and stored runs by the references in addresses
-``form``       the search form: fields made from the options of a search, what was sent, errors beside fields
-``examples``   sequences to try
+``searches``   searches and stored runs by the references in addresses; the same by ``curl`` and Python
+``form``       the search form: fields made from the options of a search, errors beside fields, sequences to try
 ``results``    a run, its queries and one page of its hits, as templates show them
 ``figures``    SVG of score distribution and coverage; the overview is that of the ``html`` report
 ``taxonomy``   organisms of the hits
 ``downloads``  reports and sequences as files
-``commands``   the same search by ``curl``, Python and the command line
 ``templating`` environment of the templates, static files
 ``routes``     the addresses
 """

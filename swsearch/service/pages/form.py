@@ -1,4 +1,4 @@
-"""The search form: fields made from the options of a search, the values that were sent, and an error beside each field.
+"""The search form: fields made from the options of a search, errors beside fields, and sequences to try.
 
 The fields are rows of :data:`swsearch.options.SEARCH_OPTIONS`. Files of the server cannot be named in a form, and what
 concerns the machine is the server's choice.
@@ -210,3 +210,58 @@ class SearchForm:
 
 def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- sequences to try ---
+
+
+@dataclass(frozen=True)
+class Example:
+    """Sequences to try.
+
+    Attributes
+    ----------
+    name : str
+        Part of its address.
+    label : str
+    alphabet : str
+        ``protein`` or ``dna``.
+    fasta : str
+    """
+
+    name: str
+    label: str
+    alphabet: str
+    fasta: str
+
+
+_ENGB = """>sp|Q600K7|ENGB_MYCH2 Probable GTP-binding protein EngB OS=Mycoplasma hyopneumoniae (strain 232)
+MVKCKLFFWLISWFLKVKNGEKVWKFLKSCPENCYSEPQFAFIGRSNVGKSTLINALANK
+KIAKTSTKPGRTQLLNFYKNESEKLFVDLPGYGYAAVSKTKKHQIDRIIAGYFQKDQPIS
+AVFLILDARVGFTNLDYIMIEYIIQQGFKLHILANKIDKTNQSTRAILLNQCKKLKLNCL
+LISAKNKNNLSKLQELLE
+"""
+_OBG = """>sp|B4RQP4|OBG_NEIG2 GTPase Obg OS=Neisseria gonorrhoeae (strain NCCP11945)
+MKFIDEAKIEVAAGKGGNGATSFRREKFVPRGGPDGGDGGKGGSVWAEADENTNTLVEYR
+FVKRYQAKNGEKGHGSDRYGAGADDIVLKMPVGTLIRDLDTDEIVADLTYHGQRVCLAKG
+GKGGLGNIHFKSSVNRAPKQSTPGEEGETRSLQLELKVLADVGLLGMPNAGKSTLITAVS
+AARPKIANYPFTTLHPNLGVVRIDENHSFVMADIPGLIEGAAEGAGLGHRFLKHLSRTGL
+LLHVVDLAPFDETVNPAEEALAIINELRKYDEELYGKPRWLVLNKLDMLDEEEARARTAA
+FLEAVGWDYPEPDDRFQFDMETPRLFQISALTHQGTQELVHQINQYLAEKKRIEAEKAEAE
+KAAANVEIIEQQPKTDTGVFKPE
+"""
+_LEGHEMOGLOBIN = """>leghemoglobin of the broad bean
+MGAFTEKQEALVNSSYEAFKANVPQYSVVFYTSILEKAPAAKDLFSFLANGVDPTNPKLT
+GHAEKLFALVRDSAGQLKASGTVVADAALGSVHAQKAVTDPQFVVVKEALLKTIKAAVGD
+KWSDELSRAWEVAYDELAAAIKKA
+"""
+_READ = """>r1 a read of phage lambda with errors
+TGAATGCGAACTCCGGGACGCTCAGTAATGTGACGATAGCTGAAAACTGTACGATAAACNGTACGCTGAGGGCAG
+AAAAAATCGTCGGGGACATTNTAAAGGCGGCGAGCGCGGCTTTTCCG
+"""
+
+EXAMPLES: Final = (
+    Example("protein", "a protein", "protein", _ENGB),
+    Example("dna", "a DNA read", "dna", _READ),
+    Example("several", "several proteins", "protein", _ENGB + _OBG + _LEGHEMOGLOBIN),
+)

@@ -10,6 +10,11 @@
 ``/results/REF/report/FORMAT``               a report; with ``?query=N`` of one query, with a filter of its hits
 ``/results/REF/{progress,events,cancel,share,share/ID/withdraw,commands,request.json,queries.fasta}``
 ``/history``, ``/databases``, ``/static/NAME``, ``/favicon.ico``
+``/sign-in``                                 takes a token once, keeps it in a cookie, and leads back to the page
+``/sign-out`` (POST)                         forgets it
+
+The cookie is ``SameSite=Strict``, so a browser that comes from another site does not send it at first. The sign-in page
+then asks the browser to come again, from a page of this server.
 """
 
 from __future__ import annotations
@@ -31,15 +36,14 @@ from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError,
 from swsearch.hits.subjects import MAX_FLANK
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.hit_sequences import is_beyond_records
-from swsearch.service.answers import log_error
+from swsearch.service.answers import EarlyAnswer, log_error
 from swsearch.service.api import owner_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
 from swsearch.service.models import shown
 from swsearch.service.pages import downloads
-from swsearch.service.pages.commands import curl_lines, python_lines, query_line, request_body
-from swsearch.service.pages.examples import EXAMPLES
 from swsearch.service.pages.figures import coverage_figure, score_figure
-from swsearch.service.pages.form import FIRST, SearchForm, form_fields
+from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (
     ROWS,
     HitsView,
@@ -51,8 +55,7 @@ from swsearch.service.pages.results import (
     overview_figure,
     read_view,
 )
-from swsearch.service.pages.searches import PageSearches, field_of
-from swsearch.service.pages.sign_in import sign_in_router
+from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, python_lines, query_line, request_body
 from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response
 from swsearch.service.proxies import address, server_url
@@ -507,3 +510,61 @@ def _add_lists(router: APIRouter, pages: Pages) -> None:
     def icon() -> Response:
         """The icon for answers that are no pages of HTML, which cannot name it."""
         return static_response("icon.svg")
+
+
+# --- signing in and out ---
+
+
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+def sign_in_router() -> APIRouter:
+    """The router of these pages."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get(SIGN_IN)
+    async def form(request: Request) -> Response:
+        wanted = local_address(request.query_params.get("next", "/"))
+        if not request.app.state.settings.tokens_required:
+            return RedirectResponse("/", 303)
+        token = kept_token(request.scope, request.headers)
+        if token is not None:
+            try:
+                if await _identity(request).owner_of(token, request.scope) is not None:
+                    return RedirectResponse(wanted, 303, _NO_STORE)
+            except EarlyAnswer:
+                return _sign_in_page(wanted)
+        from_elsewhere = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        return _sign_in_page(wanted, comes_again=from_elsewhere and "again" not in request.query_params)
+
+    @router.post(SIGN_IN)
+    async def sign_in(request: Request) -> Response:
+        async with request.form(max_files=0, max_fields=10) as sent:
+            token, wanted = (str(sent.get(name, "")).strip() for name in ("token", "next"))
+        wanted = local_address(wanted)
+        if not token:
+            return _sign_in_page(wanted, 422, "Paste your token.")
+        try:
+            owner = await _identity(request).owner_of(token, request.scope)
+        except EarlyAnswer as refusal:
+            answer = _sign_in_page(wanted, refusal.answer.status_code, f"{str(refusal).capitalize()}.")
+            answer.headers.update({k: v for k, v in refusal.answer.headers.items() if k == "retry-after"})
+            return answer
+        if owner is None:
+            return _sign_in_page(wanted, 403, "This token is not valid, or it was revoked.")
+        return RedirectResponse(wanted, 303, {"Set-Cookie": cookie(request.scope, token), **_NO_STORE})
+
+    @router.post(SIGN_OUT)
+    def sign_out(request: Request) -> RedirectResponse:
+        return RedirectResponse(SIGN_IN, 303, {"Set-Cookie": cookie(request.scope, None), **_NO_STORE})
+
+    return router
+
+
+def _identity(request: Request) -> Identity:
+    identity: Identity = request.app.state.identity
+    return identity
+
+
+def _sign_in_page(wanted: str, status: int = 200, problem: str = "", *, comes_again: bool = False) -> HTMLResponse:
+    return page("sign_in.html", status, _NO_STORE, wanted=wanted, problem=problem, comes_again=comes_again)

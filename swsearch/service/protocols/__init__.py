@@ -2,4 +2,49 @@
 
 A protocol is a router of its own: it translates the requests of its clients into submissions, and states and reports
 into the answers that they expect, errors included. Everything else is the service's: jobs, owners, limits, reports.
+
+:data:`PROTOCOLS` has them by name, and :func:`add_protocols` adds some of them to an application.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from swsearch.errors import InputError
+from swsearch.service.protocols.blast import blast_router
+from swsearch.service.protocols.tickets import TicketErrors, tickets_router
+
+PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {
+    "blast": blast_router,
+    "tickets": tickets_router,
+}
+"""Each protocol by the name of its switch, with the function that makes its router."""
+ERRORS: Final = {
+    "tickets": TicketErrors,
+}
+"""Middleware of protocols whose clients need errors in another form, those of every other part of the server too."""
+
+
+def check_protocols(names: Sequence[str]) -> tuple[str, ...]:
+    """The protocols that a server is asked for, each of them once.
+
+    Raises
+    ------
+    InputError
+        There is no such protocol.
+    """
+    for name in names:
+        if name not in PROTOCOLS:
+            raise InputError(f"--protocol {name}: there is no such protocol; choose from {', '.join(PROTOCOLS)}")
+    return tuple(dict.fromkeys(names))
+
+
+def add_protocols(app: FastAPI, names: Sequence[str]) -> None:
+    """Let an application speak these protocols."""
+    for name in names:
+        app.include_router(PROTOCOLS[name](), include_in_schema=False)
+        if name in ERRORS:
+            app.add_middleware(ERRORS[name])

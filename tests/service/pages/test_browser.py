@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from swsearch.service.pages.examples import EXAMPLES
+from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened, keep, reach, violations, wide
 from tests.service.pages.conftest import HOSTILE, LETTERS, serving, working

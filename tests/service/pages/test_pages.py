@@ -17,7 +17,7 @@ from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from swsearch.sequences.fasta_text import reverse_complement
-from swsearch.service.pages.examples import EXAMPLES
+from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
 from tests.service.pages.conftest import HEADER_FORMATS, HOSTILE, LETTERS, serving, working

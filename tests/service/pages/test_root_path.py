@@ -9,7 +9,7 @@ import pytest
 from swsearch.errors import InputError
 from swsearch.service.app import create_app
 from swsearch.service.client import Client
-from swsearch.service.protocols.registry import PROTOCOLS
+from swsearch.service.protocols import PROTOCOLS
 from swsearch.service.proxies import OWN_PATHS, check_root_path
 from swsearch.store.store import Store
 from tests.service.pages.browsers import Opened

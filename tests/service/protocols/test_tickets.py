@@ -12,8 +12,7 @@ import requests
 
 from swsearch.errors import InputError
 from swsearch.report.row_filter import RowFilter
-from swsearch.service.protocols import tickets
-from swsearch.service.protocols.registry import check_protocols
+from swsearch.service.protocols import check_protocols, ticket_jobs, tickets
 from swsearch.service.protocols.ticket_jobs import Ticket, status_of
 from swsearch.service.settings import ServerLimits
 from tests.patience import LIMIT_SECONDS
@@ -90,7 +89,7 @@ def test_modes_and_named_databases(service, url, tmp_path):
 
 def test_rows_are_reduced_unless_the_mode_says_nofilter(service, url, tmp_path, monkeypatch):
     """Alignments of the test have too few rows to be reduced by the server's own conditions, so these are stricter."""
-    monkeypatch.setattr(ticket_results, "DIVERSE_ROWS", RowFilter(max_identity=60, diff=20))
+    monkeypatch.setattr(ticket_jobs, "DIVERSE_ROWS", RowFilter(max_identity=60, diff=20))
     options = [*A3M[:6], "--format", "a3m"]
     kept = local_report(
         service.settings, tmp_path, "second.db", [OBG], *options, "--msa-max-identity", "60", "--msa-diff", "20"
@@ -121,7 +120,7 @@ def test_archives_are_deterministic_and_slow_ones_begin_at_once(service, url, mo
     usual = get(url, f"result/download/{ticket}").content
     assert get(url, f"result/download/{ticket}").content == usual
     monkeypatch.setattr(tickets, "KEEP_ALIVE_SECONDS", 0)
-    monkeypatch.setattr(ticket_results, "KEEP_ALIVE_SECONDS", 0)
+    monkeypatch.setattr(ticket_jobs, "KEEP_ALIVE_SECONDS", 0)
     slow = get(url, f"result/download/{ticket}").content
     assert slow.startswith(gzip.compress(b"", mtime=0))
     assert slow.endswith(usual)
