@@ -8,8 +8,9 @@ extends the leases, and hears in return which of them were taken away. Of a work
 server that started it ends its process.
 
 A store has one writer at a time, and the web process writes too. A worker that waited for its turn after each result
-would leave its engine idle, so a third thread stores the results (:class:`Commits`). Those that come while it waits are
-stored in one transaction, which takes a third of the time; if more are about to come, the thread waits for a moment.
+would leave its engine idle, so a third thread stores the results (:class:`ResultWriter`). Those that come while it
+waits are stored in one transaction, which takes a third of the time; if more are about to come, the thread waits for a
+moment.
 
 Its input may be a pipe: each line is a hint that there may be work, and its end is the order to stop, so that no worker
 outlives the server that started it. Its output then has a line for each change, ``changed`` and the keys of the
@@ -75,31 +76,19 @@ class _Abandoned(Exception):
 
 @dataclass(eq=False)
 class _RunningBatch:
-    """A batch from its claim to the commit of its last result.
-
-    Attributes
-    ----------
-    batch : Batch
-    searcher : Searcher
-    runs : dict of int to int
-        The run of each search, by the ``id`` of the search.
-    queries : list of ClaimedQuery
-        Those that can be searched.
-    records : list of SequenceRecord
-    results : generator, optional
-        The results, from the start on.
-    is_read : bool
-        Whether the engine has all queries.
-    is_abandoned : bool
-    """
+    """A batch from its claim to the commit of its last result."""
 
     batch: Batch
     searcher: Searcher
     runs: dict[int, int]
+    """The run of each search, by the ``id`` of the search."""
     queries: list[ClaimedQuery]
+    """Those that can be searched."""
     records: list[SequenceRecord]
     results: Generator[QueryResult, None, None] | None = None
+    """The results, from the start on."""
     is_read: bool = False
+    """Whether the engine has all queries."""
     is_abandoned: bool = False
     in_hand: set[Query] = field(default_factory=set)
 
@@ -122,7 +111,7 @@ class _RunningBatch:
         self.check_abandoned()
 
     def check_abandoned(self) -> None:
-        """Raise :class:`_Abandoned` if the flight is."""
+        """Raise :class:`_Abandoned` if the batch is."""
         if self.is_abandoned:
             raise _Abandoned
 
@@ -176,17 +165,17 @@ class SearchWorker:
         self._known: list[SearchedDatabase] = []
         self._recovered = self._noticed = self._looked = -RECOVER_SECONDS
         self._saw_work = False
-        self._flights: list[_RunningBatch] = []
+        self._running: list[_RunningBatch] = []
         self._to_store: dict[Query, _RunningBatch] = {}
         self._is_background = isinstance(searchers.engine, BackgroundEngine)
         self._progressed = time.monotonic()
-        self._commits: Commits
+        self._writer: ResultWriter
 
     def stop(self) -> None:
         """Finish the queries in hand, then return from :meth:`run`; a second call gives them back instead."""
         if self._stopping.is_set():
-            for flight in list(self._flights):
-                flight.is_abandoned = True
+            for running in list(self._running):
+                running.is_abandoned = True
         self._stopping.set()
         self._wake.set()
 
@@ -208,14 +197,14 @@ class SearchWorker:
         self._say(READY)
         for thread in threads:
             thread.start()
-        self._commits = Commits(
+        self._writer = ResultWriter(
             lambda completed: self._queue.complete(self.name, completed, self._keep), self._on_stored
         )
         try:
             with listening(self._progress):
                 self._work_on()
         finally:
-            self._commits.close()
+            self._writer.close()
             self._ended.set()
         self._queue.leave(self.name)
         log("worker stopped", worker=self.name)
@@ -254,14 +243,14 @@ class SearchWorker:
         if not self._take():
             return False
         try:
-            while self._flights:
-                self._finish(self._flights[0])
-                self._flights.pop(0).close()
-            self._commits.flush()
+            while self._running:
+                self._finish(self._running[0])
+                self._running.pop(0).close()
+            self._writer.flush()
         finally:
-            for flight in self._flights:
-                flight.close()
-            self._flights = []
+            for running in self._running:
+                running.close()
+            self._running = []
             self._to_store = {}
         return True
 
@@ -277,22 +266,22 @@ class SearchWorker:
             batch = self._claim()
         if batch is None:
             return False
-        flight = self._prepared(batch)
-        if flight is not None:
-            self._flights.append(flight)
-            if self._fly_together(self._flights[0], flight):
-                flight.start(is_first=len(self._flights) == 1)
+        running = self._prepared(batch)
+        if running is not None:
+            self._running.append(running)
+            if self._may_run_together(self._running[0], running):
+                running.start(is_first=len(self._running) == 1)
         self._say_changed(batch.keys.values())
         return True
 
     @staticmethod
-    def _fly_together(first: _RunningBatch, second: _RunningBatch) -> bool:
+    def _may_run_together(first: _RunningBatch, second: _RunningBatch) -> bool:
         """Whether the second batch may be queued on the engine behind the first."""
         return first.searcher is second.searcher
 
-    def _take_next(self, flight: _RunningBatch) -> None:
-        """Take the batch that follows a flight, if the engine can have it already."""
-        if not self._is_background or not flight.is_read or flight.is_suspect or len(self._flights) > 1:
+    def _take_next(self, running: _RunningBatch) -> None:
+        """Take the batch that follows a running one, if the engine can have it already."""
+        if not self._is_background or not running.is_read or running.is_suspect or len(self._running) > 1:
             return
         now = time.monotonic()
         is_told = self._hints and not self._saw_work and now - self._looked < LOOK_SECONDS
@@ -307,7 +296,7 @@ class SearchWorker:
         known = [database for database in self._known if self._closed_until.get(database, now) <= now]
         seconds = BATCH_SECONDS / 2 if self._is_background else BATCH_SECONDS  # it has two batches
         budget = {one.name: round(self._pace_of(one.name).cells_per_second * seconds) for one in known}
-        return self._queue.claim(self.name, known, budget, LEASE, overhead=self._overhead, with_lost=not self._flights)
+        return self._queue.claim(self.name, known, budget, LEASE, overhead=self._overhead, with_lost=not self._running)
 
     def _opens(self, batch: Batch) -> bool:
         """Open the database of a batch; if that fails, the batch goes back, and others come first for a while."""
@@ -354,7 +343,7 @@ class SearchWorker:
     # --- one batch ---
 
     def _prepared(self, batch: Batch) -> _RunningBatch | None:
-        """The flight of a claimed batch; None if none of its queries can be searched."""
+        """A claimed batch with its searcher; None if none of its queries can be searched."""
         ids = sorted({query.search_id for query in batch.queries})
         try:
             searcher = self._searchers.searcher(batch)
@@ -365,9 +354,9 @@ class SearchWorker:
             for search_id in ids:
                 self._queue.fail_search(search_id, reason, self._keep)
             return None
-        flight = _RunningBatch(batch, searcher, self._runs(batch, ids, searcher), [], [])
+        running = _RunningBatch(batch, searcher, self._runs(batch, ids, searcher), [], [])
         for query in batch.queries:
-            if query.search_id not in flight.runs:
+            if query.search_id not in running.runs:
                 continue
             try:
                 record = SequenceRecord(
@@ -377,10 +366,10 @@ class SearchWorker:
             except InputError as error:
                 self._queue.fail(self.name, query, error.on_command_line(), self._keep)
                 continue
-            flight.queries.append(query)
-            flight.records.append(record)
-        flight.in_hand = {(query.search_id, query.number) for query in flight.queries}
-        return flight if flight.queries else None
+            running.queries.append(query)
+            running.records.append(record)
+        running.in_hand = {(query.search_id, query.number) for query in running.queries}
+        return running if running.queries else None
 
     def _runs(self, batch: Batch, ids: list[int], searcher: Searcher) -> dict[int, int]:
         """The runs of the searches of a batch; a search that another program began is begun anew."""
@@ -395,40 +384,40 @@ class SearchWorker:
             runs[search_id] = run_id
         return runs
 
-    def _finish(self, flight: _RunningBatch) -> None:
-        """Let the results of a flight be stored as they come, and take the batch that follows."""
+    def _finish(self, running: _RunningBatch) -> None:
+        """Let the results of a batch be stored as they come, and take the batch that follows."""
         began = time.monotonic()
-        database = flight.batch.database.name
+        database = running.batch.database.name
         n_hits = 0
-        cells = sum(query.cells for query in flight.queries)
+        cells = sum(query.cells for query in running.queries)
         try:
-            flight.start()
-            assert flight.results is not None
-            self._take_next(flight)
-            for place, (query, result) in enumerate(zip(flight.queries, flight.results, strict=True), 1):
+            running.start()
+            assert running.results is not None
+            self._take_next(running)
+            for place, (query, result) in enumerate(zip(running.queries, running.results, strict=True), 1):
                 beat()
-                flight.check_abandoned()
+                running.check_abandoned()
                 n_hits += len(result.hits)
-                self._to_store[query.search_id, query.number] = flight
+                self._to_store[query.search_id, query.number] = running
                 numbered = replace(result, number=query.number)
-                more_soon = place < len(flight.queries)
-                self._commits.put(query, flight.runs[query.search_id], numbered, more_soon=more_soon)
-                self._take_next(flight)
+                more_soon = place < len(running.queries)
+                self._writer.put(query, running.runs[query.search_id], numbered, more_soon=more_soon)
+                self._take_next(running)
         except _Abandoned:
             log("batch abandoned", worker=self.name)
-            if all(each.is_abandoned for each in self._flights):
+            if all(each.is_abandoned for each in self._running):
                 self._queue.give_back(self.name)
             return
         seconds = time.monotonic() - began
         if self._pace is None:
             self._pace = Pace(self._searchers.first_speed)
         for pace in (self._pace_of(database), self._pace):
-            pace.add(len(flight.queries), cells, n_hits, seconds)
+            pace.add(len(running.queries), cells, n_hits, seconds)
         log(
             "batch",
             worker=self.name,
             database=database,
-            queries=len(flight.queries),
+            queries=len(running.queries),
             cells=cells,
             seconds=round(seconds, 4),
         )
@@ -440,10 +429,10 @@ class SearchWorker:
         beat()  # the search may be waiting for this
         keys = {}
         for query in queries:
-            flight = self._to_store.pop((query.search_id, query.number), None)
-            if flight is not None:
-                flight.in_hand.discard((query.search_id, query.number))
-                keys[query.search_id] = flight.batch.keys[query.search_id]
+            running = self._to_store.pop((query.search_id, query.number), None)
+            if running is not None:
+                running.in_hand.discard((query.search_id, query.number))
+                keys[query.search_id] = running.batch.keys[query.search_id]
         self._say_changed(keys.values())
 
     def _progress(self) -> None:
@@ -460,15 +449,15 @@ class SearchWorker:
             silence = time.monotonic() - progressed
             if silence > HANG_SECONDS:
                 continue
-            flights = [(flight, set(flight.in_hand)) for flight in list(self._flights)]
+            in_hand_before = [(running, set(running.in_hand)) for running in list(self._running)]
             try:
                 speed = 0.0 if self._pace is None else self._pace.cells_per_second
                 held = self._queue.heartbeat(self.name, speed, LEASE, timedelta(seconds=silence))
             except StoreError:
                 continue  # the loop reports it when it needs the store itself
-            for flight, in_hand in flights:
-                if in_hand and in_hand <= flight.in_hand and not held & in_hand:
-                    flight.is_abandoned = True
+            for running, in_hand in in_hand_before:
+                if in_hand and in_hand <= running.in_hand and not held & in_hand:
+                    running.is_abandoned = True
 
     def _listen(self) -> None:
         """Wake at each hint; stop when the server has ended."""
@@ -497,7 +486,7 @@ LINGER_SECONDS: Final = 0.025
 """Number of results, and the longest time, for which the thread waits if more are about to come."""
 
 
-class Commits:
+class ResultWriter:
     """The results of one worker on their way to the store.
 
     Parameters

@@ -6,7 +6,7 @@ import pytest
 
 from swsearch.errors import Refused, StoreError
 from swsearch.service.service import Submissions
-from swsearch.service.worker import GROUP, MAX_WAITING, Commits
+from swsearch.service.worker import GROUP, MAX_WAITING, ResultWriter
 
 
 class SlowStore:
@@ -33,72 +33,72 @@ def store():
 
 
 @pytest.fixture
-def commits(store):
+def writer(store):
     stored = []
-    made = Commits(lambda group: store.write([each.result for each in group]), stored.extend)
+    made = ResultWriter(lambda group: store.write([each.result for each in group]), stored.extend)
     made.stored = stored
     yield made
     store.may_go_on.release(1000)
     made.close()
 
 
-def test_results_that_wait_are_stored_together(store, commits):
-    commits.put("q0", 1, "first")
+def test_results_that_wait_are_stored_together(store, writer):
+    writer.put("q0", 1, "first")
     assert store.began.acquire(timeout=60)
     for number in range(1, 4):
-        commits.put(f"q{number}", 1, number)
+        writer.put(f"q{number}", 1, number)
     store.may_go_on.release(2)
-    commits.flush()
+    writer.flush()
     assert store.groups == [["first"], [1, 2, 3]]
-    assert commits.stored == ["q0", "q1", "q2", "q3"]
+    assert writer.stored == ["q0", "q1", "q2", "q3"]
 
 
-def test_results_that_follow_each_other_soon_are_stored_together(store, commits, monkeypatch):
+def test_results_that_follow_each_other_soon_are_stored_together(store, writer, monkeypatch):
     monkeypatch.setattr("swsearch.service.worker.LINGER_SECONDS", 60)
     store.may_go_on.release(10)
     for number in range(GROUP):
-        commits.put("q", 1, number, more_soon=True)
+        writer.put("q", 1, number, more_soon=True)
     assert store.began.acquire(timeout=30), "a full group does not wait"
-    commits.put("q", 1, "last but one", more_soon=True)
-    commits.put("q", 1, "last")
+    writer.put("q", 1, "last but one", more_soon=True)
+    writer.put("q", 1, "last")
     assert store.began.acquire(timeout=30), "nothing follows, so nothing is waited for"
-    commits.put("q", 1, "of an abandoned batch", more_soon=True)
-    commits.flush()
+    writer.put("q", 1, "of an abandoned batch", more_soon=True)
+    writer.flush()
     assert store.groups == [list(range(GROUP)), ["last but one", "last"], ["of an abandoned batch"]]
 
 
-def test_a_search_waits_for_a_slow_store(store, commits):
-    commits.put("q", 1, "first")
+def test_a_search_waits_for_a_slow_store(store, writer):
+    writer.put("q", 1, "first")
     assert store.began.acquire(timeout=60)
     for number in range(MAX_WAITING):
-        commits.put("q", 1, number)
-    waiting = threading.Thread(target=commits.put, args=("q", 1, "one too many"))
+        writer.put("q", 1, number)
+    waiting = threading.Thread(target=writer.put, args=("q", 1, "one too many"))
     waiting.start()
     waiting.join(0.2)
     assert waiting.is_alive()
     store.may_go_on.release(3)
     waiting.join()
-    commits.flush()
+    writer.flush()
     assert [len(group) for group in store.groups[:2]] == [1, MAX_WAITING]
     assert store.groups[2] == ["one too many"]
 
 
 @pytest.mark.parametrize("how", ["put", "flush"])
-def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, commits, how):
-    commits.put("q0", 1, "first")
+def test_a_failed_store_is_reported_once_and_what_waited_is_discarded(store, writer, how):
+    writer.put("q0", 1, "first")
     assert store.began.acquire(timeout=60)
-    commits.put("q1", 1, "second")
+    writer.put("q1", 1, "second")
     store.error = StoreError("the disk is full")
     store.may_go_on.release()
     with pytest.raises(StoreError, match="disk is full"):
-        commits.flush()
+        writer.flush()
     store.error = None
     store.may_go_on.release()
     if how == "put":
-        commits.put("q2", 1, "third")
-    commits.flush()
+        writer.put("q2", 1, "third")
+    writer.flush()
     assert store.groups == [["first"], *([["third"]] if how == "put" else [])]
-    assert commits.stored == (["q2"] if how == "put" else [])
+    assert writer.stored == (["q2"] if how == "put" else [])
 
 
 @pytest.fixture

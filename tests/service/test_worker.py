@@ -363,7 +363,7 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
         worker._notice_generations()
         for _ in range(2):
             assert worker._take()
-            sizes.append(len(worker._flights.pop().queries))
+            sizes.append(len(worker._running.pop().queries))
     seconds = worker_module.BATCH_SECONDS / 2  # an engine that works in the background has two batches
     assert sizes[0] == pytest.approx(seconds / QUERY_SECONDS, rel=0.1)
     assert sizes[1] == pytest.approx(seconds / (QUERY_SECONDS + 60_000 * HIT_SECONDS), abs=1)

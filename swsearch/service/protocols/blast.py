@@ -1,29 +1,38 @@
 """The BLAST URL API at ``/blast/Blast.cgi`` (NCBI's Common URL API), for Biopython, Biotite, BioPerl and others.
 
 ``CMD=Put`` submits a search and answers with its RID, ``CMD=Get`` gives its state or its report, ``CMD=Delete`` cancels
-it. A RID is a name of the search (:func:`~swsearch.service.protocols.common.public_name`), so it lives as long as the
-search does. A Get is held until the search is finished, because clients pause for long when it is not.
+it. A RID is a name of the search (:func:`rid_of`), so it lives as long as the search does. A Get is held until the
+search is finished, because clients pause for long when it is not.
 
 A refusal is a page with status 200, as NCBI's, because clients show its text then, and otherwise only the number. Where
 clients would ask again for ever (a Get of an unknown RID or of a failed search), it has another status.
-
-Parameters are taken, have no effect (:data:`WITHOUT_EFFECT`), or are refused with the reason (:data:`REFUSED`). A
-refused parameter may be sent with a value that says no. :func:`submission_of` makes a search of those of ``CMD=Put``.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import binascii
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
-from swsearch.errors import InputError, SearchNotFound, SwSearchError
+from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFound, SwSearchError
+from swsearch.search.needs import QueryNeeds
+from swsearch.sequences.alphabet import ALPHABETS
+from swsearch.service.answers import described, log_error
 from swsearch.service.api import owner_of, service_of
+from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.databases import OfferedDatabase
+from swsearch.service.hub import Hub
 from swsearch.service.protocols.blast_answers import (
     MEDIA_TYPES,
     error_page,
@@ -31,26 +40,17 @@ from swsearch.service.protocols.blast_answers import (
     state_page,
     submitted_page,
 )
-from swsearch.service.protocols.common import (
-    Program,
-    composition_of,
-    failure,
-    held_status,
-    is_off,
-    key_of,
-    number_of,
-    problem,
-    program_named,
-    public_name,
-    refuse_other_sites,
-    sent_fields,
-    submitted,
-    whole_of,
-)
+from swsearch.service.protocols.blast_parameters import Program, checked_parameters, submission_of, whole_of
+from swsearch.service.proxies import site_of
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
-from swsearch.service.submit import Submission
+from swsearch.service.submit import Submission, plain_text
 from swsearch.words import shortened
+
+_NAME: Final = re.compile(r"[A-Za-z2-7]{26}")
+_PREFERRED_WAIT: Final = re.compile(r"\bwait=(\d{1,4})\b")
+_MAX_FIELDS: Final = 500
+_MAX_FILES: Final = 10
 
 MAX_ADDRESS: Final = 1 << 17
 """Longest query string, in bytes. Longer requests are sent by POST."""
@@ -72,11 +72,11 @@ def blast_router() -> APIRouter:
         try:
             if len(request.scope["query_string"]) > MAX_ADDRESS:
                 return error_page(f"Submitted URI too large (maximum {MAX_ADDRESS:,} bytes); send it by POST", 414)
-            fields = await sent_fields(request)
+            fields = await _sent_fields(request)
             command = next((value for name, value in fields if name.upper() == "CMD"), "").strip().lower()
             return await _answer(request, command, checked_parameters(fields))
         except SwSearchError as error:
-            status, message = problem(request, error)
+            status, message = _problem(request, error)
             return error_page(message, 200 if command == "put" and status < 500 else status)
 
     return router
@@ -88,7 +88,7 @@ async def _answer(request: Request, command: str, sent: Mapping[str, str]) -> Re
         raise InputError(f"{found}; choose Put, Get or Delete")
     if command == "get":
         return await _get(request, sent)
-    refuse_other_sites(request)
+    _refuse_other_sites(request)
     return await (_put if command == "put" else _delete)(request, sent)
 
 
@@ -96,9 +96,9 @@ async def _put(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
     submission, program = submission_of(sent)
     database = await run_in_threadpool(service_of(request).databases.current, submission.database)
     program.check(database)
-    status = await submitted(request, submission, database, program.advice)
+    status = await _submitted(request, submission, database, program)
     seconds = None if status.forecast is None else status.forecast.seconds
-    return submitted_page(public_name(status.search.key), seconds, _page_address(request, status))
+    return submitted_page(rid_of(status.search.key), seconds, _page_address(request, status))
 
 
 async def _delete(request: Request, sent: Mapping[str, str]) -> HTMLResponse:
@@ -121,14 +121,14 @@ async def _get(request: Request, sent: Mapping[str, str]) -> Response:
     service = service_of(request)
     try:
         key = key_of(sent.get("RID", "").strip())
-        status = await held_status(request, key, HOLD_STATE_SECONDS if is_state else HOLD_SECONDS)
+        status = await _held_status(request, key, HOLD_STATE_SECONDS if is_state else HOLD_SECONDS)
     except SearchNotFound:
         return state_page("UNKNOWN", _UNKNOWN, status=200 if is_state else 404)
     if status.search.state == "cancelled":
         return state_page("UNKNOWN", "this search was cancelled", status=200 if is_state else 404)
     if not status.search.is_finished:
         return state_page("WAITING", "this search is not finished")
-    reason = await run_in_threadpool(failure, service, status)
+    reason = await run_in_threadpool(_failure, service, status)
     if reason is not None:
         return state_page("FAILED", reason, status=200 if is_state else 409)
     if is_state:
@@ -176,7 +176,7 @@ def _has_hits(service: Service, status: SearchStatus) -> bool:
 
 
 async def _report(request: Request, status: SearchStatus, kind: str, n_subjects: int | None) -> Response:
-    rid = public_name(status.search.key)
+    rid = rid_of(status.search.key)
     service = service_of(request)
 
     def prepared() -> Download:
@@ -194,176 +194,159 @@ def _page_address(request: Request, status: SearchStatus) -> str:
     return f"{request.scope.get('root_path', '')}/results/{status.search.key}"
 
 
-# --- parameters ---
+# --- requests ---
 
 
-HITLIST_SIZE: Final = 100
-"""Subjects in a list of hits, if the client does not say how many."""
-
-PUT: Final = frozenset({
-    "CMD", "PROGRAM", "DATABASE", "QUERY", "EXPECT", "HITLIST_SIZE", "GAPCOSTS", "MATRIX", "MATRIX_NAME", "NUCL_REWARD",
-    "NUCL_PENALTY", "FILTER", "LCASE_MASK", "GENETIC_CODE", "DB_GENETIC_CODE", "ENTREZ_QUERY", "PERC_IDENT",
-    "COMPOSITION_BASED_STATISTICS",
-})  # fmt: skip
-"""Parameters of a submission that are taken."""
-GET: Final = frozenset({"CMD", "RID", "FORMAT_TYPE", "FORMAT_OBJECT", "ALIGNMENT_VIEW", "ALIGNMENTS"})
-"""Parameters of the other requests that are taken."""
-WITHOUT_EFFECT: Final = frozenset({
-    "WORD_SIZE", "THRESHOLD", "I_THRESH", "DESCRIPTIONS", "NCBI_GI", "EMAIL", "TOOL", "AUTO_FORMAT", "LAYOUT",
-    "ENDPOINTS", "QUERY_BELIEVE_DEFLINE", "NUM_THREADS", "JOB_TITLE", "CLIENT", "NUM_OVERVIEW", "SHOW_OVERVIEW",
-    "SHOW_LINKOUT", "GET_SEQUENCE", "NEW_VIEW", "DISPLAY_SORT", "DATABASE_SORT", "ENTREZ_LINKS_NEW_WINDOW",
-    "RESULTS_FILE", "MASK_CHAR", "MASK_COLOR", "ADV_VIEW", "LINE_LENGTH",
-})  # fmt: skip
-"""Parameters that are accepted with every value: they serve heuristics, NCBI's pages, or its statistics of clients."""
-_MEGABLAST: Final = (
-    "every base is compared here; say the scores of megablast with NUCL_REWARD, NUCL_PENALTY and GAPCOSTS"
-)
-_ONE_ROUND: Final = "this server searches in one round, with a matrix; leave it out"
-REFUSED: Final[Mapping[str, str]] = {
-    "QUERY_FROM": "send the part of the query that is to be searched",
-    "QUERY_TO": "send the part of the query that is to be searched",
-    "QUERY_FILE": "send the sequences themselves in QUERY",
-    "MEGABLAST": _MEGABLAST,
-    "TEMPLATE_TYPE": _MEGABLAST,
-    "TEMPLATE_LENGTH": _MEGABLAST,
-    "UNGAPPED_ALIGNMENT": "alignments here have gaps; to have none, let GAPCOSTS be high",
-    "SHORT_QUERY_ADJUST": "short queries are searched with the parameters that are sent; choose EXPECT and MATRIX",
-    "PHI_PATTERN": _ONE_ROUND,
-    "OTHER_ADVANCED": "send parameters by their names",
-    "SEARCHSP_EFF": "E-values refer to the size of the database",
-    "EXPECT_LOW": "hits are not selected when they are fetched; say EXPECT when the search is submitted",
-    "EXPECT_HIGH": "hits are not selected when they are fetched; say EXPECT when the search is submitted",
-    "FORMAT_ENTREZ_QUERY": "hits are not selected when they are fetched; say ENTREZ_QUERY when the search is submitted",
-}
-"""Parameters that are refused unless their value says no, each with what to do."""
-_TAXID: Final = re.compile(
-    r"\(?\s*txid(\d{1,10})\s*\[\s*(?:orgn|organism|porgn)(?:\s*:\s*(exp|noexp))?\s*\]\s*\)?", re.I
-)
-
-
-def checked_parameters(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The parameters of a request by their names in capitals; those that say nothing are left out.
+async def _sent_fields(request: Request) -> list[tuple[str, str]]:
+    """Names and values of a request, from its address and from its form; an uploaded file is the text in it.
 
     Raises
     ------
     InputError
-        A parameter is unknown, refused, or sent twice.
+        The form cannot be read.
     """
-    found: dict[str, str] = {}
-    for given, value in fields:
-        name = given.upper()
-        if name in REFUSED and not is_off(value):
-            raise InputError(f"{name} is not available: {REFUSED[name]}")
-        if name == "SERVICE" and value.strip().lower() not in ("", "plain"):
-            raise InputError(f"SERVICE={shortened(value)} is not available: {_ONE_ROUND}")
-        if name not in PUT | GET | WITHOUT_EFFECT | REFUSED.keys() | {"SERVICE"}:
-            raise InputError(f"there is no parameter {shortened(given)}; leave it out")
-        if name in found and found[name] != value:
-            raise InputError(f"{name} is sent twice, with different values")
-        found[name] = value
-    return {name: value for name, value in found.items() if value.strip()}
+    fields = list(request.query_params.multi_items())
+    if request.method == "GET":
+        return fields
+    limits = service_of(request).settings.limits
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
+        raise InputError(f"send a form, not {shortened(kind)}")
+    try:
+        async with sent_form(
+            request, max_files=_MAX_FILES, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes
+        ) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, UploadFile):
+                    content, take = await value.read(), CLAIM.get().take
+                    text = await readers_of(request).read(request, plain_text, content, limits, take)
+                    fields.append((name, text))
+                else:
+                    fields.append((name, value))
+    except HTTPException as error:
+        raise InputError(f"the form cannot be read: {error.detail}") from error
+    return fields
 
 
-def submission_of(sent: Mapping[str, str]) -> tuple[Submission, Program]:
-    """The search of a submission, and its program.
+def _refuse_other_sites(request: Request) -> None:
+    """Refuse a GET that a page of another site lets a browser send: in this protocol a GET may change something.
 
     Raises
     ------
-    InputError
-        A value cannot be used.
+    Refused
+        The request was sent by another site.
     """
-    program = program_named(sent.get("PROGRAM", ""), "PROGRAM")
-    if "DATABASE" not in sent:
-        raise InputError("DATABASE is missing; name one of the databases of this server")
-    query = sent.get("QUERY", "")
-    if not query:
-        raise InputError("QUERY is missing; send sequences in FASTA")
-    if re.fullmatch(r"\s*[A-Za-z]\w{3,14}\d(\.\d+)?\s*", query):
-        raise InputError(f"QUERY={shortened(query.strip())} looks like an accession; send the sequence itself")
-    options: dict[str, Any] = {"top": HITLIST_SIZE, "translate": program.translate, **_scoring(sent, program)}
-    if "EXPECT" in sent:
-        options["evalue"] = number_of("EXPECT", sent["EXPECT"])
-    if "HITLIST_SIZE" in sent:
-        options["top"] = whole_of("HITLIST_SIZE", sent["HITLIST_SIZE"])
-        if options["top"] < 1:
-            raise InputError(f"HITLIST_SIZE={options['top']}: at least 1 subject must be asked for")
-    if not is_off(sent.get("PERC_IDENT", "")):
-        options["min_identity"] = number_of("PERC_IDENT", sent["PERC_IDENT"])
-    if "COMPOSITION_BASED_STATISTICS" in sent:
-        name = "COMPOSITION_BASED_STATISTICS"
-        options |= composition_of(name, sent[name], program.aligned)
-    options |= _masking(sent, program)
-    options["genetic_code"] = _genetic_code(sent, program)
-    options["taxid"] = _taxid(sent.get("ENTREZ_QUERY", ""))
-    return Submission(query, sent["DATABASE"].strip(), options), program
+    site = request.headers.get("sec-fetch-site", "none")
+    referer = request.headers.get("referer")
+    host = request.headers.get("host", "").lower()
+    is_foreign = referer is not None and site_of(referer) != host
+    if site in ("cross-site", "same-site") or is_foreign:
+        raise Refused("cross_site", "this request was sent by the page of another site")
 
 
-def _scoring(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    names = {sent[name].strip().upper() for name in ("MATRIX", "MATRIX_NAME") if name in sent}
-    if len(names) > 1:
-        raise InputError("MATRIX and MATRIX_NAME are two names of one parameter, and their values differ; send one")
-    for matrix in names:
-        if program.aligned == "dna":
-            raise InputError(f"MATRIX={shortened(matrix)} is for protein; for blastn send NUCL_REWARD and NUCL_PENALTY")
-        options["matrix"] = matrix
-    for name, option in (("NUCL_REWARD", "match"), ("NUCL_PENALTY", "mismatch")):
-        if name in sent:
-            if program.aligned != "dna":
-                raise InputError(f"{name} is for blastn; for {program.name} send MATRIX")
-            options[option] = whole_of(name, sent[name])
-    if "GAPCOSTS" in sent:
-        costs = sent["GAPCOSTS"].replace(",", " ").split()
-        if len(costs) != 2:
-            raise InputError(f"GAPCOSTS={shortened(sent['GAPCOSTS'])}: send two numbers, such as 11 1")
-        options["gap_open"], options["gap_extend"] = (whole_of("GAPCOSTS", cost) for cost in costs)
-    return options
+def _problem(request: Request, error: SwSearchError) -> tuple[int, str]:
+    """Status and message of an expected error; the log has those of the server."""
+    status, _, message = described(error, service_of(request))
+    if status >= 500:
+        log_error(request, error)
+    return status, message
 
 
-def _masking(sent: Mapping[str, str], program: Program) -> dict[str, Any]:
-    """Masks of FILTER and LCASE_MASK; ``m`` in FILTER masks softly: for the choice of subjects, not in alignments."""
-    given = sent.get("FILTER", "")
-    letters = re.sub(r"[;\s]", "", given)
-    maskers = []
-    if not is_off(letters.replace("m", "")):
-        if letters.replace("m", "").upper() not in ("T", "L"):
-            raise InputError(f"FILTER={shortened(given)} is not available: choose F, L or mL")
-        maskers.append("dust" if program.aligned == "dna" else "seg")
-    if not is_off(sent.get("LCASE_MASK", "")):
-        maskers.append("lower")
-    if not maskers:
-        return {}
-    return {"mask": ",".join(maskers), "mask_mode": "soft" if "m" in letters else "hard"}
+# --- searches ---
 
 
-def _genetic_code(sent: Mapping[str, str], program: Program) -> int | None:
-    translated = {
-        "GENETIC_CODE": program.translate in ("query", "both"),
-        "DB_GENETIC_CODE": program.translate in ("subject", "both"),
-    }
-    codes = {name: whole_of(name, sent[name]) for name in translated if name in sent}
-    for name, code in codes.items():
-        if not translated[name] and code != 1:
-            raise InputError(f"{name}={code} has no meaning for {program.name}, which does not translate that side")
-    used = {codes.get(name, 1) for name, is_used in translated.items() if is_used}
-    if len(used) > 1:
-        raise InputError("GENETIC_CODE and DB_GENETIC_CODE differ; tblastx has one code for both sides here")
-    return used.pop() if used else None
+def rid_of(key: str) -> str:
+    """The RID of a search: the bytes of its key in base 32, since a RID has capitals and digits only.
 
-
-def _taxid(query: str) -> str | None:
-    """The taxonomy ids of an Entrez query, such as ``txid9606[ORGN] OR txid10090[ORGN]``; None for all subjects.
-
-    The option ``taxid`` includes the descendants of an organism, as NCBI does, if the database has a taxonomy.
+    >>> rid_of("AAECAwQFBgcICQoLDA0ODw"), key_of("AAAQEAYEAUDAOCAJBIFQYDIOB4")
+    ('AAAQEAYEAUDAOCAJBIFQYDIOB4', 'AAECAwQFBgcICQoLDA0ODw')
     """
-    if is_off(query):
-        return None
-    found = [_TAXID.fullmatch(part.strip()) for part in re.split(r"\s+OR\s+", query.strip())]
-    taxids = [match[1] for match in found if match]
-    if len(taxids) < len(found):
-        raise InputError(
-            f"ENTREZ_QUERY={shortened(query)} is not available: choose organisms as txid9606[ORGN], joined by OR"
+    return base64.b32encode(base64.urlsafe_b64decode(f"{key}==")).decode().rstrip("=")
+
+
+def key_of(name: str) -> str:
+    """The key of a search from its :func:`rid_of`, in capitals or not.
+
+    Raises
+    ------
+    SearchNotFound
+        This is the name of no search.
+    """
+    if not _NAME.fullmatch(name):
+        raise SearchNotFound(name)
+    try:
+        content = base64.b32decode(f"{name.upper()}======")
+    except binascii.Error as error:
+        raise SearchNotFound(name) from error
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+async def _submitted(
+    request: Request, submission: Submission, database: OfferedDatabase, program: Program
+) -> SearchStatus:
+    """Submit a search; sequences without a header are accepted, and messages advise programs in place of options."""
+    text = submission.queries.lstrip()
+    is_bare = text != "" and not text.startswith((">", "@"))
+    given = replace(submission, queries=f">\n{text}" if is_bare else text)
+    try:
+        service = service_of(request)
+        stored, _ = await asyncio.wrap_future(
+            await readers_of(request).read(request, service.begin_to_submit, given, owner_of(request))
         )
-    if any((match[2] or "").lower() == "noexp" for match in found if match):
-        raise InputError(f"ENTREZ_QUERY={shortened(query)}: organisms include their descendants; leave :noexp out")
-    return ",".join(taxids)
+        return await run_in_threadpool(service.status_of, stored)
+    except FastaFormatError as error:
+        line = error.line - 1 if is_bare and error.line is not None else error.line
+        place = {"record": None if is_bare else error.record, "line": line, "column": error.column}
+        raise FastaFormatError(
+            _advised(error.problem, submission, database, program), error.path, identifier=error.identifier, **place
+        ) from error
+    except Refused:
+        raise
+    except InputError as error:
+        raise InputError(_advised(error.marked, submission, database, program)) from error
+
+
+def _advised(message: str, submission: Submission, database: OfferedDatabase, program: Program) -> str:
+    """A message with the program for queries of another alphabet in place of the advice of `swsearch query`."""
+    translate = submission.options.get("translate")
+    needs = QueryNeeds(database.name, ALPHABETS[database.alphabet], translate)
+    for name, alphabet in ALPHABETS.items():
+        message = message.replace(needs.advice(alphabet), program.advice(name))
+    return message
+
+
+async def _held_status(request: Request, key: str, seconds: float) -> SearchStatus:
+    """A search of the sender, as soon as it is finished or the time is over.
+
+    A client that sends ``Prefer: wait=N`` (RFC 7240) waits N seconds at most.
+
+    Raises
+    ------
+    SearchNotFound
+        There is no such search.
+    """
+    preferred = _PREFERRED_WAIT.search(request.headers.get("prefer", ""))
+    if preferred:
+        seconds = min(seconds, float(preferred[1]))
+    service, owner = service_of(request), owner_of(request)
+    status = await run_in_threadpool(service.status, key, owner)
+    if seconds and not status.search.is_finished:
+        hub: Hub = request.app.state.hub
+        await hub.finished(key, seconds)
+        status = await run_in_threadpool(service.status, key, owner)
+    return status
+
+
+def _failure(service: Service, status: SearchStatus) -> str | None:
+    """The reason why a finished search has no complete result; None if it has.
+
+    This protocol cannot say that one of several queries failed, and a report without it would look complete.
+    """
+    search = status.search
+    if search.state == "done" and not search.n_failed:
+        return None
+    if search.state == "done":
+        number, reason = service.failures(search)[0]
+        return f"{search.n_failed} of {search.n_queries} queries failed; query {number + 1}: {reason}"
+    reason = search.reason or ("it was cancelled" if search.state == "cancelled" else "the search failed")
+    return service.databases.without_paths(reason)

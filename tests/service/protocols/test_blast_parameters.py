@@ -3,7 +3,7 @@
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.service.protocols.blast import (
+from swsearch.service.protocols.blast_parameters import (
     GET,
     PUT,
     REFUSED,
