@@ -214,7 +214,7 @@ def add_share(request: Request, key: Key) -> models.NewShare:
     The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
     It is told this once.
     """
-    link, link_key = service_of(request).add_link(key, owner_of(request))
+    link, link_key = service_of(request).store.accounts.add_link(key, owner_of(request))
     address = f"{request.scope.get('root_path', '')}/results/{link_key}"
     return models.NewShare(id=link.id, created=link.created, key=link_key, page=address)
 
@@ -223,14 +223,15 @@ def add_share(request: Request, key: Key) -> models.NewShare:
 def shares(request: Request, key: Key) -> list[models.Share]:
     """The links of a search, the oldest first, without their keys."""
     return [
-        models.Share(id=link.id, created=link.created) for link in service_of(request).links(key, owner_of(request))
+        models.Share(id=link.id, created=link.created)
+        for link in service_of(request).store.accounts.links(key, owner_of(request))
     ]
 
 
 @router.delete("/searches/{key}/shares", status_code=204)
 def delete_shares(request: Request, key: Key) -> None:
     """Withdraw all links of a search."""
-    service_of(request).delete_links(key, owner_of(request))
+    service_of(request).store.accounts.delete_links(key, owner_of(request))
 
 
 @router.delete("/searches/{key}/shares/{share}", status_code=204)
@@ -238,7 +239,7 @@ def delete_share(
     request: Request, key: Key, share: Annotated[str, Path(max_length=64, description="The id of a link.")]
 ) -> None:
     """Withdraw one link of a search."""
-    service_of(request).delete_links(key, owner_of(request), share)
+    service_of(request).store.accounts.delete_links(key, owner_of(request), share)
 
 
 # --- results ---
@@ -355,7 +356,7 @@ async def report(
 @router.get("/databases", response_model=list[models.Database])
 def databases(request: Request) -> list[models.Database]:
     """The databases with the generations that they have now."""
-    return [models.database_answer(offered) for offered in service_of(request).offered()]
+    return [models.database_answer(offered) for offered in service_of(request).databases.offered()]
 
 
 @router.get("/usage", response_model=list[models.Usage])
@@ -363,5 +364,5 @@ def usage(request: Request) -> list[models.Usage]:
     """What you submitted on the last days, the newest first."""
     return [
         models.Usage(day=day.day, searches=day.n_searches, queries=day.n_queries, cells=day.cells)
-        for day in service_of(request).usage(owner_of(request))
+        for day in service_of(request).store.searches.usage(owner_of(request))
     ]

@@ -99,7 +99,7 @@ class Download:
         self._service = service
         self._run_id = run_id
         self._report = report
-        self._info = service.run_info(run_id)
+        self._info = service.store.runs.get(run_id).info
         report.format.check_fits(self._info)
         if not service.download_slots.acquire(blocking=False):
             most = service.settings.limits.downloads

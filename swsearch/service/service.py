@@ -26,15 +26,15 @@ from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
-from swsearch.hits.result import DatabaseInfo, RunInfo
+from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
-from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
+from swsearch.service.databases import Databases, SubjectSets
 from swsearch.service.estimates import SearchForecast, forecasts
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
-from swsearch.store.accounts import StoredLink, is_link_key
+from swsearch.store.accounts import is_link_key
 from swsearch.store.models import QUEUED
-from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, UsageOfDay, Waiting
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
 from swsearch.store.store import Store
 from swsearch.store.submission import HitLimit
 from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
@@ -252,20 +252,6 @@ class Service(Closeable):
                 self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
             return self._forecasts[3]
 
-    # --- links ---
-
-    def add_link(self, key: str, owner: str) -> tuple[StoredLink, str]:
-        """Make a link to a search of the owner; returns it, and its key, which is not stored."""
-        return self.store.accounts.add_link(key, owner)
-
-    def links(self, key: str, owner: str) -> list[StoredLink]:
-        """The links to a search of the owner, oldest first."""
-        return self.store.accounts.links(key, owner)
-
-    def delete_links(self, key: str, owner: str, link_id: str | None = None) -> None:
-        """Withdraw one of the links to a search of the owner, or all of them."""
-        self.store.accounts.delete_links(key, owner, link_id)
-
     # --- results ---
 
     def run_of(self, key: str, owner: str) -> tuple[StoredSearch, int]:
@@ -294,10 +280,6 @@ class Service(Closeable):
         if not search.is_finished:
             raise Refused("not_finished", "this search is not finished; a report is complete or not there at all")
         return search, run_id
-
-    def run_info(self, run_id: int) -> RunInfo:
-        """The record of a run. Its path of the database is for no answer; reports print the name alone."""
-        return self.store.runs.get(run_id).info
 
     @contextmanager
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
@@ -343,10 +325,6 @@ class Service(Closeable):
 
     # --- the rest ---
 
-    def offered(self) -> list[OfferedDatabase]:
-        """The databases with the generations that they have now."""
-        return self.databases.offered()
-
     def delete_expired(self) -> int:
         """Delete the searches whose time has come, and the sets of subjects that no search needs any more.
 
@@ -359,10 +337,6 @@ class Service(Closeable):
         if self._subject_sets is not None:
             self._subject_sets.delete_unused(self.store.searches.databases())
         return n_deleted
-
-    def usage(self, owner: str) -> list[UsageOfDay]:
-        """What the owner submitted on the last days."""
-        return self.store.searches.usage(owner)
 
     def is_ready(self) -> bool:
         """Whether a worker has made progress lately."""

@@ -131,7 +131,7 @@ class Pages:
 
     def search_page(self, form: SearchForm, status: int = 200) -> HTMLResponse:
         """The page with the search form."""
-        databases = self.service.offered()
+        databases = self.service.databases.offered()
         fields = form_fields()
         labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
         labels |= {one.name: one.label for one in fields}
@@ -197,7 +197,7 @@ def _add_search(router: APIRouter, pages: Pages) -> None:
     def search_form(request: Request) -> HTMLResponse:
         form = SearchForm()
         again, wanted = request.query_params.get("again"), request.query_params.get("example")
-        databases = pages.service.offered()
+        databases = pages.service.databases.offered()
         if again is not None:
             sent = pages.searches.submission(owner_of(request), again)
             if sent is not None:
@@ -235,7 +235,7 @@ async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
 def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> Response:
     """The answer to a form: to the progress of the search, or the form with its errors."""
     options = form.options()
-    offered = [one.name for one in pages.service.offered()]
+    offered = [one.name for one in pages.service.databases.offered()]
     if not sequences.strip():
         form.errors["sequences"] = "Paste at least one sequence, or choose a file."
     if not form.databases and not form.subjects.strip():
@@ -334,7 +334,7 @@ def _add_result(router: APIRouter, pages: Pages) -> None:
 
     @router.post("/results/{reference}/share/{link}/withdraw")
     def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
-        service.delete_links(reference, owner_of(request), link)
+        service.store.accounts.delete_links(reference, owner_of(request), link)
         return shared(request, reference, None)
 
     @router.get("/results/{reference}/commands")
@@ -500,7 +500,7 @@ def _add_lists(router: APIRouter, pages: Pages) -> None:
 
     @router.get("/databases")
     def databases(request: Request) -> HTMLResponse:
-        return page("databases.html", databases=service.offered())
+        return page("databases.html", databases=service.databases.offered())
 
     @router.get("/static/{name}")
     def static(name: str) -> Response:

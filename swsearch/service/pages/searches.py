@@ -163,11 +163,11 @@ class PageSearches:
         if not self._service.settings.tokens_required:
             self.view(owner, reference)
             return reference
-        return self._service.add_link(reference, owner)[1]
+        return self._service.store.accounts.add_link(reference, owner)[1]
 
     def links(self, owner: str, reference: str) -> Sequence[StoredLink]:
         """The links to a search, oldest first."""
-        return [] if _RUN.fullmatch(reference) else self._service.links(reference, owner)
+        return [] if _RUN.fullmatch(reference) else self._service.store.accounts.links(reference, owner)
 
     def sent_subjects(self, name: str) -> str:
         """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""

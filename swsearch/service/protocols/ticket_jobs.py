@@ -178,7 +178,7 @@ class Tickets:
         if names:
             chosen = [self._service.databases.current(name) for name in dict.fromkeys(names)]
         else:
-            chosen = [one for one in self._service.offered() if one.alphabet == "protein"]
+            chosen = [one for one in self._service.databases.offered() if one.alphabet == "protein"]
         for one in chosen:
             if one.alphabet != "protein":
                 raise InputError(f"database {one.name} is {one.alphabet}; an alignment needs proteins")
@@ -323,7 +323,9 @@ def _m8_writer(service: Service, search: StoredSearch) -> Callable[[TextIO], Non
 
 def _write_report(service: Service, search: StoredSearch, report: Report, stream: TextIO) -> None:
     report.write_all(
-        ReportContext(service.run_info(_run(search))), service.downloads.results.queries(_run(search)), stream
+        ReportContext(service.store.runs.get(_run(search)).info),
+        service.downloads.results.queries(_run(search)),
+        stream,
     )
 
 

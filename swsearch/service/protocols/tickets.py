@@ -250,7 +250,7 @@ async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredS
 
 def databases(request: Request) -> dict[str, list[dict[str, Any]]]:
     """The databases, in MMseqs2-App's form."""
-    offered = service_of(request).offered()
+    offered = service_of(request).databases.offered()
     return {"databases": [_database_answer(one, place) for place, one in enumerate(offered)]}
 
 
