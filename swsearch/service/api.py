@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
@@ -33,6 +34,8 @@ from swsearch.store.views import SORTS, HitFilter, HitView
 MAX_WAIT: Final = 50.0
 """Longest time for which a request is held, in seconds; proxies end requests after 60."""
 MAX_PAGE: Final = 1000
+SHORT: Final = 4096
+"""Letters of a text that is read without a thread of its own, whose start would take as long as the text."""
 PING_SECONDS: Final = 11
 PING_SPREAD: Final = 9
 """Seconds between two signs of life in a stream, and by how much they differ from stream to stream: hundreds of streams
@@ -121,9 +124,10 @@ async def submit(
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
     service, owner = service_of(request), owner_of(request)
-    stored, is_new = await asyncio.wrap_future(
-        await readers_of(request).read(request, service.begin_to_submit, submission, owner)
-    )
+    is_short = len(body.queries) + len(body.subjects or "") <= SHORT
+    begin = partial(service.begin_to_submit, submission, owner)
+    waiting = await (run_in_threadpool(begin) if is_short else readers_of(request).read(request, begin))
+    stored, is_new = await asyncio.wrap_future(waiting)
     status = None if stored.is_finished else await _finished(request, stored.key, wait)
     if status is None:
         status = await run_in_threadpool(service.status_of, stored)
