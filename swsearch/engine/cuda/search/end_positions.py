@@ -111,7 +111,9 @@ class EndFinder:
         wrong = np.flatnonzero((best != scores) & (scores > 0))
         if wrong.size:
             index = int(wrong[0])
-            raise EngineError(f"subject {index} was given with score {scores[index]}, its best score is {best[index]}")
+            raise EngineError(
+                f"subject {index}: its score is given as {scores[index]}, but its best score is {best[index]}"
+            )
         ends = np.where(scores > 0, first + np.uint64((1 << 32) + 1), np.uint64(0))
         return Ends((ends & np.uint64(0xFFFFFFFF)).astype(np.int64), (ends >> np.uint64(32)).astype(np.int64))
 
