@@ -31,9 +31,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tune_cuda import arithmetic_of, case_of, tuning_text
+from tune_cuda import case_of, tuning_text
 
-from swsearch.engine.cuda.runtime.compiler import BYTE_LANES, Nvcc, find_nvcc
+from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import KernelSpec, Pairing, Tile
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS
 from swsearch.engine.cuda.search.tuning import tuned_for
@@ -92,7 +92,7 @@ class Family:
         """The kernel of the tile with four lanes."""
         return case_of(
             Tile(self.pairing, 4, words, PROTEIN_COLUMNS), threads, blocks, deferred=self.deferred,
-            strips=2 if self.edges else 1, band=self.band, arithmetic=arithmetic_of(self.pairing),
+            strips=2 if self.edges else 1, band=self.band,
         ).spec  # fmt: skip
 
 
@@ -167,8 +167,6 @@ def main() -> None:
             for pairing in (Pairing.TWO_QUERIES, Pairing.ROW_BLOCKS)
             for band in SHOWN_WORDS
         ]
-        if options.architecture in BYTE_LANES:
-            shown += [Family(Pairing.FOUR_BLOCKS, band, deferred=True, edges=False) for band in SHOWN_WORDS if band]
         counts = pool.map(lambda family: counter.count(family.spec(SHOWN_WORDS[family.band])), shown)
         for family, n_instructions in zip(shown, counts, strict=True):
             words = SHOWN_WORDS[family.band]

@@ -145,11 +145,6 @@ class Tuner:
         }
 
 
-def arithmetic_of(pairing: Pairing) -> Arithmetic:
-    """The type of the tiles of a tuning file."""
-    return Arithmetic.BYTES if pairing is Pairing.FOUR_BLOCKS else Arithmetic.FAST
-
-
 def case_of(
     tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, band: int = 0, texture: bool = True,
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
@@ -191,7 +186,6 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
                         cases[section, pairing, place, kind] = [
                             case_of(
                                 tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips, band=band,
-                                arithmetic=arithmetic_of(tile.pairing),
                             )
                             for deferred in ((True,) if band else (False, True))
                         ]  # fmt: skip

@@ -79,30 +79,6 @@ SWS_DEVICE u32 half2_max(u32 a, u32 b) {
 
 #endif
 
-// a + b of four signed bytes, limited to -128 … 127, and the larger of each. The family of 12.0 has one instruction for
-// each, which CUDA 13.2 and newer compile; the intrinsics, which take several, compute the same elsewhere.
-#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ / 100 == 12 && \
-    __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1302
-
-SWS_DEVICE u32 bytes_add(u32 a, u32 b) {
-    u32 sum;
-    asm("add.sat.s8x4 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
-    return sum;
-}
-
-SWS_DEVICE u32 bytes_max(u32 a, u32 b) {
-    u32 larger;
-    asm("max.s8x4 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    return larger;
-}
-
-#else
-
-SWS_DEVICE u32 bytes_add(u32 a, u32 b) { return __vaddss4(a, b); }
-SWS_DEVICE u32 bytes_max(u32 a, u32 b) { return __vmaxs4(a, b); }
-
-#endif
-
 // Selects four of the eight bytes of low and high by the nibbles of selector, lowest first. A nibble with its top bit
 // set gives eight copies of the byte's sign bit. (The documentation of `__byte_perm` does not promise this.)
 SWS_DEVICE u32 permute_bytes(u32 low, u32 high, u32 selector) {

@@ -1,11 +1,10 @@
 // Score arithmetic: one type for each representation of scores in a 32-bit word, with the sums and maxima of the
-// recurrence. FastPair, ShortPair and Wide have the same members, so the recurrence (strip.cuh) is written once.
+// recurrence. All have the same members, so the recurrence (strip.cuh) is written once.
 //
 //   type       scores per word   exact if every score is at most    method
 //   FastPair   2                 2,047                              fp16 sums of small integers, 16-bit integer maxima
 //   ShortPair  2                 32,767 - largest profile score     16-bit integers
 //   Wide       1                 2^31 - 1 - largest profile score   32-bit integers
-//   ByteQuad   4                 254, in bounds only                8-bit integers that saturate (byte_bound.cuh)
 //
 // An overflow is always detected: a best score above the limit means that the subject must be scored again in the next
 // wider type.
@@ -126,32 +125,6 @@ struct Wide {
 
     static SWS_CONSTANT Word decrement(int step) { return -step; }
     static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) { return __viaddmax_s32_relu(a, decrement, b); }
-};
-
-// A byte has the number x as x - 128, so that one saturating sum is also the maximum with zero, and 127 is any number of
-// 255 or more.
-struct ByteQuad {
-    using Word = u32;
-    static constexpr bool kPair = false;
-    static constexpr Word kZero = 0x80808080u;
-    static constexpr int kLargestStep = 127;
-
-    static SWS_DEVICE Word add(Word a, Word b) { return bytes_add(a, b); }
-    static SWS_DEVICE Word max2(Word a, Word b) { return bytes_max(a, b); }
-
-    // The addend that subtracts a step. Larger steps subtract less, which a bound may do.
-    static SWS_CONSTANT Word decrement(int step) {
-        return 0x01010101u * (static_cast<u32>(step < kLargestStep ? -step : -kLargestStep) & 0xFFu);
-    }
-
-    // max(a - step, b, 0).
-    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) { return max2(add(a, decrement), b); }
-
-    // The largest of the four numbers.
-    static SWS_DEVICE Word largest(Word word) {
-        word = max2(word, permute_bytes(word, 0, 0x1032u));
-        return (max2(word, permute_bytes(word, 0, 0x2301u)) & 0xFFu) ^ 0x80u;
-    }
 };
 
 }  // namespace swsearch

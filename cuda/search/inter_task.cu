@@ -1,6 +1,5 @@
 // Inter-task kernel: the best local score of one strip of a query, or of two queries, against each subject of a
-// range. The recurrence is that of strip.cuh, or, with kBand, its upper bound in bound.cuh or, with four blocks of rows
-// to a word, in byte_bound.cuh.
+// range. The recurrence is that of strip.cuh, or, with kBand, its upper bound in bound.cuh.
 //
 // Threads and cells. A group of 4 to 32 lanes aligns one subject, so a warp aligns as many subjects as it has groups.
 // Blocks are persistent: each stages the strip in shared memory once, then its warps take subjects by means of a
@@ -20,7 +19,6 @@
 // scored again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
 
 #include "search/bound.cuh"
-#include "search/byte_bound.cuh"
 #include "search/strip.cuh"
 
 namespace swsearch {
@@ -80,9 +78,6 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
             best = align_strip<Arithmetic, Shape, kDeferred, kEdges>(
                 strip, residues, WholeSubject<Shape>(length), gap, boundary, query.has_strip_above != 0,
                 query.has_strip_below != 0, NoSync());
-        } else if constexpr (Shape::kPairing == Pairing::kFourBlocks) {
-            static_assert(kDeferred && kEdges == Edges::kNone, "a bound in bytes has one strip");
-            best = byte_bound_strip<Shape, kBand>(strip, residues, length, gap);
         } else {
             static_assert(kDeferred, "a bound is the result of a deferred kernel");
             best = bound_strip<Arithmetic, Shape, kBand, kEdges>(
@@ -110,11 +105,10 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
 // residues with the subjects' starts in bytes and lengths; the boundary of the strip above. Outputs: the boundary of
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
-// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide, ByteQuad); SWS_PAIRING (kRowBlocks, kTwoQueries,
-// kSingle, kFourBlocks), SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0
-// or 1); SWS_BAND (rows of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES
-// (kNone, kOwn, kReadsPair); SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per
-// multiprocessor).
+// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_BAND (rows
+// of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
+// SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
            const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,

@@ -16,8 +16,6 @@
 //   kTwoQueries  Two queries of similar length, row for row, one in the low halves and one in the high halves. Lanes
 //                are one column apart.
 //   kSingle      One query, one 32-bit score per word. Lanes are one column apart.
-//   kFourBlocks  One query, four 8-bit scores per word: lane l has the 4 * kWords rows from l * 4 * kWords on, the first
-//                kWords of them in the lowest bytes. All are in the same column, and lanes are one column apart.
 //
 // A strip of the profile is an array of 16-byte units; a unit contains four words (a chunk) of one lane for one residue
 // code. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
@@ -33,7 +31,7 @@
 
 namespace swsearch {
 
-enum class Pairing { kRowBlocks, kTwoQueries, kSingle, kFourBlocks };
+enum class Pairing { kRowBlocks, kTwoQueries, kSingle };
 
 template <int kGroupLanes, int kLaneWords, int kResidueColumns, Pairing kHalves>
 struct Tile {
@@ -45,7 +43,7 @@ struct Tile {
     static constexpr int kLag = kPairing == Pairing::kRowBlocks ? 2 : 1;
     // Steps between the computation of a column in the first row and in the last row.
     static constexpr int kDepth = kLag * kGroup - 1;
-    static constexpr int kBlocks = kPairing == Pairing::kRowBlocks ? 2 : kPairing == Pairing::kFourBlocks ? 4 : 1;
+    static constexpr int kBlocks = kPairing == Pairing::kRowBlocks ? 2 : 1;
     static constexpr int kRows = kGroup * kWords * kBlocks;
     static constexpr int kGroupsPerWarp = kWarpSize / kGroup;
     // 32-bit words per column of the boundary between strips. Row blocks have H and F, 16 bits each, in one word.

@@ -28,9 +28,6 @@ from swsearch.resources import resource_folder
 HALF_MAXIMA: Final = (*range(80, 90), *range(110, 120))
 """Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""
 OLDEST_HALF_MAXIMA: Final = 80
-BYTE_LANES: Final = range(120, 130)
-FIRST_BYTE_LANES: Final = (13, 2)
-"""Architectures with instructions for four bytes, and the first version of CUDA that compiles the signed ones."""
 COMPILE_SECONDS: Final = 300
 
 FLAG_VARIABLES: Final = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
@@ -44,22 +41,13 @@ def maxima_options(architecture: int) -> list[str]:
     return ["-DSWS_HALF_MAXIMA"] if architecture in HALF_MAXIMA else []
 
 
-def compiles_byte_lanes(compiler: Compiler | None, architecture: int) -> bool:
-    """Whether four bytes are added in one instruction by this architecture, and by the code of this compiler."""
-    if compiler is None or architecture not in BYTE_LANES:
-        return False
-    return tuple(int(part) for part in compiler.version.split(".")[:2]) >= FIRST_BYTE_LANES
-
-
 def compile_options(spec: KernelSpec, architecture: int, folder: Path, *, virtual: bool = False) -> list[str]:
     """Options that both nvcc and NVRTC accept; ``architecture`` is 90 for compute capability 9.0.
 
-    With ``virtual``, the output is PTX for this architecture and later ones. Kernels with instructions for four bytes
-    are compiled for the family of the architecture, whose code has them; all others for every later architecture.
+    With ``virtual``, the output is PTX for this architecture and later ones.
     """
-    family = "f" if spec.has_byte_lanes and architecture in BYTE_LANES else ""
     return [
-        f"-arch={'compute' if virtual else 'sm'}_{architecture}{family}",
+        f"-arch={'compute' if virtual else 'sm'}_{architecture}",
         "-std=c++17",
         f"-I{folder}",
         *maxima_options(architecture),

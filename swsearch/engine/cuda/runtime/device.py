@@ -52,8 +52,7 @@ class DeviceFacts:
 
     ``architecture`` is 90 for compute capability 9.0, ``shared_bytes`` the largest dynamic shared memory of a block,
     ``memory_bytes`` the total memory, used or free, ``clock_hz`` the highest clock of the multiprocessors, and
-    ``pci_bus_id`` the address as ``nvidia-smi`` prints it. With ``byte_lanes``, device and compiler have instructions
-    for four bytes, so bounds may have 8-bit lanes.
+    ``pci_bus_id`` the address as ``nvidia-smi`` prints it.
     """
 
     name: str
@@ -64,7 +63,6 @@ class DeviceFacts:
     memory_bytes: int
     clock_hz: float
     pci_bus_id: str
-    byte_lanes: bool = False
 
 
 class Buffer(Protocol):

@@ -45,18 +45,14 @@ def max_warps(entry: IntraTaskEntry) -> int:
 
 
 class Arithmetic(Enum):
-    """Number types of scores; the values are types of ``arithmetic.cuh``."""
+    """Number types of scores, the narrowest first; the values are types of ``arithmetic.cuh``."""
 
     FAST = "FastPair"
     SHORT = "ShortPair"
     WIDE = "Wide"
-    BYTES = "ByteQuad"
-    """Four 8-bit numbers to a word, for bounds only; every score is computed in one of :data:`SCORE_TYPES`."""
 
     def largest_exact(self, max_profile_score: int) -> int:
         """The largest best score that is certainly exact; above it, the subject must be scored in a wider type."""
-        if self is Arithmetic.BYTES:
-            return 254
         if self is Arithmetic.FAST:
             return 2047
         return (32_767 if self is Arithmetic.SHORT else 2**31 - 1) - max_profile_score
@@ -67,23 +63,17 @@ class Arithmetic(Enum):
         return {Arithmetic.FAST: Arithmetic.SHORT, Arithmetic.SHORT: Arithmetic.WIDE}.get(self)
 
 
-SCORE_TYPES: Final = (Arithmetic.FAST, Arithmetic.SHORT, Arithmetic.WIDE)
-"""The number types of exact scores, the narrowest first."""
-
-
 class Pairing(Enum):
     """Contents of the parts of a word; the values are those of ``tile.cuh``."""
 
     ROW_BLOCKS = "kRowBlocks"
     TWO_QUERIES = "kTwoQueries"
     SINGLE = "kSingle"
-    FOUR_BLOCKS = "kFourBlocks"
-    """Four blocks of rows of one query, in bytes."""
 
     @property
     def blocks(self) -> int:
         """Blocks of rows of a query in a word."""
-        return {Pairing.ROW_BLOCKS: 2, Pairing.FOUR_BLOCKS: 4}.get(self, 1)
+        return 2 if self is Pairing.ROW_BLOCKS else 1
 
 
 class BoundaryMode(Enum):
@@ -203,11 +193,6 @@ class KernelSpec:
     def source(self) -> str:
         """The kernel's file, relative to ``cuda/``."""
         return f"{self.folder}/{self.entry}.cu"
-
-    @cached_property
-    def has_byte_lanes(self) -> bool:
-        """Whether the code has instructions for four bytes, which are compiled for a family of architectures only."""
-        return ("ARITHMETIC", Arithmetic.BYTES.value) in self.constants
 
     @property
     def defines(self) -> list[str]:

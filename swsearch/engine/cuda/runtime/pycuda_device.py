@@ -10,7 +10,7 @@ import atexit
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.cores import usable_cores
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compiles_byte_lanes
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import (
     Argument,
     Buffer,
@@ -184,9 +184,6 @@ class PyCudaDevice:
                 "cuda", f"{self.facts.name} has compute capability {major}.{minor}; 7.5 or newer is needed"
             )
         self.compilers = Compilers.installed()
-        self.facts = replace(
-            self.facts, byte_lanes=compiles_byte_lanes(self.compilers.current, self.facts.architecture)
-        )
         self.shipped = ShippedKernels(self.facts.architecture)
         has_generic = self.shipped.has(COLLECT_KERNEL, virtual=self.compilers.current is None)
         if self.compilers.current is None and (needs_compiler or not has_generic):

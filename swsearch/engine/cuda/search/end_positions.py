@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.cuda.runtime.kernels import SCORE_TYPES, Arithmetic
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.profile import profile_strips
@@ -95,7 +95,7 @@ class EndFinder:
         first = np.full(len(subjects), NOWHERE, dtype=np.uint64)
         columns = profile.most_columns(scores)
         arithmetics = [arithmetic_for(profile, score) if score > 0 else None for score in scores.tolist()]
-        for arithmetic in SCORE_TYPES:
+        for arithmetic in Arithmetic:
             indices = np.array(
                 [index for index, of_subject in enumerate(arithmetics) if of_subject is arithmetic], dtype=np.intp
             )

@@ -19,7 +19,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     OPEN_COUNTERS_KERNEL,
-    SCORE_TYPES,
     WARP,
     Arithmetic,
     BoundaryMode,
@@ -103,5 +102,5 @@ def generic_kernels(architecture: int) -> list[KernelSpec]:
         generic_inter_task_kernel(TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS), deferred=False, listed=True)
         for tile in listed_tiles()
     ]
-    kernels += [generic_list_kernel(arithmetic, entry) for arithmetic in SCORE_TYPES for entry in LIST_ENTRIES]
+    kernels += [generic_list_kernel(arithmetic, entry) for arithmetic in Arithmetic for entry in LIST_ENTRIES]
     return [*kernels, *SMALL_KERNELS]

@@ -33,8 +33,7 @@ LISTED_WORDS: Final = 10
 class Strip:
     """A launch of the inter-task kernel: some rows of one query, or of two.
 
-    Only the last strip may have fewer rows left than its tile. ``query`` is the place of its query in the batch, the
-    shorter first; None if the strips are those of one query, or of two that share words.
+    Only the last strip may have fewer rows left than its tile.
     """
 
     shape: TunedTile
@@ -42,7 +41,6 @@ class Strip:
     edges: BoundaryMode
     has_strip_above: bool
     has_strip_below: bool
-    query: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,23 +79,6 @@ def layout(
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
     return _linked(min(found, key=lambda shapes: _cost(shapes, deferred)), deferred)
-
-
-@cache
-def byte_layout(architecture: int, columns: int, lengths: tuple[int, ...], band: int) -> Layout | None:
-    """A strip in 8-bit lanes for each query of a batch, the shorter first; None if a query has more rows than a tile.
-
-    No words are shared, since a word has rows of one query only, and no strip has a boundary.
-    """
-    shapes = tiles(architecture, Pairing.FOUR_BLOCKS, columns, band)
-    chosen = []
-    for length in lengths:
-        fitting = [shape for shape in shapes if shape.tile.rows >= length]
-        if not fitting:
-            return None
-        chosen.append(min(fitting, key=lambda shape: shape.alone))
-    strips = [Strip(shape, 0, BoundaryMode.NONE, False, False, query) for query, shape in enumerate(chosen)]
-    return Layout(tuple(strips), sum(shape.alone[1] for shape in chosen))
 
 
 @cache

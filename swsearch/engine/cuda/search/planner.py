@@ -38,7 +38,6 @@ from swsearch.engine.cuda.search.routing import (
     first_arithmetic,
     first_long,
     first_longer,
-    fits_bytes,
     pair_queries,
     plan_inter_task,
     plan_inter_task_bound,
@@ -146,7 +145,7 @@ def plan_batch(
 
     bound = None
     if inter_task.deferred and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
-        bound = plan_bound(profiles, ranges, partition.lengths[:n_short], inter_task, facts, options)
+        bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
     is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
@@ -229,23 +228,15 @@ def kernels_of(
 
 def plan_bound(
     profiles: Sequence[QueryProfile],
-    ranges: Sequence[Sequence[FloorRange]],
     lengths: Lengths,
     deferred: InterTaskPlan,
     facts: DeviceFacts,
     options: PlanOptions,
 ) -> BoundPlan | None:
-    """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel.
-
-    ``ranges`` has the floors of each query.
-    """
+    """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
     if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
         return None
-    byte_lanes = facts.byte_lanes and all(
-        fits_bytes(profile, max(part.floor for part in of_query))
-        for profile, of_query in zip(profiles, ranges, strict=True)
-    )
-    plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic, byte_lanes=byte_lanes)
+    plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
     if plan.cost >= deferred.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))

@@ -23,14 +23,13 @@ import numpy as np
 
 from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, Arithmetic, IntraTaskEntry, Pairing, Tile, max_warps
 from swsearch.engine.cuda.search.generic import BAND, COLUMNS, list_tile
-from swsearch.engine.cuda.search.layout import Strip, byte_layout, generic_listed_layout, layout, listed_layout
+from swsearch.engine.cuda.search.layout import Strip, generic_listed_layout, layout, listed_layout
 from swsearch.engine.cuda.search.profile import ProfileStrips, residue_columns
 from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile
 from swsearch.query.profile import QueryProfile
 from swsearch.typing import Lengths
 
 BITS: Final = {
-    Arithmetic.BYTES: "8 bits",
     Arithmetic.FAST: "11 bits",
     Arithmetic.SHORT: "16 bits",
     Arithmetic.WIDE: "32 bits",
@@ -38,8 +37,6 @@ BITS: Final = {
 """The number types, as the plan names them for the user."""
 FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue for which additions in the fast type are exact."""
-BYTE_GAP_LIMIT: Final = 127
-"""Largest cost of a gap's first residue that a bound in 8-bit lanes subtracts."""
 DEFERRED_COLUMNS: Final = 4
 """Number of columns after which a deferred kernel updates the largest E (``strip.cuh``)."""
 LONG_SHARE: Final = 0.7
@@ -68,11 +65,6 @@ FEW_LISTED: Final = 4
 def fits_fast(profile: QueryProfile) -> bool:
     """Whether the fast type can represent the gap costs."""
     return profile.gap.first <= FAST_GAP_LIMIT
-
-
-def fits_bytes(profile: QueryProfile, floor: int) -> bool:
-    """Whether 8-bit lanes can represent the gap costs, and prove that a subject scores less than a floor."""
-    return profile.gap.first <= BYTE_GAP_LIMIT and floor <= Arithmetic.BYTES.largest_exact(profile.max_score)
 
 
 def first_arithmetic(profile: QueryProfile) -> Arithmetic:
@@ -178,10 +170,8 @@ class InterTaskPlan:
     def queries(self, strip: Strip) -> tuple[int, ...]:
         """Indices of the strip's queries, that of the low halves first.
 
-        Row blocks below a pair have one query, the longer one; a strip in 8-bit lanes says which.
+        Row blocks below a pair have one query, the longer one.
         """
-        if strip.query is not None:
-            return (self.order[strip.query],)
         return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
 
     def line(self) -> str:
@@ -222,18 +212,10 @@ def plan_inter_task(
     return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band, generic)
 
 
-def plan_byte_bound(profiles: Sequence[QueryProfile], architecture: int, band: int) -> InterTaskPlan | None:
-    """The bound in 8-bit lanes for one query or two, one after the other; None if a query is too long for a strip."""
-    order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
-    lengths = tuple(profiles[index].length for index in order)
-    found = byte_layout(architecture, residue_columns(profiles), lengths, band)
-    return InterTaskPlan(Arithmetic.BYTES, order, found.strips, True, found.cost, band) if found is not None else None
-
-
 def plan_inter_task_bound(
-    profiles: Sequence[QueryProfile], architecture: int, *, generic: bool = False, byte_lanes: bool = False
+    profiles: Sequence[QueryProfile], architecture: int, *, generic: bool = False
 ) -> InterTaskPlan:
-    """The bound for one query or two; with ``byte_lanes``, in 8-bit lanes if that is faster.
+    """The bound for one query or two.
 
     One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
     that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
@@ -243,11 +225,6 @@ def plan_inter_task_bound(
     widest = widest_band(profiles)
     bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
     plans = [plan_inter_task(profiles, architecture, deferred=True, band=band) for band in bands]
-    if byte_lanes:
-        alone = min(widest_band([profile]) for profile in profiles)  # no words are shared
-        narrower = [band for band in available_bands(architecture) if band <= alone]
-        in_bytes = [plan_byte_bound(profiles, architecture, band) for band in narrower]
-        plans += [plan for plan in in_bytes if plan is not None]
     return min(plans, key=lambda plan: plan.cost)
 
 

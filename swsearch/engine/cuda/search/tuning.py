@@ -3,9 +3,8 @@
 A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
 block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
 them (``edges``), each for the kernel that computes every score and for the deferred kernel. The section ``bound`` lists
-the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind; those of the bound in
-8-bit lanes (``byte_bound.cuh``), which only some architectures have, have no boundaries. The entry ``measured`` names
-the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or says that they were
+the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind. The entry ``measured``
+names the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or says that they were
 calculated from instruction counts (``benchmarks/count_instructions.py``). Only the ratios of a file's times matter, so
 all times of a file have one origin: plans compare those of the bound with those of the deferred kernel.
 """
@@ -72,7 +71,7 @@ def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> t
     tuned = tuned_for(architecture)
     if band:
         found = [entry for entry in tuned["bound"].get(pairing.value, ()) if entry["band"] == band]
-        times = [((entry["alone"],) * 2, (entry.get("edges", 0.0),) * 2) for entry in found]
+        times = [((entry["alone"],) * 2, (entry["edges"],) * 2) for entry in found]
     else:
         found = tuned["inter_task"][pairing.value]
         times = [(tuple(entry["alone"]), tuple(entry["edges"])) for entry in found]

@@ -83,11 +83,9 @@ int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, 
     return run(invoke, reinterpret_cast<void (*)()>(kernel), args, grid, block, shared_bytes, reversed);
 }
 
-// The halves, or the bytes, of a word as a vector: an operation of all of them is one instruction of the host.
+// The halves of a word as a vector: an operation of all of them is one instruction of the host.
 using Shorts = short __attribute__((vector_size(4)));
 using Halves = unsigned short __attribute__((vector_size(4)));
-using SignedBytes = signed char __attribute__((vector_size(4)));
-using Bytes = unsigned char __attribute__((vector_size(4)));
 
 inline unsigned larger_shorts(unsigned a, unsigned b) {
     return unsigned(Shorts(a) > Shorts(b) ? Shorts(a) : Shorts(b));
@@ -234,18 +232,6 @@ inline unsigned half2_fma_relu(unsigned a, unsigned b, unsigned c) { return half
 inline unsigned half2_fma_saturated(unsigned a, unsigned b, unsigned c) {
     constexpr unsigned ones = 0x3C003C00;
     return emulation::smaller_shorts(half2_fma_relu(a, b, c), ones);  // no pattern is negative
-}
-
-inline unsigned bytes_add(unsigned a, unsigned b) {
-    using namespace emulation;
-    const SignedBytes sum = SignedBytes(Bytes(a) + Bytes(b));
-    const SignedBytes overflows = (SignedBytes(a) ^ sum) & (SignedBytes(b) ^ sum);  // where they are negative
-    return unsigned(overflows < 0 ? (SignedBytes(a) < 0) ^ 0x7F : sum);
-}
-
-inline unsigned bytes_max(unsigned a, unsigned b) {
-    using emulation::SignedBytes;
-    return unsigned(SignedBytes(a) > SignedBytes(b) ? SignedBytes(a) : SignedBytes(b));
 }
 
 inline unsigned permute_bytes(unsigned low, unsigned high, unsigned selector) {

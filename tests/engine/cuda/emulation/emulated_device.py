@@ -124,8 +124,6 @@ class EmulatedDevice:
     multiprocessors : int
     shuffle : int, optional
         Seed of the random order of pending operations.
-    byte_lanes : bool
-        Whether bounds may have 8-bit lanes.
     """
 
     def __init__(
@@ -138,7 +136,6 @@ class EmulatedDevice:
         multiprocessors: int = 2,
         shared_bytes: int = 227 * 1024,
         shuffle: int | None = None,
-        byte_lanes: bool = False,
     ) -> None:
         self.facts = DeviceFacts(
             name="emulated device",
@@ -149,7 +146,6 @@ class EmulatedDevice:
             memory_bytes=memory_bytes,
             clock_hz=1e4,
             pci_bus_id="0000:00:00.0",
-            byte_lanes=byte_lanes,
         )
         self.used_bytes = 0
         self.peak_bytes = 0

@@ -42,8 +42,6 @@ INTEGERS: dict[int, tuple[Any, Callable[..., Array]]] = {
     4: (np.uint16, lambda a, b: a + b),
     5: (np.int16, np.maximum),
     6: (np.uint16, np.minimum),
-    7: (np.int8, lambda a, b: np.clip(a.astype(np.int16) + b, -128, 127)),
-    8: (np.int8, np.maximum),
 }
 
 

@@ -25,7 +25,7 @@ import pytest
 from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
 from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
-from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options, compiles_byte_lanes
+from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
@@ -36,7 +36,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     BoundaryMode,
     KernelSpec,
     Pairing,
-    Tile,
     inter_task_kernel,
     intra_task_kernel,
     sweep_kernel,
@@ -250,13 +249,6 @@ def test_bounds_spill_nothing(architecture: int) -> None:
         assert spilled <= (SPILLED_OUTSIDE if architecture == 75 else 0)
 
 
-def byte_bound(band: int, words: int) -> KernelSpec:
-    return inter_task_kernel(
-        Arithmetic.BYTES, Tile(Pairing.FOUR_BLOCKS, 4, words, 28), GAP, deferred=True, band=band,
-        edges=BoundaryMode.NONE, texture=True, threads=256, blocks=2,
-    )  # fmt: skip
-
-
 def report_alone(spec: KernelSpec, architecture: int) -> Report:
     """Return the assembler's report on a kernel, compiled as the engine compiles it."""
 
@@ -268,25 +260,6 @@ def report_alone(spec: KernelSpec, architecture: int) -> Report:
     options = compile_options(spec, architecture, Path("."))
     parts = [digest_of(resource_folder("cuda")), repr(spec), *options, compiler().name, compiler().version]
     return Report(*json.loads(compiled(f"registers-{spec.entry}.json", parts, write).read_text()))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("band", [4, 5, 6, 8])
-def test_bounds_in_8_bit_lanes_spill_nothing(band: int) -> None:
-    """The largest tile of each height of bands, for 12.0."""
-    if not compiles_byte_lanes(compiler(), 120):
-        named = f"{compiler().name} {compiler().version}"
-        pytest.skip(f"{named} does not compile instructions for four signed bytes; install CUDA 13.2 or newer")
-    words = max(shape.tile.words for shape in tiles(120, Pairing.FOUR_BLOCKS, 28, band))
-    registers, spilled = report_alone(byte_bound(band, words), 120)
-    assert registers <= 65_536 // (256 * 2)
-    assert spilled == 0
-
-
-@pytest.mark.thorough
-def test_a_bound_in_8_bit_lanes_compiles_without_their_instructions() -> None:
-    """As by an older compiler that takes the place of one that fails, or for an older architecture."""
-    assert report_alone(byte_bound(4, 8), 90).spilled == 0
 
 
 @pytest.mark.parametrize("architecture", mostly_thorough(GENERIC_ARCHITECTURES, OFTEN_TESTED))

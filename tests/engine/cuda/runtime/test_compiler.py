@@ -19,7 +19,6 @@ from swsearch.engine.cuda.runtime.compiler import (
     Compilers,
     Nvcc,
     compile_options,
-    compiles_byte_lanes,
     find_nvcc,
     maxima_options,
 )
@@ -27,11 +26,9 @@ from swsearch.engine.cuda.runtime.kernel_cache import KernelCache, cache_folder
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     Arithmetic,
-    BoundaryMode,
     KernelSpec,
     Pairing,
     Tile,
-    inter_task_kernel,
     intra_task_kernel,
 )
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
@@ -113,39 +110,6 @@ def test_half_precision_maxima_are_for_architectures_without_integer_maxima() ->
     with_half = [arch for arch in (75, 80, 86, 89, 90, 100, 103, 110, 120, 121) if half(arch)]
     assert with_half == [80, 86, 89, 110]
     assert maxima_options(75) == ["-DSWS_SATURATED_MAXIMA"]
-
-
-def a_byte_kernel() -> KernelSpec:
-    tile = Tile(Pairing.FOUR_BLOCKS, 4, 8, 28)
-    return inter_task_kernel(
-        Arithmetic.BYTES, tile, GapPenalty(11, 1), deferred=True, edges=BoundaryMode.NONE, texture=True, threads=256,
-        blocks=2, band=4,
-    )  # fmt: skip
-
-
-def test_8_bit_lanes_need_consumer_blackwell_and_cuda_13_2() -> None:
-    """Source: the forms of add and max for s8x4 in PTX 9.2, for sm_120f and later families of 12.x."""
-
-    def compiles(version: str, architecture: int) -> bool:
-        return compiles_byte_lanes(PlayedCompiler(version), architecture)
-
-    assert [arch for arch in (75, 86, 90, 100, 110, 120, 121, 130) if compiles("13.5.37", arch)] == [120, 121]
-    assert [found for found in ("12.9.41", "13.0.88", "13.1", "13.2", "13.10.3", "14.0") if compiles(found, 120)] == [
-        "13.2", "13.10.3", "14.0",
-    ]  # fmt: skip
-    assert not compiles_byte_lanes(None, 120)
-
-
-def test_only_kernels_of_8_bit_lanes_are_compiled_for_a_family() -> None:
-    """So the keys of all other kernels are those of before; the key has the option."""
-
-    def target(spec: KernelSpec, architecture: int) -> str:
-        return compile_options(spec, architecture, Path("cuda"))[0]
-
-    assert target(a_list_kernel(4), 120) == "-arch=sm_120"
-    assert target(a_byte_kernel(), 120) == "-arch=sm_120f"
-    assert target(a_byte_kernel(), 121) == "-arch=sm_121f"
-    assert target(a_byte_kernel(), 90) == "-arch=sm_90"
 
 
 @pytest.mark.peer("nvcc")

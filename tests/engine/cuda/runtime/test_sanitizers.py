@@ -24,7 +24,6 @@ FILES = (
     "pairs/test_emulated_paths.py",
     "search/test_verified_windows.py",
     "search/test_bound.py",
-    "search/test_byte_bound.py",
     "test_cudasw2_kernels.py",
     "pairs/test_short_pairs.py",
     "pairs/test_wavefront.py",

@@ -129,7 +129,7 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
     for subject, (start, length) in enumerate(zip(partition.starts.tolist(), partition.lengths.tolist(), strict=True)):
         codes[:length, subject] = partition.residues[start : start + length] & CODE_MASK
     gap = [np.full(len(lengths), cost, np.int32) for cost in (profile.gap.open, profile.gap.extend)]
-    e = bounds(Pairs(table[rows][:, codes], *gap), plan.band, lanes=plan.arithmetic is Arithmetic.BYTES).e
+    e = bounds(Pairs(table[rows][:, codes], *gap), plan.band).e
     # A lane computes a column one step later than the lane above, and looks at E after every fourth step.
     columns = np.arange(e.shape[1])
     seen = (columns[None, :] + lanes[:, None]) % COLUMNS_PER_LOOK == COLUMNS_PER_LOOK - 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +19,9 @@ from swsearch.database.builder import build_database
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime import shipped_kernels
 from swsearch.engine.cuda.runtime.info import cuda_info
-from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
-from swsearch.engine.cuda.search.options import Thresholds
-from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.gap import GapPenalty
@@ -94,23 +90,6 @@ def test_scores_of_every_size_are_exact(engine: CudaEngine) -> None:
     profiles = [sequence_profile(queries[0], ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]
     assert_as_reference(engine, profiles, partition)
     assert_as_reference(engine, profiles, partition, [33_000])
-
-
-def test_bounds_in_8_bit_lanes_lose_no_hit_on_hardware_without_such_lanes() -> None:
-    """The plans are those of consumer Blackwell; the intrinsics compute what its instructions do."""
-    info = cuda_info()
-    if not info.usable:
-        pytest.skip(info.reason)
-    queries, partition = case(5, (40, 100, 110, 700), 5_000)
-    profiles = [sequence_profile(query, default_scheme(PROTEIN)) for query in queries]
-    device = PyCudaDevice()
-    device.facts = replace(device.facts, architecture=120, byte_lanes=True)
-    with CudaEngine(device, thresholds=Thresholds(bound_subjects=1)) as engine:
-        for floor in (55, 120, 254):
-            assert_as_reference(engine, profiles, partition, [floor] * len(profiles))
-            plan = engine.plan([ScoreRequest(profile, floor) for profile in profiles], partition)
-            bounds = [batch.bound for batch in plan.batches]
-            assert all(bound is not None and bound.inter_task.arithmetic is Arithmetic.BYTES for bound in bounds)
 
 
 def test_a_streamed_database_gives_the_same_blocks() -> None:

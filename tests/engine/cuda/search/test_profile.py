@@ -54,24 +54,6 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
                     assert (decode(word & 0xFFFF, arithmetic), decode(word >> 16, arithmetic)) == want
 
 
-@pytest.mark.parametrize(("group", "words"), [(4, 5), (8, 6), (16, 4)])
-def test_each_byte_holds_its_blocks_scores(group: int, words: int) -> None:
-    """The n-th byte of word k of a lane is row k of the lane's n-th block."""
-    profile = sequence_profile(random_codes(np.random.default_rng(3), 77, 24), default_scheme(PROTEIN))
-    tile = Tile(Pairing.FOUR_BLOCKS, group, words, PROTEIN_COLUMNS)
-    packed = pack_profile([profile], tile, Arithmetic.BYTES).view(np.int8)
-    parts = packed.reshape(tile.strips(77), tile.planes, tile.columns, 16, 4, 4)
-    for strip in range(tile.strips(77)):
-        for slot in range(tile.slots):
-            for k in range(words):
-                chunk, part = divmod(k, 4)
-                plane, unit = divmod(chunk * tile.slots + slot, 16)
-                for code in [*range(PROTEIN_COLUMNS - 1), PAD_CODE]:
-                    rows = [strip * tile.rows + (slot % group * 4 + block) * words + k for block in range(4)]
-                    found = parts[strip, plane, (code + 1) % 32, unit, part]
-                    assert found.tolist() == [expected(profile, row, code) for row in rows]
-
-
 def test_wide_words_are_the_scores() -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
     tile = Tile(Pairing.SINGLE, 32, 4, DNA_COLUMNS)

@@ -34,8 +34,8 @@ RESERVED_BYTES = 1024
 """Shared memory of every block that the driver uses, from 8.0 on."""
 
 
-def facts_of(architecture: int, *, byte_lanes: bool = False) -> DeviceFacts:
-    return DeviceFacts("device", "", architecture, 40, 64 << 10, 1 << 34, 1.5e9, "", byte_lanes)
+def facts_of(architecture: int) -> DeviceFacts:
+    return DeviceFacts("device", "", architecture, 40, 64 << 10, 1 << 34, 1.5e9, "")
 
 
 def test_an_unknown_architecture_gets_the_nearest_older_tiles() -> None:
@@ -103,12 +103,10 @@ def test_proteins_take_the_bound_on_every_architecture(architecture: int, generi
     for of_queries in ((100,), (144,), (222,), (375,), (567,), (1000,), (2000,), (100, 105), (370, 375), (1900, 2000)):
         profiles = [sequence_profile(random_codes(rng, length), default_scheme(PROTEIN)) for length in of_queries]
         requests = [ScoreRequest(profile, 70) for profile in profiles]
-        for byte_lanes in (False, architecture >= 120):
-            facts = facts_of(architecture, byte_lanes=byte_lanes)
-            for batch in plan_search(requests, partition, facts, PlanOptions(generic=generic)).batches:
-                assert batch.inter_task.deferred
-                assert batch.bound is not None, of_queries
-                assert batch.bound.inter_task.cost < 0.9 * batch.inter_task.cost
+        for batch in plan_search(requests, partition, facts_of(architecture), PlanOptions(generic=generic)).batches:
+            assert batch.inter_task.deferred
+            assert batch.bound is not None, of_queries
+            assert batch.bound.inter_task.cost < 0.9 * batch.inter_task.cost
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
