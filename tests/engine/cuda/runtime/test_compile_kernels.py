@@ -31,7 +31,6 @@ from swsearch.engine.cuda.runtime.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     COUNT_KERNEL,
     OPEN_COUNTERS_KERNEL,
-    SCORE_TYPES,
     Arithmetic,
     BoundaryMode,
     KernelSpec,
@@ -114,7 +113,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
 
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
-    for arithmetic, entry in itertools.product(SCORE_TYPES, ["intra_task", "score_windows", "end_positions"]):
+    for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
         tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
         tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)

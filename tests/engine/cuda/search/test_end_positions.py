@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.kernels import SCORE_TYPES
+from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import arithmetic_for
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -139,7 +139,7 @@ def test_every_type_finds_the_ends_of_the_scores_that_it_holds(emulated: MakeDev
     device = emulated()
     with CudaEngine(device) as engine:
         scores = assert_ends(engine, profile, subjects)
-    assert {arithmetic_for(profile, score) for score in scores.tolist()} == set(SCORE_TYPES)
+    assert {arithmetic_for(profile, score) for score in scores.tolist()} == set(Arithmetic)
     assert [entry for entry, _ in device.launches] == ["end_positions"] * 3
 
 
