@@ -37,13 +37,7 @@ _LOCAL: Final = re.compile(rb"^>(?:lcl\||gnl\|BL_ORD_ID\|\d+ ?)")
 
 @dataclass(frozen=True)
 class BlastContent:
-    """What ``blastdbcmd -info`` tells of a BLAST database.
-
-    Attributes
-    ----------
-    alphabet : Alphabet
-    n_sequences : int
-    """
+    """What ``blastdbcmd -info`` tells of a BLAST database."""
 
     alphabet: Alphabet
     n_sequences: int

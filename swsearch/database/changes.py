@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from swsearch.database.array_files import HashingFile
 from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
-from swsearch.database.checksums import HashingFile
 from swsearch.database.export import remaining_chunks
 from swsearch.database.external_sort import HeaderFiles, IdentifierSpool
 from swsearch.database.format import (
@@ -78,14 +78,7 @@ class RemovalReport:
 
 @dataclass(frozen=True)
 class CompactionReport:
-    """The result of a compaction.
-
-    Attributes
-    ----------
-    path : Path
-    before, catalogue : Catalogue
-        The generations before and after the compaction; they are equal if there was nothing to compact.
-    """
+    """The result of a compaction: ``before`` and ``catalogue`` are equal if there was nothing to compact."""
 
     path: Path
     before: Catalogue

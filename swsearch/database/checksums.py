@@ -1,16 +1,15 @@
-"""The SHA-256 of files: computed while they are written, or remembered as long as a file cannot have changed.
+"""The SHA-256 of files, remembered as long as a file cannot have changed.
 
-:class:`HashingFile` computes that of a new file, beside the writing if there are threads for it.
+A file is recognised by its device, inode, size and times of change. The kernel sets the time of the last change
+(``ctime``), which no program can choose, so that a file with the same values has the same content, with one exception:
+times are those of the last tick of a clock, or of the first write to mapped memory since it was flushed, and another
+change soon after leaves them as they are. Therefore a checksum is remembered only if the file had been unchanged for a
+minute when it was read. (The one change that remains unseen is a later write to mapped memory that is never flushed, as
+on tmpfs.)
 
-:class:`Checksums` remembers those of files. A file is recognised by its device, inode, size and times of change. The
-kernel sets the time of the last change (``ctime``), which no program can choose, so that a file with the same values
-has the same content, with one exception: times are those of the last tick of a clock, or of the first write to mapped
-memory since it was flushed, and another change soon after leaves them as they are. Therefore a checksum is remembered
-only if the file had been unchanged for a minute when it was read. (The one change that remains unseen is a later write
-to mapped memory that is never flushed, as on tmpfs.)
-
-Each checksum is kept in a file of its own, which is named by these values and written by one rename. The files that
-were not used for the longest time are removed beyond a number. If the folder cannot be written, nothing is remembered.
+:class:`Checksums` keeps each checksum in a file of its own, which is named by these values and written by one rename.
+The files that were not used for the longest time are removed beyond a number. If the folder cannot be written, nothing
+is remembered.
 """
 
 from __future__ import annotations
@@ -19,70 +18,9 @@ import hashlib
 import os
 import re
 import time
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
-
-from numpy.typing import NDArray
-
-from swsearch.database.format import FileEntry
-from swsearch.threads import Threads
-
-
-class HashingFile:
-    """A new file, or only the size and SHA-256 of a file that is not written; a context manager.
-
-    Parameters
-    ----------
-    path : path or None
-        A file that does not exist. None: nothing is written.
-    threads : Threads, optional
-        Threads that compute the SHA-256; by default, the caller's thread computes it.
-    """
-
-    def __init__(self, path: Path | None, threads: Threads | None = None) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._descriptor = -1 if path is None else os.open(path, flags, 0o666)
-        self._threads = threads
-        self._sha256 = hashlib.sha256()
-        self._hashing: Future[None] | None = None
-        self._size = 0
-
-    def write(self, data: NDArray[Any]) -> None:
-        """Append the bytes of a contiguous array; they must not change until the next call of a method has returned."""
-        if not data.size:
-            return
-        rest = data.data.cast("B")
-        self._size += len(rest)
-        self._await_hash()
-        if self._threads is None:
-            self._sha256.update(rest)
-        else:
-            self._hashing = self._threads.submit(self._sha256.update, rest)
-        while self._descriptor >= 0 and rest:
-            rest = rest[os.write(self._descriptor, rest) :]
-
-    def finish(self) -> FileEntry:
-        """Wait until all data is on the disk; return the file's size and SHA-256."""
-        self._await_hash()
-        if self._descriptor >= 0:
-            os.fsync(self._descriptor)
-        return FileEntry(self._size, self._sha256.hexdigest())
-
-    def _await_hash(self) -> None:
-        if self._hashing is not None:
-            self._hashing.result()
-            self._hashing = None
-
-    def __enter__(self) -> HashingFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
+from typing import Final
 
 SETTLED_SECONDS: Final = 60.0
 """Time without a change after which a file is recognised by its values. The kernel writes memory back after 30 s."""
@@ -92,18 +30,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class HashedFile:
-    """The SHA-256 of an open file.
-
-    Parameters
-    ----------
-    descriptor : int
-    checksums : Checksums
-
-    Attributes
-    ----------
-    sha256 : str
-        In hexadecimal.
-    """
+    """The SHA-256 of an open file, in hexadecimal, as :attr:`sha256`."""
 
     def __init__(self, descriptor: int, checksums: Checksums) -> None:
         self._descriptor = descriptor

@@ -1,7 +1,7 @@
 """The on-disk format of the packed database: its specification, its constants, and the records of its catalogue.
 
 A packed database is a folder. Its ``catalogue.json`` names all other data of the database; a folder without a valid
-catalogue is not a database. :mod:`swsearch.database.catalogue_json` converts the catalogue between JSON text and a
+catalogue is not a database. :mod:`swsearch.database.catalogue` converts the catalogue between JSON text and a
 :class:`Catalogue`, and checks it. The arrays are written by :mod:`swsearch.database.segment_writer` and read by
 :mod:`swsearch.database.reader`.
 
@@ -61,8 +61,8 @@ byte, to those of a fresh build from the exported FASTA. A segment of generation
 number S of it ``segment-G-slice-S`` with at least three digits.
 
 **Taxonomy.** A database may state which organisms its sequences come from. The folder ``taxonomy-G`` of generation G
-has the tree of these organisms and all their ancestors, as the arrays of :mod:`swsearch.taxonomy.arrays`, and three
-arrays more. A *set* is the taxonomy ids of a sequence, and a *row* is the index of a sequence in the FASTA of all
+has the tree of these organisms and all their ancestors, as the arrays of :mod:`swsearch.taxonomy.tree_arrays`, and
+three arrays more. A *set* is the taxonomy ids of a sequence, and a *row* is the index of a sequence in the FASTA of all
 segments in the order of the catalogue, with the whole segment in place of its slices, removed subjects included:
 
 =====================  =======================  ============================================================
@@ -115,7 +115,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch import file_registry
-from swsearch.taxonomy.arrays import ARRAY_DTYPES as TREE_DTYPES
+from swsearch.taxonomy.tree_arrays import ARRAY_DTYPES as TREE_DTYPES
 
 FORMAT_NAME: Final = file_registry.FORMAT_NAME
 CATALOGUE: Final = file_registry.CATALOGUE

@@ -21,16 +21,11 @@ PIPES: Final = ("<stdin>", "<pipe>")
 
 
 @dataclass(frozen=True)
-class Source:
+class DatabaseSource:
     """Where a database comes from.
 
-    Attributes
-    ----------
-    name : str
-        As its user wrote it, for messages.
-    address : str
-        The absolute path of a folder, the URL of one in an object store, or the absolute path of a sequence file
-        without symbolic links; ``<stdin>`` or ``<pipe>`` for a pipe.
+    ``name`` is what its user wrote, for messages. ``address`` is the absolute path of a folder, the URL of one in an
+    object store, or the absolute path of a sequence file without symbolic links; ``<stdin>`` or ``<pipe>`` for a pipe.
     """
 
     name: str
@@ -44,21 +39,12 @@ class Source:
 
 @dataclass(frozen=True)
 class DatabasePart:
-    """What is wanted of a database.
+    """What is wanted of a database; None stands for anything.
 
-    The same content can be divided into segments in several ways, so numbers of segments have a meaning only together
-    with the layout of a catalogue.
-
-    Attributes
-    ----------
-    digest : str or None
-        The digest that the database must have; None for any.
-    segments : tuple of int or None
-        The segments of a slice, by their numbers from 0; None for all. The files of the others need not be there. The
-        subjects of a slice keep their ``subject_index``, and its catalogue, with ``n_subjects``, ``n_residues`` and
-        ``digest``, is that of the whole database.
-    layout : str or None
-        The :attr:`Catalogue.layout` to which the numbers refer; None for any.
+    ``digest`` is the one that the database must have. ``segments`` are those of a slice, by their numbers from 0; the
+    files of the others need not be there. The subjects of a slice keep their ``subject_index``, and its catalogue, with
+    ``n_subjects``, ``n_residues`` and ``digest``, is that of the whole database. The same content can be divided into
+    segments in several ways, so the numbers have a meaning only together with the :attr:`Catalogue.layout`.
     """
 
     digest: str | None = None
@@ -70,23 +56,13 @@ class DatabasePart:
 class Member:
     """One of the databases of which a :class:`PackedDatabase` consists.
 
-    Attributes
-    ----------
-    source : Source
-    folder : Path
-        In the cache of this node for a database of an object store, or for a sequence file.
-    catalogue : Catalogue
-    segments : tuple of Segment
-        Those that are open, with the ``subject_index`` that their subjects have in this database alone.
-    numbers : tuple of int
-        Their numbers among all segments of the catalogue, from 0.
-    taxonomy_arrays : mapping or None
-        The arrays of the stored taxonomy, by their names; None if there is none.
-    is_cached : bool
-        Whether the folder is in the cache of this node.
+    ``folder`` is in the cache of this node if the database ``is_cached``: one of an object store, or a sequence file.
+    ``segments`` are those that are open, with the ``subject_index`` that their subjects have in this database alone,
+    and ``numbers`` their numbers among all segments of the catalogue, from 0. ``taxonomy_arrays`` are those of the
+    stored taxonomy by their names, None if there is none.
     """
 
-    source: Source
+    source: DatabaseSource
     folder: Path
     catalogue: Catalogue
     segments: tuple[Segment, ...]

@@ -39,12 +39,7 @@ _REMOVING: Final = "removing-"
 
 
 class CacheEntry(Closeable):
-    """A folder of the cache that is in use until it is closed.
-
-    Attributes
-    ----------
-    folder : Path
-    """
+    """A :attr:`folder` of the cache that is in use until it is closed."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder = folder

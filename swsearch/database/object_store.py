@@ -26,7 +26,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from swsearch.database.catalogue_json import read_catalogue
+from swsearch.database.catalogue import read_catalogue
 from swsearch.database.format import CATALOGUE, MAX_CATALOGUE_BYTES, FileEntry
 from swsearch.errors import DatabaseError
 from swsearch.words import counted

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from swsearch.arguments import path
-from swsearch.database.catalogue_json import catalogue_text, read_catalogue
+from swsearch.database.catalogue import catalogue_text, read_catalogue
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.member import PIPES, DatabasePart, Member, Source
+from swsearch.database.member import PIPES, DatabasePart, DatabaseSource, Member
 from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import map_segments, mapped_taxonomy
@@ -138,7 +138,7 @@ def _member(
     if is_url(name):
         entry = entries.enter_context(_fetched(name, part.segments, preparation))
         url = name.rstrip("/")
-        member = replace(_of_folder(entry.folder, Source(url, url), part.segments), is_cached=True)
+        member = replace(_of_folder(entry.folder, DatabaseSource(url, url), part.segments), is_cached=True)
     elif is_sequence_file(source):
         file = seekable(source)
         entry = entries.enter_context(_packed(file, threads, preparation))
@@ -148,7 +148,7 @@ def _member(
         member = replace(member, catalogue=catalogue, is_cached=True)
     else:
         folder = Path(source)
-        member = _of_folder(folder, Source(str(folder), os.path.abspath(folder)), part.segments)
+        member = _of_folder(folder, DatabaseSource(str(folder), os.path.abspath(folder)), part.segments)
     if part.digest is not None and member.catalogue.digest != part.digest:
         raise DatabaseError(f"{name} has been changed since it was opened; run the search again")
     if part.layout is not None and member.catalogue.layout != part.layout:
@@ -156,12 +156,12 @@ def _member(
     return member
 
 
-def _source_of_file(file: str | os.PathLike[str]) -> Source:
+def _source_of_file(file: str | os.PathLike[str]) -> DatabaseSource:
     """That of a sequence file: a path, or the copy of a pipe from :func:`swsearch.sequences.source.seekable`."""
     if isinstance(file, HeldFile):
         name = source_name(file)
-        return Source(shown_name(file), name if name in PIPES else PIPES[1])
-    return Source(shown_name(file), os.path.realpath(file))
+        return DatabaseSource(shown_name(file), name if name in PIPES else PIPES[1])
+    return DatabaseSource(shown_name(file), os.path.realpath(file))
 
 
 def _fetched(url: str, segments: Collection[int] | None, preparation: Preparation) -> CacheEntry:
@@ -183,7 +183,7 @@ def _packed(file: str | os.PathLike[str], threads: int | None, preparation: Prep
     return entry
 
 
-def _of_folder(folder: Path, source: Source, segments: Collection[int] | None) -> Member:
+def _of_folder(folder: Path, source: DatabaseSource, segments: Collection[int] | None) -> Member:
     catalogue = load_catalogue(folder)
     for _ in range(MAX_ATTEMPTS):
         failure = None

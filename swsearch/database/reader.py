@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.closeable import Closeable
-from swsearch.database.catalogue_json import joined_catalogue
+from swsearch.database.catalogue import joined_catalogue
 from swsearch.database.member import Member
 from swsearch.database.partition import Partition
 from swsearch.database.segment import BLOCK_HEADERS, Segment, headers_of, parts_of, shifted
@@ -187,7 +187,7 @@ class PackedDatabase(Closeable):
 
     @property
     def location(self) -> str:
-        """The :attr:`Source.location`; those of several databases as words of a command line."""
+        """The :attr:`DatabaseSource.location`; those of several databases as words of a command line."""
         locations = [member.source.location for member in self.members]
         return locations[0] if len(locations) == 1 else shlex.join(locations)
 

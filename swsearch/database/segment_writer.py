@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.database.checksums import HashingFile
+from swsearch.database.array_files import BY_LENGTH, ArrayFiles, StoredHeaders
 from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns
 from swsearch.database.format import (
     ARRAY_DTYPES,
@@ -32,7 +32,7 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
 )
-from swsearch.database.slice_writer import WholeHeaders, write_slices
+from swsearch.database.slice_writer import write_slices
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
@@ -53,16 +53,9 @@ Progress = Callable[[int, int], None]
 class WrittenSegment:
     """A segment that was written.
 
-    Attributes
-    ----------
-    entry : SegmentEntry
-        If there are slices, the entry of the whole segment, which is not on the disk.
-    slices : tuple of SegmentEntry
-    alphabet : Alphabet
-    n_duplicates : int
-        Number of subjects that have the identifier of an earlier subject. They are part of the segment.
-    first_duplicate : str or None
-        Identifier of the first of these subjects.
+    If there are slices, ``entry`` is that of the whole segment, which is not on the disk. ``n_duplicates`` counts the
+    subjects that have the identifier of an earlier subject, which are part of the segment; ``first_duplicate`` is the
+    identifier of the first of them.
     """
 
     entry: SegmentEntry
@@ -74,16 +67,10 @@ class WrittenSegment:
 
 @dataclass(frozen=True)
 class KnownSubjects:
-    """The subjects that a database has before an addition.
+    """The subjects that a database has before an addition: their number, without removed ones.
 
-    Attributes
-    ----------
-    n_subjects : int
-        Number of subjects, without removed ones.
-    files : tuple of HeaderFiles
-        The files of their headers, and of those of removed subjects.
-    add_to : callable
-        Adds all headers of these files to a spool, without the identifiers of removed subjects.
+    ``files`` have the headers of all, and of removed subjects. ``add_to`` adds these headers to a spool, without the
+    identifiers of removed subjects.
     """
 
     n_subjects: int
@@ -224,25 +211,21 @@ def _take_in(
 ) -> _Intake:
     alphabet: Alphabet | None = None
     header_bytes = 0
-    with (
-        HashingFile(array_path(segment, "headers"), threads) as headers,
-        HashingFile(array_path(segment, "header_ends"), threads) as header_ends,
-    ):
+    with ArrayFiles(segment, ("headers", "header_ends"), threads) as files:
         for name, chunk in chunks:
             alphabet = chunk.alphabet
             _check_limits(chunk, n_before + runs.n_subjects, name)
             runs.add(chunk)
             identifiers.add(chunk.header_bytes, chunk.header_ends)
-            headers.write(chunk.header_bytes)
-            ends = chunk.header_ends + np.uint64(header_bytes)
-            header_ends.write(ends.astype(ARRAY_DTYPES["header_ends"], copy=False))
+            files.write("headers", chunk.header_bytes)
+            files.write("header_ends", chunk.header_ends + np.uint64(header_bytes))
             header_bytes += len(chunk.header_bytes)
             if progress is not None:
                 progress(runs.n_subjects, runs.n_residues)
-        files = {"headers": headers.finish(), "header_ends": header_ends.finish()}
+        written = files.finish()
     if alphabet is None:
         raise ValueError("a segment of no sequences")
-    return _Intake(alphabet, files)
+    return _Intake(alphabet, written)
 
 
 def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
@@ -260,45 +243,30 @@ def _write_slices(
 ) -> tuple[dict[str, FileEntry], list[SegmentEntry]]:
     for folder in slices:
         folder.mkdir()
-    with WholeHeaders(segment) as headers:
+    with StoredHeaders(segment) as headers:
         return write_slices(slices, runs, headers, segment / "indices.spool", BLOCK_BYTES, threads)
 
 
 def _write_positions(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
-    with HashingFile(array_path(segment, "positions"), threads) as file:
+    with ArrayFiles(segment, ("positions",), threads) as files:
         for positions in runs.positions():
-            file.write(positions.astype(ARRAY_DTYPES["positions"], copy=False))
-        return {"positions": file.finish()}
+            files.write("positions", positions)
+        return files.finish()
 
 
 def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
     """Write the arrays in stored order: ``residues``, ``starts``, ``lengths`` and ``order``."""
-    with (
-        HashingFile(array_path(segment, "residues"), threads) as residues,
-        HashingFile(array_path(segment, "starts"), threads) as starts,
-        HashingFile(array_path(segment, "lengths"), threads) as lengths,
-        HashingFile(array_path(segment, "order"), threads) as order,
-    ):
+    with ArrayFiles(segment, BY_LENGTH, threads) as files:
         for block in runs.blocks(BLOCK_BYTES):
-            residues.write(block.residues)
-            starts.write(block.starts.astype(ARRAY_DTYPES["starts"], copy=False))
-            lengths.write(block.lengths.astype(ARRAY_DTYPES["lengths"], copy=False))
-            order.write(block.order.astype(ARRAY_DTYPES["order"], copy=False))
-        residues.write(np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
-        return {
-            "residues": residues.finish(),
-            "starts": starts.finish(),
-            "lengths": lengths.finish(),
-            "order": order.finish(),
-        }
+            for name in BY_LENGTH:
+                files.write(name, getattr(block, name))
+        files.write("residues", np.full(TAIL_PADDING, PAD_CODE, dtype=np.uint8))
+        return files.finish()
 
 
-def _identifier(segment: Path, subject_index: int) -> str:
-    ends = np.memmap(array_path(segment, "header_ends"), dtype=ARRAY_DTYPES["header_ends"], mode="r")
-    start = int(ends[subject_index - 1]) if subject_index else 0
-    with open(array_path(segment, "headers"), "rb") as file:
-        file.seek(start)
-        header = file.read(int(ends[subject_index]) - start)
+def _identifier(segment: Path, fasta_index: int) -> str:
+    with StoredHeaders(segment) as headers:
+        header = headers.read(fasta_index, fasta_index + 1).data.tobytes()
     return split_header(header.decode("utf-8", "surrogateescape"))[0]
 
 

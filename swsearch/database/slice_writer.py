@@ -11,26 +11,23 @@ subject in its slice follows from its stored position in the whole segment, and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.checksums import HashingFile
+from swsearch.database.array_files import BY_LENGTH, ArrayFiles, StoredHeaders
 from swsearch.database.external_sort import SortedRuns, Spool, StoredBlock, padded
 from swsearch.database.format import (
     ARRAY_DTYPES,
     INDICES,
-    INDICES_DTYPE,
     TAIL_PADDING,
     FileEntry,
     SegmentEntry,
-    array_path,
 )
 from swsearch.database.segment import Items
 from swsearch.sequences.alphabet import PAD_CODE
@@ -38,7 +35,6 @@ from swsearch.threads import Threads
 from swsearch.typing import Lengths, Offsets, SubjectIndex
 
 _BY_FASTA: Final = ("indices", "positions", "headers", "header_ends")
-_BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
 
 
 @dataclass(frozen=True)
@@ -89,68 +85,10 @@ class Dealing:
         return rows, places
 
 
-class WholeHeaders:
-    """The headers of all subjects in FASTA order, in files of the format; a context manager.
-
-    Parameters
-    ----------
-    folder : path
-        Folder of ``headers.bin`` and ``header_ends.bin``.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._headers, self._ends = (
-            os.open(array_path(folder, name), os.O_RDONLY | os.O_CLOEXEC) for name in ("headers", "header_ends")
-        )
-
-    def __enter__(self) -> WholeHeaders:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._headers)
-        os.close(self._ends)
-
-    def read(self, first: int, stop: int) -> Items:
-        """The headers at FASTA indices ``first`` to ``stop`` - 1."""
-        dtype = np.dtype(ARRAY_DTYPES["header_ends"])
-        before = min(first, 1)
-        raw = os.pread(self._ends, (stop - first + before) * dtype.itemsize, (first - before) * dtype.itemsize)
-        ends = np.frombuffer(raw, dtype=dtype).astype(np.uint64)
-        begin = int(ends[0]) if before else 0
-        text = os.pread(self._headers, int(ends[-1]) - begin, begin)
-        return Items(np.frombuffer(text, dtype=np.uint8), ends[before:] - np.uint64(begin))
-
-
-class _Files:
-    """The new files of some arrays of one segment; a context manager.
-
-    With ``folder`` None, nothing is written, and the entries are those that the files would have.
-    """
-
-    def __init__(self, folder: Path | None, names: Sequence[str], threads: Threads) -> None:
-        self._stack = ExitStack()
-        self._files = {
-            name: self._stack.enter_context(HashingFile(folder and array_path(folder, name), threads)) for name in names
-        }
-
-    def __enter__(self) -> _Files:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def write(self, name: str, array: NDArray[Any]) -> None:
-        dtype = INDICES_DTYPE if name == INDICES else ARRAY_DTYPES[name]
-        self._files[name].write(np.ascontiguousarray(array).astype(dtype, copy=False))
-
-    def finish(self) -> dict[str, FileEntry]:
-        return {name: file.finish() for name, file in self._files.items()}
-
-
 def write_slices(
     folders: Sequence[Path],
     runs: SortedRuns,
-    whole_headers: WholeHeaders,
+    whole_headers: StoredHeaders,
     spool: Path,
     block_bytes: int,
     threads: Threads,
@@ -163,7 +101,7 @@ def write_slices(
         The new, empty folders of the slices, at most as many as there are subjects.
     runs : SortedRuns
         All subjects.
-    whole_headers : WholeHeaders
+    whole_headers : StoredHeaders
     spool : path
         A temporary file.
     block_bytes : int
@@ -200,7 +138,7 @@ def write_slices(
 def _deal_in_fasta_order(
     folders: Sequence[Path],
     runs: SortedRuns,
-    whole_headers: WholeHeaders,
+    whole_headers: StoredHeaders,
     own_indices: Spool,
     dealing: Dealing,
     threads: Threads,
@@ -210,8 +148,8 @@ def _deal_in_fasta_order(
     n_dealt = np.zeros(n_slices, dtype=np.int64)
     header_bytes = np.zeros(n_slices, dtype=np.uint64)
     with ExitStack() as stack:
-        whole = stack.enter_context(_Files(None, ["positions"], threads))
-        files = [stack.enter_context(_Files(folder, _BY_FASTA, threads)) for folder in folders]
+        whole = stack.enter_context(ArrayFiles(None, ["positions"], threads))
+        files = [stack.enter_context(ArrayFiles(folder, _BY_FASTA, threads)) for folder in folders]
         first = 0
         for positions in runs.positions():
             whole.write("positions", positions)
@@ -257,10 +195,10 @@ def _deal_in_stored_order(
     ends = np.zeros(n_slices, dtype=np.uint64)
     statistics = [_Lengths() for _ in folders]
     with ExitStack() as stack:
-        whole = stack.enter_context(_Files(None, _BY_LENGTH, threads))
-        files = [stack.enter_context(_Files(folder, _BY_LENGTH, threads)) for folder in folders]
+        whole = stack.enter_context(ArrayFiles(None, BY_LENGTH, threads))
+        files = [stack.enter_context(ArrayFiles(folder, BY_LENGTH, threads)) for folder in folders]
         for block in _dealt_blocks(runs, own_indices, dealing, block_bytes):
-            for name in _BY_LENGTH:
+            for name in BY_LENGTH:
                 whole.write(name, getattr(block.stored, name))
             for number, part in enumerate(block.parts):
                 lengths = block.lengths[part]

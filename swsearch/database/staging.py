@@ -29,7 +29,7 @@ from types import FrameType
 from typing import Final
 
 from swsearch import _native
-from swsearch.database.catalogue_json import catalogue_text, read_catalogue, write_catalogue
+from swsearch.database.catalogue import catalogue_text, read_catalogue, write_catalogue
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.checksums import HashingFile
+from swsearch.database.array_files import HashingFile
 from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
 from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment
 from swsearch.database.staging import sync_folder
@@ -61,14 +61,7 @@ class TaxonomySource:
 
 @dataclass(frozen=True)
 class StoredTaxonomy:
-    """The result of storing a taxonomy.
-
-    Attributes
-    ----------
-    entry : TaxonomyEntry
-    notes : tuple of str
-        Messages about ids that are not current.
-    """
+    """The result of storing a taxonomy; ``notes`` are messages about ids that are not current."""
 
     entry: TaxonomyEntry
     notes: tuple[str, ...]

@@ -15,14 +15,9 @@ from swsearch.hits.hit import Alignment
 class AlignmentFilter:
     """Lower bounds on an alignment.
 
-    Attributes
-    ----------
-    min_identity : float
-        Columns of equal letters, in percent of all columns.
-    min_query_coverage, min_subject_coverage : float
-        Residues between the alignment's ends, in percent of the length of the query or subject.
-    min_columns : int
-        Number of columns, including gaps.
+    ``min_identity`` is in percent of all columns, ``min_query_coverage`` and ``min_subject_coverage`` count the
+    residues between the alignment's ends, in percent of the length of the query or subject. ``min_columns`` counts gaps
+    as well.
     """
 
     min_identity: float = 0.0

@@ -57,17 +57,7 @@ class SubjectRange:
 
 @dataclass(frozen=True)
 class Entry:
-    """A request for a sequence.
-
-    Attributes
-    ----------
-    name : str
-        An identifier.
-    part : SubjectRange or None
-        The part of the sequence; None for the whole.
-    is_reversed : bool
-        Whether the reverse complement is asked for.
-    """
+    """A request for the sequence that an identifier denotes, or for a ``part`` of it, or for its reverse complement."""
 
     name: str
     part: SubjectRange | None = None

@@ -143,13 +143,7 @@ def with_other_letters(scores: NDArray[np.int64], consensus: Codes, matrix: Subs
 
 @dataclass(frozen=True, eq=False)
 class SubjectQuery(SequenceRecord):
-    """A subject as a query.
-
-    Attributes
-    ----------
-    subject_index : int
-        Its index in the database's FASTA order.
-    """
+    """A subject as a query, with its index in the database's FASTA order."""
 
     subject_index: int
 

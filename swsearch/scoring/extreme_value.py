@@ -28,14 +28,8 @@ _MIN_PROBABILITY: Final = 1e-300
 class ExtremeValueFit:
     """Parameters of the distribution.
 
-    Attributes
-    ----------
-    lam : float
-        λ, the decay rate of the upper tail per unit of score.
-    log_k : float
-        Logarithm of the scale.
-    lam_error : float
-        Relative standard error of ``lam``.
+    ``lam`` is λ, the decay rate of the upper tail per unit of score, and ``lam_error`` its relative standard error;
+    ``log_k`` is the logarithm of the scale.
     """
 
     lam: float

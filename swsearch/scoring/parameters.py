@@ -68,10 +68,7 @@ _THIRD_BIT_BLOSUM80: Final = "d8a824cff07fe072"
 class NoStatistics:
     """A scoring scheme without known statistics: hits have raw scores, no bit scores and no E-values.
 
-    Attributes
-    ----------
-    reason : str
-        The reason why there are none, and similar schemes that have statistics.
+    The ``reason`` also names similar schemes that have statistics.
     """
 
     reason: str
@@ -301,17 +298,11 @@ def _to_the_5_halves(ratio: float) -> float:
 
 @dataclass(frozen=True)
 class MatrixDescription:
-    """One named matrix.
+    """One named matrix, in the scheme with its default gap costs.
 
-    Attributes
-    ----------
-    scheme : ScoringScheme
-        The matrix with its default gap costs.
-    unit : int
-        Factor by which its published scores are multiplied before they are rounded: 1 or 10.
-    statistics : str
-        The source of E-values: NCBI's tables for some gap costs, a simulation for all others, or the reason why there
-        are none.
+    ``unit`` is the factor by which its published scores are multiplied before they are rounded: 1 or 10. ``statistics``
+    is the source of E-values: NCBI's tables for some gap costs, a simulation for all others, or the reason why there
+    are none.
     """
 
     scheme: ScoringScheme

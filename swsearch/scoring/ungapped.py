@@ -48,14 +48,9 @@ _SERIES_TOLERANCE: Final = 1e-9
 
 @dataclass(frozen=True)
 class Ungapped:
-    """Parameters of alignments without gaps.
+    """Parameters of alignments without gaps: λ in nats per unit of score, and K.
 
-    Attributes
-    ----------
-    lam, k : float
-        λ in nats per unit of score, and K.
-    a, alpha : float
-        Mean and variance of the aligned length, both per unit of score.
+    ``a`` and ``alpha`` are mean and variance of the aligned length, both per unit of score.
     """
 
     lam: float

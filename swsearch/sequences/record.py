@@ -130,15 +130,8 @@ _TOO_LONG: Final = 4
 class InvalidRecord:
     """A record that is not a sequence of the alphabet, in a file whose further records can be read.
 
-    Attributes
-    ----------
-    path : str
-    record : int
-        Number of the record in the file, from 1.
-    identifier : str
-    marked : str
-        The problem and what to do, without the location, with options as in messages of errors
-        (:func:`swsearch.words.option`).
+    ``record`` is its number in the file, from 1. ``marked`` is the problem and what to do, without the location, with
+    options as in messages of errors (:func:`swsearch.words.option`).
     """
 
     path: str

@@ -32,12 +32,7 @@ _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
 class HeldFile(os.PathLike[str]):
     """An open file, as a path that leads to this file as long as the object exists, even if its name does not.
 
-    Attributes
-    ----------
-    given : str
-        The path that was opened, ``-`` for standard input.
-    descriptor : int
-        Descriptor of the file, which must not be closed.
+    ``given`` is the path that was opened, ``-`` for standard input. The ``descriptor`` must not be closed.
     """
 
     def __init__(self, given: str, descriptor: int) -> None:
@@ -50,13 +45,7 @@ class HeldFile(os.PathLike[str]):
 
 
 class Spooled(HeldFile):
-    """The copy of a pipe or of standard input.
-
-    Attributes
-    ----------
-    is_pipe : bool
-        Whether the source was a pipe, a terminal or another device; false if standard input was a file.
-    """
+    """The copy of a pipe or of standard input; if that was a file, it is not :attr:`is_pipe`."""
 
     def __init__(self, given: str, source: BinaryIO) -> None:
         self.is_pipe = not _is_file(source)

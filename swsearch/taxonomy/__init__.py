@@ -5,7 +5,7 @@ module             content
 =================  ==================================================================================
 ``dump``           NCBI's taxdump as files
 ``tree``           :class:`~swsearch.taxonomy.tree.Taxonomy`: names, ranks, lineages, common ancestors
-``arrays``         columns of names, and the arrays of a tree in files
+``tree_arrays``    columns of names, and the arrays of a tree in files
 ``cache``          taxdumps that were read, as such files
 ``assignment``     the ids of sequences, from headers or a map
 ``subject_taxa``   the organisms of subjects: which tree counts, and messages about ids

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
 from swsearch.resources import user_cache
-from swsearch.taxonomy.arrays import ARRAY_DTYPES
 from swsearch.taxonomy.dump import ADVICE, dump_files, read_dump
 from swsearch.taxonomy.tree import Taxonomy, packed_arrays, unpacked
+from swsearch.taxonomy.tree_arrays import ARRAY_DTYPES
 from swsearch.words import option
 
 SMALLEST_BYTES: Final = 1 << 22

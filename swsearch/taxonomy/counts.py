@@ -10,18 +10,10 @@ from swsearch.taxonomy.tree import Taxonomy
 
 @dataclass(frozen=True)
 class TaxonCount:
-    """The counts of one taxon.
+    """The counts of one taxon, ``depth`` of whose ancestors are listed above it.
 
-    Attributes
-    ----------
-    taxon : int
-        The taxon in the tree.
-    depth : int
-        Number of taxa that are listed above it.
-    n_direct : int
-        Number of assignments to the taxon itself.
-    n_clade : int
-        Number of assignments to it and to all taxa below it; at least 1.
+    ``n_direct`` counts the assignments to the taxon itself, ``n_clade``, at least 1, those to it and to all taxa below
+    it.
     """
 
     taxon: int

@@ -25,8 +25,8 @@ from swsearch.errors import InputError
 from swsearch.file_registry import registry
 from swsearch.sequences.archives import MAGIC_BYTES, Readable, archive_format, decompressed
 from swsearch.sequences.source import seekable
-from swsearch.taxonomy.arrays import Numbers, Texts, ranges
 from swsearch.taxonomy.tree import Taxonomy, TreeError, build_tree
+from swsearch.taxonomy.tree_arrays import Numbers, Texts, ranges
 from swsearch.words import option
 
 NODES: Final = "nodes.dmp"
@@ -206,13 +206,7 @@ Places = NDArray[np.int64]
 
 
 class MalformedLine(ValueError):
-    """A line that is not of the file's form.
-
-    Attributes
-    ----------
-    line : int
-        Number of the line in the block, from 0.
-    """
+    """A line that is not of the file's form; ``line`` is its number in the block, from 0."""
 
     def __init__(self, line: int) -> None:
         self.line = line

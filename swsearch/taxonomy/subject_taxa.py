@@ -114,12 +114,8 @@ StoredTaxids = Callable[[int], tuple[int, ...] | None]
 class SubjectTaxa:
     """The organisms of one subject.
 
-    Attributes
-    ----------
-    taxids : tuple of int
-        Current ids, ascending; an id that the tree lacks stays as it is stated.
-    taxa : tuple of int
-        The taxa of those ids that the tree has, in the same order.
+    ``taxids`` are current ids, ascending; an id that the tree lacks stays as it is stated. ``taxa`` are the taxa of
+    those that the tree has, in the same order.
     """
 
     taxids: tuple[int, ...]
@@ -127,18 +123,7 @@ class SubjectTaxa:
 
 
 class TaxonomyOfSubjects:
-    """Looks up the organisms of subjects.
-
-    Parameters
-    ----------
-    tree : Taxonomy
-    stored : callable, optional
-        By default, ids are those that headers state.
-
-    Attributes
-    ----------
-    tree : Taxonomy
-    """
+    """Looks up the organisms of subjects in a tree; without ``stored``, their ids are those that headers state."""
 
     def __init__(self, tree: Taxonomy, stored: StoredTaxids = lambda _: None) -> None:
         self.tree = tree

@@ -31,14 +31,8 @@ _TAXID: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 class TaxonFilter:
     """The subjects of some organisms.
 
-    Attributes
-    ----------
-    taxids : frozenset of int
-        The ids that pass, including descendants.
-    members : frozenset of str or None
-        Identifiers to which the map assigns one of these ids; None if there is no map.
-    notes : tuple of str
-        Messages for the user, such as ids that were merged into others.
+    ``taxids`` pass, including descendants. ``members`` are the identifiers to which the map assigns one of them; None
+    if there is no map. ``notes`` are messages for the user, such as ids that were merged into others.
     """
 
     taxids: frozenset[int]

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.taxonomy.arrays import ARRAY_DTYPES, Numbers, Texts, ranges
+from swsearch.taxonomy.tree_arrays import ARRAY_DTYPES, Numbers, Texts, ranges
 
 ROOT_TAXID: Final = 1
 """NCBI's id of the root."""
@@ -384,7 +384,7 @@ _TEXTS: Final = ("rank_names", "names", "common_names", "blast_names")
 
 
 def packed_arrays(tree: Taxonomy) -> dict[str, NDArray[Any]]:
-    """The arrays of a tree, by their names in :data:`swsearch.taxonomy.arrays.ARRAY_DTYPES`."""
+    """The arrays of a tree, by their names in :data:`swsearch.taxonomy.tree_arrays.ARRAY_DTYPES`."""
     arrays: dict[str, NDArray[Any]] = {}
     for name, dtype in ARRAY_DTYPES.items():
         if name in _TEXTS:

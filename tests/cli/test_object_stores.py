@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.database.catalogue_json import read_catalogue, write_catalogue
+from swsearch.database.catalogue import read_catalogue, write_catalogue
 from swsearch.database.changes import set_taxonomy
 from swsearch.database.member import DatabasePart
 from swsearch.database.node_cache import NodeCache

@@ -24,7 +24,7 @@ from swsearch.database import verify as verification
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, SegmentEntry
-from swsearch.database.member import Member, Source
+from swsearch.database.member import DatabaseSource, Member
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Segment
@@ -419,7 +419,7 @@ def _plain(map_segments: Callable[..., tuple[Segment, ...]]) -> Callable[[Path],
     def plain(folder: Path) -> PackedDatabase:
         catalogue = opening.load_catalogue(folder)
         segments = map_segments(folder, catalogue)
-        source = Source(str(folder), str(folder))
+        source = DatabaseSource(str(folder), str(folder))
         return PackedDatabase([Member(source, folder, catalogue, segments, tuple(range(len(segments))), None)])
 
     return plain

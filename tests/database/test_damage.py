@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.catalogue_json import read_catalogue
+from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, TOMBSTONE_DTYPE, content_digest
 from swsearch.database.opening import open_database

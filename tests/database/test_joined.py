@@ -16,7 +16,7 @@ import pytest
 
 import swsearch
 from swsearch.database.builder import build_database
-from swsearch.database.catalogue_json import joined_catalogue
+from swsearch.database.catalogue import joined_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.opening import load_catalogue, open_database, opened
 from swsearch.errors import DatabaseError, InputError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swsearch.database.builder import build_database
-from swsearch.database.catalogue_json import read_catalogue
+from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database, set_taxonomy
 from swsearch.database.format import CATALOGUE
 from swsearch.database.member import DatabasePart
@@ -214,7 +214,7 @@ def test_a_taxonomy_of_a_faulty_writer_is_refused(inputs, tmp_path):
     ("field", "value"), [("name", "../x"), ("n_taxa", 0), ("n_rows", "9"), ("n_assigned", 11), ("files", {})]
 )
 def test_a_catalogue_with_a_wrong_taxonomy_is_refused_by_field(inputs, field, value):
-    from swsearch.database.catalogue_json import _checksum
+    from swsearch.database.catalogue import _checksum
 
     build_database(inputs / "ten.fa", inputs / "db", taxonomy=inputs / "dump", taxid_map=inputs / "map")
     fields = json.loads((inputs / "db" / CATALOGUE).read_text())

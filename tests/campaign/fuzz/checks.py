@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swsearch.database.catalogue_json import read_catalogue, write_catalogue
+from swsearch.database.catalogue import read_catalogue, write_catalogue
 from swsearch.errors import InputError, SwSearchError
 from swsearch.filters.subject_filters import IdentifierList
 from swsearch.hits import cigar

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from swsearch.cli import app
 from swsearch.database.builder import build_database
-from swsearch.database.catalogue_json import read_catalogue
+from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database
 from swsearch.database.format import ARRAY_DTYPES, CATALOGUE, content_digest
 from swsearch.database.staging import LOCK

@@ -113,7 +113,7 @@ def read_catalogue(text: str) -> Catalogue:
         raise ValueError(f"{CATALOGUE} is not JSON ({error})") from error
     except RecursionError as error:
         raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}: it is nested too deeply") from error
-    return _Entry(fields, "").catalogue()
+    return _Fields(fields, "").catalogue()
 
 
 def joined_catalogue(catalogues: Sequence[Catalogue]) -> Catalogue:
@@ -159,7 +159,7 @@ _MAX_NUMBER: Final = 2**62
 """Largest count or size, chosen so that sums of them fit in signed 64 bits."""
 
 
-class _Entry:
+class _Fields:
     """An object of the catalogue's JSON, with methods that check and return its fields; ``where`` begins messages."""
 
     def __init__(self, fields: object, where: str) -> None:
@@ -171,7 +171,7 @@ class _Entry:
     def catalogue(self) -> Catalogue:
         alphabet = self._text("alphabet")
         segments = tuple(
-            _Entry(fields, f"segment {number}, ").segment() for number, fields in enumerate(self._list("segments"), 1)
+            _Fields(fields, f"segment {number}, ").segment() for number, fields in enumerate(self._list("segments"), 1)
         )
         made = Catalogue(
             alphabet=alphabet,
@@ -230,8 +230,8 @@ class _Entry:
     def _file(self) -> FileEntry:
         return FileEntry(size=self._number("size", 0, _MAX_NUMBER), sha256=self._text("sha256", _SHA256))
 
-    def _entry(self, name: str) -> _Entry:
-        return _Entry(self._fields.get(name), f"{self._where}{name}, ")
+    def _entry(self, name: str) -> _Fields:
+        return _Fields(self._fields.get(name), f"{self._where}{name}, ")
 
     def _number(self, name: str, least: int, most: int) -> int:
         value = self._fields.get(name)
