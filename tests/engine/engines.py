@@ -79,7 +79,7 @@ ENGINES = [
             missing="" if usable else f"this processor has no {name}",
         )
         for name, usable in _native.instruction_sets()
-        for threads in (1, 2)
+        for threads in ((1, 2) if name == "scalar" else (1,))
     ),
     EngineCase("cuda-emulated", _emulated, peer="g++"),
     EngineCase("cuda", _cuda, gpu=True),

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from functools import cache
+from itertools import product
 
 import edlib
 import numpy as np
@@ -111,12 +112,11 @@ def test_lengths_around_a_strip_are_as_defined(instruction_set, mode):
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@pytest.mark.parametrize("length", [253, 254, 255, 256, 400])
-def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set, length):
+def test_scores_around_the_limit_of_8_bits_are_exact(instruction_set):
     """Expected values: ``length`` equal letters, one point each, between letters that never match."""
-    core = letters(length, length, 3)
-    query = np.concatenate([np.full(60, 3, np.uint16), core, np.full(70, 3, np.uint16)])
-    for before in (0, 1, 300):
+    for length, before in product((253, 254, 255, 256, 400), (0, 1, 300)):
+        core = letters(length, length, 3)
+        query = np.concatenate([np.full(60, 3, np.uint16), core, np.full(70, 3, np.uint16)])
         subject = np.concatenate([np.full(before, 4, np.uint16), core, np.full(5, 4, np.uint16), core])
         for table in (None, np.where(np.eye(5, dtype=bool), 1, -3).astype(np.int8)):
             found = align(
@@ -142,17 +142,16 @@ def long_query(length, n_letters, costs, gap):
 
 
 @pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
-@pytest.mark.parametrize("n_letters", [2, 4, 14, 15, 40])
-@pytest.mark.parametrize("gap", [(5, 2), (0, 2), (126, 1), (127, 1), (0, 127)])
-def test_local_ends_of_long_queries_are_as_defined(instruction_set, n_letters, gap):
+def test_local_ends_of_long_queries_are_as_defined(instruction_set):
     """Expected values: the full matrix. Few letters give many equal scores; many letters exceed 8-bit lanes."""
-    costs = (2, -3) if n_letters < 40 else (7, -8)
-    query, subject, wanted = long_query(STRIPS[instruction_set] * 2 + 30, n_letters, costs, gap)
-    for table in (None, np.where(np.eye(n_letters, dtype=bool), *costs).astype(np.int8)):
-        found = align(
-            query, subject, "local", costs=costs, gap=gap, table=table, path=False, instruction_set=instruction_set
-        )
-        assert found[:3] == (wanted.score, wanted.query_end, wanted.subject_end)
+    for n_letters, gap in product((2, 4, 14, 15, 40), ((5, 2), (0, 2), (126, 1), (127, 1), (0, 127))):
+        costs = (2, -3) if n_letters < 40 else (7, -8)
+        query, subject, wanted = long_query(STRIPS[instruction_set] * 2 + 30, n_letters, costs, gap)
+        for table in (None, np.where(np.eye(n_letters, dtype=bool), *costs).astype(np.int8)):
+            found = align(
+                query, subject, "local", costs=costs, gap=gap, table=table, path=False, instruction_set=instruction_set
+            )
+            assert found[:3] == (wanted.score, wanted.query_end, wanted.subject_end)
 
 
 @pytest.mark.parametrize("mode", ["local", "global", "semiglobal"])
