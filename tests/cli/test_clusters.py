@@ -65,6 +65,7 @@ def test_components_are_those_of_the_pairs(swsearch, fastas):
         assert len(records[representative]) == max(len(records[member]) for member in found[representative])
 
 
+@pytest.mark.thorough
 def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
     """A resumed search computes nothing; one that is not resumed gives the same bytes."""
     stored = ["cluster", "few.fasta", *LINKED, "--store", "pairs.sqlite", "--resume", "latest"]
@@ -80,6 +81,7 @@ def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
     assert all(one["size"] == len(one["members"]) for one in described)
 
 
+@pytest.mark.thorough
 def test_shares_of_the_pairs_are_clustered_together(swsearch, fastas):
     for shard in ("1/2", "2/2"):
         asked = ["--shard", shard, "--store", "{shard}.sqlite", "--format", "none"]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
+from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
 
@@ -55,7 +56,12 @@ def assert_searched_as_fresh(swsearch, tmp_path, queries, *options):
     assert (tmp_path / "export.fasta").read_bytes() == exported
 
 
-@pytest.mark.parametrize("options", [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "30000"]])
+@pytest.mark.parametrize(
+    "options",
+    mostly_thorough(
+        [["--top", "40"], ["--top", "7", "--ties", "all", "--partition-residues", "30000"]], ["--top", "40"]
+    ),
+)
 def test_a_changed_protein_database_is_searched_as_a_fresh_one(swsearch, tmp_path, protein_db, options):
     """Source: an index of the exported FASTA. Copies under other names, added and removed, make ties at all ranks."""
     records = fasta_records(swsearch("db", "export", protein_db).out)

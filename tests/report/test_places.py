@@ -17,6 +17,7 @@ from swsearch.report.formats import FORMATS
 from swsearch.scoring.matrix import matrix_text, named_matrix
 from tests.cli.conftest import DATA
 from tests.taxonomy.dumps import EXCERPT
+from tests.tiers import mostly_thorough
 
 FILTERED = ("--include", "chosen", "--matrix", "scores")
 
@@ -103,7 +104,10 @@ def from_within(folder: Path) -> tuple[str, str, str]:
     return "../q.fasta", ".", "../"
 
 
-@pytest.mark.parametrize("way", [absolute, from_another_folder, with_a_slash, through_a_link, a_copy, from_within])
+@pytest.mark.parametrize(
+    "way",
+    mostly_thorough([absolute, from_another_folder, with_a_slash, through_a_link, a_copy, from_within], through_a_link),
+)
 def test_the_way_to_the_files_is_in_no_report(places, from_their_folder, way: Callable[[Path], tuple[str, str, str]]):
     """Source: the same search with paths relative to the folder of the files."""
     out = places.parent / "report"

@@ -68,7 +68,7 @@ def of_the_longer(database: Path, options: SearchOptions, chosen: Callable[[str]
         ("proteins", {"max_length": 150}),
         ("dealt_proteins", {"max_length": 130, "composition": "bias", "min_identity": 25}),
         ("dealt_proteins", {"max_length": 120, "mask": "tantan", "evalue": 100, "max_hsps": 2}),
-        ("dealt_bases", {"evalue": 1e-6, "min_score": 20}),
+        pytest.param("dealt_bases", {"evalue": 1e-6, "min_score": 20}, marks=pytest.mark.thorough),
     ],
 )
 def test_pairs_are_the_hits_of_the_longer_sequence(folder: Path, name: str, options: dict[str, Any]) -> None:
