@@ -66,6 +66,7 @@ def test_components_are_those_of_the_pairs(swsearch, fastas):
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
     """A resumed search computes nothing; one that is not resumed gives the same bytes."""
     stored = ["cluster", "few.fasta", *LINKED, "--store", "pairs.sqlite", "--resume", "latest"]
@@ -82,6 +83,7 @@ def test_another_mode_takes_the_stored_pairs(swsearch, fastas):
 
 
 @pytest.mark.thorough
+@pytest.mark.thorough
 def test_shares_of_the_pairs_are_clustered_together(swsearch, fastas):
     for shard in ("1/2", "2/2"):
         asked = ["--shard", shard, "--store", "{shard}.sqlite", "--format", "none"]
@@ -93,6 +95,7 @@ def test_shares_of_the_pairs_are_clustered_together(swsearch, fastas):
         assert [run.id for run in store.runs.all()] == [1]
 
 
+@pytest.mark.thorough
 def test_pairs_of_a_killed_search_are_kept(swsearch, spawn_paused, fastas):
     asked = ["cluster", "few.fasta", *LINKED]
     whole = swsearch(*asked, "--store", "none").out
@@ -105,6 +108,7 @@ def test_pairs_of_a_killed_search_are_kept(swsearch, spawn_paused, fastas):
     assert swsearch(*resumed).out == whole
 
 
+@pytest.mark.thorough
 @pytest.mark.peer("mmseqs")
 def test_families_far_apart_are_the_clusters_of_mmseqs2(swsearch, tmp_path):
     """Twelve random families, whose members differ in a tenth of their residues: every method finds them."""
@@ -140,6 +144,7 @@ def best(text):
     return found
 
 
+@pytest.mark.thorough
 def test_reciprocal_best_hits_are_those_of_two_searches(swsearch, fastas):
     found = lines(swsearch("rbh", "odd.fasta", "even.fasta", "--quiet", "--store", "none").out)
     asked = ["--evalue", "0.001", "--format", "blast6", "--quiet", "--store", "none"]
@@ -152,6 +157,7 @@ def test_reciprocal_best_hits_are_those_of_two_searches(swsearch, fastas):
     assert {(a, b) for a, b, *_ in found} == {(a, b) for b, a, *_ in swapped}
 
 
+@pytest.mark.thorough
 @pytest.mark.thorough
 def test_both_searches_are_resumed(swsearch, spawn_paused, fastas):
     asked = ["rbh", "odd.fasta", "even.fasta", "--quiet", "--format", "json"]

@@ -78,12 +78,14 @@ def test_databases_are_named_in_several_ways(swsearch, folder, words):
     assert rows(swsearch("query", *words, *options)) == expected
 
 
+@pytest.mark.thorough
 def test_a_database_whose_name_has_a_blank_is_one(swsearch, folder):
     options = [*LOOK, "--format", "blast6", "--store", "none"]
     expected = rows(swsearch("query", "q.fa", TOGETHER, *options))
     assert rows(swsearch("query", "-query", "q.fa", "-db", TOGETHER, *options)) == expected
 
 
+@pytest.mark.thorough
 def test_two_query_files_and_two_databases(swsearch, folder):
     """With --db, a sequence file that stands last is a query file."""
     (folder / "r.fa").write_text((folder / "c.fa").read_text()[:400])
@@ -108,6 +110,7 @@ def test_reports_are_those_of_the_concatenation(swsearch, folder, form):
     assert found[0] == found[1]
 
 
+@pytest.mark.thorough
 def test_a_profile_searches_several_databases(swsearch, folder):
     """The checkpoints of rounds in several databases are those of the rounds in all their sequences."""
     (folder / "two.fa").write_text(first_queries(2))
@@ -125,6 +128,7 @@ def test_a_profile_searches_several_databases(swsearch, folder):
     assert rows(swsearch("query", "-in_pssm", "found.asn", "-db", "a.db b.db c.db", *options[2:])) == expected
 
 
+@pytest.mark.thorough
 def test_scores_of_several_databases_are_plotted_and_the_plan_is_shown(swsearch, folder):
     for number, databases in enumerate(([TOGETHER], ["a.db", "b.db", "c.db"])):
         plotted = swsearch("query", "q.fa", *databases, "--plot", f"{number}.png", "--store", "none", "--format", "xml")
@@ -136,6 +140,7 @@ def test_scores_of_several_databases_are_plotted_and_the_plan_is_shown(swsearch,
 # --- the store ---
 
 
+@pytest.mark.thorough
 def test_a_stored_run_says_which_databases_it_searched(swsearch, folder):
     """By hand: a path and a digest for each, as `db info` prints them; the store has its old schema."""
     assert swsearch("query", "q.fa", "a.db", "b.db", *LOOK, "--store", "s.sqlite").code == 0
@@ -165,6 +170,7 @@ def test_a_stored_run_says_which_databases_it_searched(swsearch, folder):
     assert stored == [(f"{folder}/a.db {folder}/b.db", "+".join(digests))]
 
 
+@pytest.mark.thorough
 def test_a_run_is_resumed_with_its_databases_alone(swsearch, folder):
     """In their order; a compaction of one of them changes nothing."""
     shutil.rmtree(folder / "c.db")
@@ -184,6 +190,7 @@ def test_a_run_is_resumed_with_its_databases_alone(swsearch, folder):
     assert fresh.out.startswith("run 2 in s.sqlite: 7 queries done")
 
 
+@pytest.mark.thorough
 def test_shards_of_several_databases_are_merged(swsearch, folder):
     """Expected value: the report of the concatenation."""
     for share in ("1/2", "2/2"):
@@ -195,6 +202,7 @@ def test_shards_of_several_databases_are_merged(swsearch, folder):
     assert rows(reports[0]) == rows(reports[1])
 
 
+@pytest.mark.thorough
 def test_reports_read_subjects_from_several_databases(swsearch, folder):
     """Whole sequences of hits, while the databases are where they were and after they were moved."""
     for databases, name in ((["a.db", "b.db", "c.db"], "s"), ([TOGETHER], "t")):
@@ -221,6 +229,7 @@ def test_reports_read_subjects_from_several_databases(swsearch, folder):
 # --- databases of the configuration file ---
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "searched"),
     [
@@ -244,6 +253,7 @@ def test_databases_of_the_command_line_replace_those_of_the_configuration(
     assert rows(swsearch("query", *words.split(), *options)) == expected
 
 
+@pytest.mark.thorough
 def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearch, folder, monkeypatch):
     (folder / "mine.toml").write_text("[query]\ndb = ['a.db']\n")
     monkeypatch.setenv("SWSEARCH_CONFIG", str(folder / "mine.toml"))
@@ -256,6 +266,7 @@ def test_the_command_of_a_refusal_names_no_database_of_the_configuration(swsearc
 # --- what is refused ---
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

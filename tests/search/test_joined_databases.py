@@ -31,6 +31,7 @@ from tests.joined_databases import joined_databases, paths, together
 from tests.search.test_slices import BASES, PROTEIN, essence
 from tests.sliced_databases import DATA
 from tests.taxonomy.dumps import EXCERPT, write_dump
+from tests.tiers import mostly_thorough
 
 FORMATS = ("blast6", "xml", "jsonl", "parquet")
 CASES = [
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return joined_databases(tmp_path_factory.mktemp("joined"))
 
 
-@pytest.mark.parametrize(("queries", "alphabet", "chosen"), CASES)
+@pytest.mark.parametrize(("queries", "alphabet", "chosen"), mostly_thorough(CASES, *CASES[::4]))
 def test_databases_together_are_their_concatenation(
     folder: Path, tmp_path: Path, queries: str, alphabet: str, chosen: dict[str, Any]
 ) -> None:

@@ -63,6 +63,7 @@ def test_random_letters_are_those_of_splitmix64():
     assert random_letters(7, 500, frequencies).tolist() == expected
 
 
+@pytest.mark.thorough
 def test_blosum62_has_its_published_parameters():
     """Source: NCBI's table, λ 0.267 and K 0.041; tolerance 1.5 % and 12 %, which move E by 20 % at a score of 60."""
     found = simulate(ScoringScheme(BLOSUM62, GapPenalty(11, 1)), threads=2)
@@ -72,6 +73,7 @@ def test_blosum62_has_its_published_parameters():
     assert found.lam_error < 0.005
 
 
+@pytest.mark.thorough
 def test_dna_e_values_are_those_of_the_published_parameters(monkeypatch):
     """Source: E-values from NCBI's table for 2/-3 5/2, at even scores, for which that table holds."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))

@@ -34,6 +34,7 @@ from swsearch.search.slices import merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import opener
 from tests.sliced_databases import DATA, segmented, sliced_databases
+from tests.tiers import mostly_thorough
 
 FORMATS = ("blast6", "xml", "jsonl")
 
@@ -121,7 +122,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("queries", "database", "chosen"), CASES)
+@pytest.mark.parametrize(("queries", "database", "chosen"), mostly_thorough(CASES, *CASES[::4]))
 def test_merged_slices_are_the_whole_database(
     folder: Path, tmp_path: Path, queries: str, database: str, chosen: dict[str, Any]
 ) -> None:

@@ -168,6 +168,7 @@ def test_a_search_can_be_cancelled(server, queries):
 def test_a_cancelled_query_stops_the_engine(server):
     """The query has 6.5e10 cells; the engine is stopped within it, and the worker goes on with the next."""
     client = server.client()
+    client.wait(client.submit(">before\nMKVLAAGIV\n", "few.db")["id"])  # the batches of other tests have ended
     n_before = len(server.events("batch abandoned"))
     submitted = client.submit(">long\n" + "MKVLAAGIVGLCAKAYLEWT" * 5000, "proteins.db", {"evalue": "inf"})
     while client.search(submitted["id"])["state"] == "queued":

@@ -36,6 +36,7 @@ from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime
 from tests.support import random_codes
+from tests.tiers import mostly_thorough
 
 MakeDevice = Callable[..., EmulatedDevice]
 GAPS = (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(5, 7), GapPenalty(2000, 47))
@@ -106,7 +107,7 @@ def protein_case(seed: int, lengths: Sequence[int]) -> tuple[list[QueryProfile],
 
 
 # --- One kernel for all costs ---
-@pytest.mark.parametrize("architecture", [75, 86, 90])
+@pytest.mark.parametrize("architecture", mostly_thorough([75, 86, 90], 90))
 def test_one_kernel_serves_all_gap_costs(emulated: MakeDevice, architecture: int) -> None:
     """Every route's kernel is launched with each of five gap costs; the last is the largest that the fast type holds.
 
@@ -185,8 +186,8 @@ def test_every_length_is_covered_by_the_generic_tiles(architecture: int) -> None
 # --- The change to compiled kernels ---
 
 
-@pytest.mark.parametrize("finishes_after", [1, 9, 25])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("finishes_after", mostly_thorough([1, 9, 25], 9))
+@pytest.mark.parametrize("seed", mostly_thorough([1, 2], 1))
 def test_a_search_takes_its_own_kernels_when_they_are_compiled(seed: int, finishes_after: int) -> None:
     """More batches than are in flight; some have generic kernels and the later ones their own, with the same blocks."""
     profiles, partition = protein_case(5, (20, 90, 33, 64, 61, 40, 130, 35, 77, 52))
