@@ -2,7 +2,7 @@
 
 A *batch* is some queries of about equal predicted time; a *part* is the search of a batch, or of some of its queries,
 in one slice of the database. Where each worker holds the whole database, that is the only slice. Every worker has up to
-two parts, so that it need not wait for the next one. Results may be computed in any order; the number of batches that
+two parts, so it need not wait for the next one. Results may be computed in any order; the number of batches that
 are begun and not yet yielded is bounded, and so is the memory for them.
 
 Which part a worker gets:
@@ -17,7 +17,7 @@ Which part a worker gets:
 
 Workers may come and go. A part whose worker has gone is given to another. A worker that does not answer in several
 times the predicted time gets no more parts, and its parts are given to others as well; the first result counts. A part
-that ends worker after worker is divided into single queries, and a query that does so alone ends the search.
+that ends worker after worker is divided into single queries, and a single query that does so ends the search.
 """
 
 from __future__ import annotations
@@ -447,7 +447,7 @@ class Dispatcher:
             raise EngineError(f"{worker.info.name} cannot run the task, {problem}; is {PROGRAM} installed there?")
         if answer.data is None:
             if part is None:
-                del self._workers[worker.info.address]  # to be asked again at the next look, if it is there
+                del self._workers[worker.info.address]  # it is asked again at the next look, if it is there
                 self._looked = float("-inf")
             elif not self._connection.is_lost:
                 self._again(part, is_loss=True)

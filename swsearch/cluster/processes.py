@@ -229,7 +229,7 @@ def work(threads: int, device: int | None) -> None:
     with suppress(EOFError, OSError):
         while True:
             threading.Thread(target=perform, args=channel.recv(), daemon=True).start()
-    os._exit(0)  # what is being searched is not needed any more
+    os._exit(0)  # the results are no longer needed
 
 
 def _memory_bytes() -> int:

@@ -52,7 +52,7 @@ KEEP_SECONDS: Final = 600.0
 
 
 FORECAST_CELLS: Final = 10**12
-"""Cells for which an engine is asked how long they take."""
+"""Cells of the forecast by which the rate of an engine is estimated."""
 
 _Key: TypeAlias = tuple[DatabasePart, ...]
 """Digest, segments and layout of each database of a search; a compaction that deals the subjects into other slices

@@ -1,6 +1,6 @@
 """The messages between the driver and the workers of a cluster, as plain records.
 
-A worker is told the search by a :class:`SearchSpec`, and gets the queries of one task with it. It answers with a
+A worker gets the search as a :class:`SearchSpec`, with the queries of one task. It answers with a
 :class:`Found` or a :class:`Failed`; an exception is never sent, because its class may be unknown or different at the
 other side. All records are pickled here rather than by Dask, so that a worker with another version of the program reads
 none of them before the versions are compared.

@@ -16,7 +16,7 @@ The alignments of a subject are ordered by ascending E-value, then descending sc
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
 so further alignments are computed, in growing numbers, until the unadjusted E-value of the next one shows that it
 cannot be listed (:meth:`swsearch.search.threshold.Threshold.min_next_scores`). Of very long sequences, a number of
-alignments that depends on the lengths alone is judged; those after them are listed last, if they are asked for.
+alignments that depends on the lengths alone is judged; those after them are listed last, if they are requested.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Final
 from swsearch.engine.cuda.runtime.device import Buffer, Device, OutOfDeviceMemory
 
 ROUNDED_BYTES: Final = 1 << 22
-"""Up to this size a buffer's size is a power of two, so that it seldom grows."""
+"""Up to this size, buffers have sizes that are powers of two, so they seldom grow."""
 
 
 class Scratch:

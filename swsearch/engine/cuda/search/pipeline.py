@@ -65,7 +65,7 @@ class ScoreCall(ABC):
 
     @abstractmethod
     def ended(self, error: BaseException | None) -> None:
-        """The device does no more for this call; ``error`` is the reason if blocks are missing."""
+        """The device has finished with this call; ``error`` is the reason if blocks are missing."""
 
 
 @dataclass(eq=False)
