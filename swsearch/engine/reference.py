@@ -32,7 +32,7 @@ from swsearch.sequences.alphabet import CODE_MASK, N_CODES
 from swsearch.typing import Codes, Lengths
 
 GROUP_RESIDUES: Final = 1 << 13
-"""Residues of the subjects that are scored together: 64 KiB per array, in comparison with which a call of NumPy costs little."""
+"""Residues of the subjects that are scored together: 64 KiB per array, so calls of NumPy cost little."""
 NO_PAIR: Final = -(1 << 62)
 """The score of a pair beyond the end of a subject: below every sum of scores."""
 
