@@ -271,7 +271,7 @@ def test_a_module_of_nf_core_describes_its_channels(name):
 def test_the_module_of_nf_core_offers_every_format():
     """Expected: the program's list; two formats have another suffix in ``main.nf``."""
     meta = yaml.safe_load((MODULES / "query" / "meta.yml").read_text())
-    assert meta["input"][-1]["format"]["enum"] == FORMATS
+    assert meta["input"][-1]["format"]["enum"] == list(FORMATS)
     text = (MODULES / "query" / "main.nf").read_text()
     assert unknown_options(text.replace("swsearch --version", "")) == set()
     (named,) = set(re.findall(r"suffix = (\[.*?\])\[format\]", text))
