@@ -26,7 +26,7 @@ _AUTOMATIC: Final = "automatic"
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """One option in a form.
 
     Attributes
@@ -76,7 +76,7 @@ class Field:
 
 
 @cache
-def form_fields() -> tuple[Field, ...]:
+def form_fields() -> tuple[FormField, ...]:
     """All fields: those of :data:`FIRST`, then the others in the order of the table."""
     rows = [row for row in SEARCH_OPTIONS.values() if row.name not in SEARCH_FILES and row.name != "alphabet"]
     rows.insert([row.panel for row in rows].index(SCORING), SEARCH_OPTIONS["alphabet"])
@@ -84,7 +84,7 @@ def form_fields() -> tuple[Field, ...]:
     return tuple(map(_field, sorted(rows, key=lambda row: first.get(row.name, len(first)))))
 
 
-def _field(row: Option) -> Field:
+def _field(row: Option) -> FormField:
     choices, help_text = row.choices, _without_files(row.help)
     if row.name == "matrix":
         choices = tuple(matrix_names())
@@ -95,7 +95,7 @@ def _field(row: Option) -> Field:
     if choices and row.default is None:
         words.insert(0, ("", _AUTOMATIC if row.name in ("alphabet", "matrix") else "no"))
     shown = "" if row.default is None else _text(row.default)
-    return Field(row.name, row.label, in_form(help_text), in_form(row.panel), kind, shown, tuple(words))
+    return FormField(row.name, row.label, in_form(help_text), in_form(row.panel), kind, shown, tuple(words))
 
 
 def _without_files(text: str) -> str:
