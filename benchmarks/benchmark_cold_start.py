@@ -36,7 +36,7 @@ from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
-from swsearch.engine.cuda.search.options import PlanOptions
+from swsearch.engine.cuda.search.plan import PlanOptions
 from swsearch.engine.cuda.search.planner import plan_search
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import sequence_profile

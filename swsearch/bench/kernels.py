@@ -29,12 +29,11 @@ from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
 from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
-from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
-from swsearch.engine.cuda.runtime.device import Device
+from swsearch.engine.cuda.runtime.device import Device, Timing
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, PairPaths, Sequences
 from swsearch.engine.protocol import ScoreEngine

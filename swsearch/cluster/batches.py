@@ -1,6 +1,6 @@
 """Batches of queries and their parts, and the workers that have them, as the dispatcher knows them.
 
-:class:`Stream` divides the queries of one search into batches. The dispatcher chooses the size of a batch in cells; its
+:class:`BatchStream` divides the queries of one search into batches. The dispatcher chooses the cells of a batch; its
 queries, results and bytes are bounded. Queries are read ahead, so that the dispatcher sees the end of a search some
 seconds in advance and can choose smaller and smaller batches; the workers then end at about the same time.
 """
@@ -38,7 +38,7 @@ class SliceTask:
 
 
 @dataclass(eq=False)
-class Batch:
+class TaskBatch:
     """Queries that are sent together; ``found`` has the results of each query by slice."""
 
     order: int
@@ -55,7 +55,7 @@ class Part:
     ``at`` has the workers that have it, ``losses`` the number of workers that ended while they probably worked on it.
     """
 
-    batch: Batch
+    batch: TaskBatch
     slice: int
     first: int
     stop: int
@@ -125,7 +125,7 @@ MAX_AHEAD_BYTES: Final = 8 * MAX_PACKED_BYTES
 """Approximate size of the queries that are read ahead."""
 
 
-class Stream:
+class BatchStream:
     """One call of a search.
 
     ``cells_of`` is the number of cells of a query with all slices; ``progress`` gets the cells of each completed part.
@@ -144,7 +144,7 @@ class Stream:
         self._cells_of = cells_of
         self._max_queries = max_queries
         self.progress = progress
-        self.batches: deque[Batch] = deque()
+        self.batches: deque[TaskBatch] = deque()
         self.cells_ahead = 0
         self._ahead: deque[tuple[SequenceRecord, int, int]] = deque()  # with cells and bytes
         self._bytes_ahead = 0
@@ -171,7 +171,7 @@ class Stream:
             self._bytes_ahead += n_bytes
         return self._is_at_end
 
-    def add_batch(self, order: int, cells: float, n_slices: int) -> Batch | None:
+    def add_batch(self, order: int, cells: float, n_slices: int) -> TaskBatch | None:
         """Begin a batch with the next queries: at least one, and no further one once they have ``cells`` cells.
 
         Returns None if there are no more queries. ``order`` is the batch's number among those of all streams.
@@ -193,6 +193,6 @@ class Stream:
             self._bytes_ahead -= query_bytes
         if not queries:
             return None
-        batch = Batch(order, queries, n_cells, [{} for _ in queries], len(queries) * n_slices)
+        batch = TaskBatch(order, queries, n_cells, [{} for _ in queries], len(queries) * n_slices)
         self.batches.append(batch)
         return batch

@@ -28,7 +28,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Final, cast
 
-from swsearch.cluster.batches import PLACES, Flight, Part, SliceTask, Stream, Worker
+from swsearch.cluster.batches import PLACES, BatchStream, Flight, Part, SliceTask, Worker
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
 from swsearch.cluster.tasks import PROGRAM, Failed, Found, Ready, packed, unpacked
 from swsearch.engine.protocol import Progress
@@ -101,7 +101,7 @@ class Dispatcher:
         self._specs: list[bytes] = []
         self._first: tuple[SliceTask, bytes] | None = None
         self._workers: dict[str, Worker] = {}
-        self._streams: list[Stream] = []
+        self._streams: list[BatchStream] = []
         self._waiting: list[Part] = []
         self._orders = count()
         self._looked = float("-inf")
@@ -149,14 +149,14 @@ class Dispatcher:
         generator ends its search. Raises :class:`SwSearchError` if a worker refuses the search, or no worker can
         perform it.
         """
-        stream = Stream(queries, self._cells_of, self._max_queries, progress)
+        stream = BatchStream(queries, self._cells_of, self._max_queries, progress)
         results = self._results(stream, merge, when_answered)
         next(results)  # sends the first parts
         return cast(Generator[QueryResult, None, None], results)
 
     def _results(
         self,
-        stream: Stream,
+        stream: BatchStream,
         merge: Callable[[Sequence[QueryResult]], QueryResult],
         when_answered: Callable[[], None],
     ) -> Generator[QueryResult | None, None, None]:
@@ -183,7 +183,7 @@ class Dispatcher:
         finally:
             self._end(stream)
 
-    def _end(self, stream: Stream) -> None:
+    def _end(self, stream: BatchStream) -> None:
         """Forget all parts of a search."""
         self._streams.remove(stream)
         ended = set(map(id, stream.batches))
@@ -398,7 +398,7 @@ class Dispatcher:
                 return True
         return False
 
-    def _cells_of_batch(self, stream: Stream, worker: Worker) -> float:
+    def _cells_of_batch(self, stream: BatchStream, worker: Worker) -> float:
         """The size of the next batch: what the worker searches in one largest slice in the time of a part.
 
         Near the end of the search it is half of the worker's share of the queries that are left, which lets all workers

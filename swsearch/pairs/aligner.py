@@ -235,7 +235,7 @@ def _gpu_backend(kernel: str, device: Device) -> PairBackend:
 
         return ShortPairs(device)
     if kernel == "diamond":
-        from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+        from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 
         return DiamondPairs(device)
     from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs

@@ -361,7 +361,7 @@ def test_queries_are_read_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch) -
             read.append(number)
             yield query(number)  # 10 letters
 
-    stream = batches.Stream(queries(), lambda _: 1000, 2000, None)
+    stream = batches.BatchStream(queries(), lambda _: 1000, 2000, None)
     assert not stream.read_ahead(3000)
     assert (len(read), stream.cells_ahead) == (3, 3000)
     assert not stream.read_ahead(1e9)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
-from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
 from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
 from swsearch.engine.cuda.runtime.info import cuda_info

@@ -27,10 +27,9 @@ from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, in_stored_order
 from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError

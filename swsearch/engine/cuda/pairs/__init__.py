@@ -3,12 +3,11 @@
 ========================  ============================================================================
 module                    holds
 ========================  ============================================================================
-``diamonds``              best scores, ends and paths of pairs, computed by diamonds
+``diamonds``              the pair backend for long pairs: best scores, ends and paths by diamonds
 ``diamond_plan``          the shape of strips and diamonds, and the layout of the letters of pairs
 ``diamond_launch``        the device memory and the launches of a sweep
 ``diamond_checkpoints``   the lowest rows and lane states that strips save for a path
 ``diamond_paths``         the traceback of a pair from these checkpoints
-``long_pairs``            the pair backend for long pairs
 ``short_pairs``           the pair backend for batches of short pairs
 ``wavefront``             the pair backend for global scores in a wavefront of tiles
 ========================  ============================================================================

@@ -5,6 +5,8 @@ a :class:`PairPath`. Every cell of the matrix is computed. :class:`DiamondSweep`
 ``diamond_launch.py``. All pairs of a call share its launches as far as the device's memory allows; a path is found for
 one pair at a time (``diamond_paths.py``). If several ends have the best score, the one in the smallest column is
 reported and, within this column, the one in the smallest row (docs/design/diamond.md).
+
+:class:`DiamondPairs` is the pair backend of long pairs (:class:`swsearch.engine.pair_arrays.PairBackend`).
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from swsearch.closeable import Closeable
 from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
@@ -28,7 +31,9 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
     table_columns,
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, limited
+from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
 from swsearch.typing import Letters
 
@@ -219,3 +224,63 @@ def _border_end(rows: int, columns: int, problem: AlignmentProblem) -> PairEnd:
     for end in ends[1:]:
         best = better(best, end)
     return best
+
+
+MEMORY_BYTES: Final = 256 << 20
+"""Host memory for saved rows, used if the device has too little memory for all checkpoints of a path."""
+
+
+class DiamondPairs(Closeable):
+    """The pair backend for long pairs on one GPU, by default the first. A context manager; not shared between threads.
+
+    :meth:`close` closes the device. Raises :class:`EngineUnavailable`, with the remedy, if no device can be used.
+    """
+
+    name = "cuda diamond"
+
+    def __init__(self, device: Device | None = None) -> None:
+        self._device: Device = PyCudaDevice() if device is None else device
+        self._sweep = DiamondSweep(self._device)
+
+    @property
+    def description(self) -> str:
+        """The device's name."""
+        return self._device.facts.name
+
+    def align(
+        self,
+        queries: Sequences,
+        subjects: Sequences,
+        problem: AlignmentProblem,
+        *,
+        path: bool = True,
+        progress: Callable[[int], None] | None = None,
+    ) -> PairPaths:
+        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+
+        Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
+        empty side has no cells and is aligned on the host. Errors are those of :meth:`DiamondSweep.ends`.
+        """
+        report = limited(progress, int(queries.lengths @ subjects.lengths))
+        if not path:
+            pairs = [(queries[index], subjects[index]) for index in range(len(queries))]
+            return PairPaths.concatenate(
+                [
+                    PairPaths.of_pair((end.score, end.query_end, end.subject_end, 0, 0))
+                    for end in self._sweep.ends(pairs, problem, report)
+                ]
+            )
+        found = []
+        for index in range(len(queries)):
+            query, subject = queries[index], subjects[index]
+            if len(query) == 0 or len(subject) == 0:
+                found.append(ReferencePairs().align(Sequences.of([query]), Sequences.of([subject]), problem))
+                continue
+            end, pair_path = self._sweep.end_and_path(query, subject, problem, MEMORY_BYTES, report)
+            ends = (end.score, end.query_end, end.subject_end, pair_path.query_start, pair_path.subject_start)
+            found.append(PairPaths.of_pair(ends, pair_path.runs))
+        return PairPaths.concatenate(found)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._device.close()

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import WARP, KernelSpec
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
 from swsearch.errors import EngineError
 

@@ -11,9 +11,7 @@ module                 holds
 ``shipped_kernels``    the compiled kernels that the package contains
 ``kernel_cache``       the cache of compiled kernels on disk
 ``parallel_compile``   the concurrent compilation of several kernels
-``device``             the interface of a GPU: memory, streams, texture objects, launches
+``device``             the interface of a GPU: memory, streams, texture objects, launches; buffers, times
 ``pycuda_device``      its implementation with PyCUDA
-``scratch``            device buffers by name, reused from launch to launch
-``timing``             the time that kernels take
 =====================  ===============================================================================
 """

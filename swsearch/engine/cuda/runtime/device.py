@@ -2,6 +2,9 @@
 
 :class:`swsearch.engine.cuda.runtime.pycuda_device.PyCudaDevice` implements it, and so does the emulated device of the
 tests. Operations are ordered within a stream but not between streams. A device belongs to the thread that opened it.
+
+:class:`Scratch` has device buffers by name, reused from launch to launch; :class:`Timing` has the time that kernels
+take, by events on the device, and the timeline of batches in flight.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,3 +205,93 @@ class Device(Protocol):
     def close(self) -> None:
         """Free everything."""
         ...
+
+
+ROUNDED_BYTES: Final = 1 << 22
+"""Up to this size, buffers have sizes that are powers of two, so they seldom grow."""
+
+
+class Scratch:
+    """Buffers by name, each of at least ``smallest`` bytes and as large as the largest request for it.
+
+    A buffer that is too small is replaced, and freed only when the device is idle, because launches in flight may use
+    it.
+    """
+
+    def __init__(self, device: Device, smallest: int = 1) -> None:
+        self._device = device
+        self._smallest = smallest
+        self._buffers: dict[str, Buffer] = {}
+        self._replaced: list[Buffer] = []
+
+    def buffer(self, name: str, n_bytes: int) -> Buffer:
+        """The buffer of this name, with at least ``n_bytes`` bytes; its earlier contents may be lost."""
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.n_bytes < n_bytes:
+            if buffer is not None:
+                self._replaced.append(self._buffers.pop(name))
+            buffer = self._buffers[name] = self._allocate(max(n_bytes, self._smallest))
+        return buffer
+
+    def _allocate(self, n_bytes: int) -> Buffer:
+        rounded = n_bytes if n_bytes > ROUNDED_BYTES else 1 << max(n_bytes - 1, 0).bit_length()
+        try:
+            return self._device.allocate(rounded)
+        except OutOfDeviceMemory:
+            self._device.synchronize()
+            self.free_replaced()
+            return self._device.allocate(n_bytes)
+
+    def free_replaced(self) -> None:
+        """Free the buffers that were replaced; the device must be idle."""
+        while self._replaced:
+            self._replaced.pop().free()
+
+    def free(self) -> None:
+        """Free all memory; the device must be idle."""
+        self.free_replaced()
+        for buffer in self._buffers.values():
+            buffer.free()
+        self._buffers.clear()
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """When one batch was prepared, computed and handed on.
+
+    ``host`` are seconds by ``time.perf_counter``: the batch is planned and packed from the first to the second, its
+    results are awaited from the third, and handled from the fourth to the fifth. ``device`` are the seconds from the
+    first kernel of the timeline to the first kernel and to the end of this batch.
+    """
+
+    indices: tuple[int, ...]
+    host: tuple[float, float, float, float, float]
+    device: tuple[float, float]
+
+
+@dataclass
+class Timing:
+    """The work of an engine's kernels since the engine was created or the timing was reset.
+
+    ``cells`` are query residues times subject residues, each pair counted once; ``seconds`` are kernel time by events
+    on the device. ``batches`` is the timeline, if a list is given; ``first`` and ``last`` are its first kernel and the
+    end of the last work.
+    """
+
+    cells: int = 0
+    seconds: float = 0.0
+    batches: list[BatchTime] | None = None
+    first: Event | None = None
+    last: Event | None = None
+
+    def add(self, began: Event, ended: Event) -> None:
+        """Add the time of work that ended after all earlier work; what overlapped with earlier work counts once."""
+        seconds = ended.seconds_since(began)
+        if self.last is not None:
+            seconds = min(seconds, ended.seconds_since(self.last))
+        self.seconds += seconds
+        self.last = ended
+
+    def reset(self) -> None:
+        """Set the sums to zero."""
+        self.cells, self.seconds = 0, 0.0

@@ -7,15 +7,14 @@ a ``plan``, loads the ``subjects``, and keeps several batches in flight (``batch
 module                 holds
 =====================  ===============================================================================
 *the plan*
-``plan``               the plan of an engine call: which kernel scores which subjects, and why
+``plan``               the plan of an engine call: which kernel scores which subjects, and why; its options
+                       and the expected time
 ``planner``            makes the plan; the plans of batches of the same shape are made once
-``options``            the options of plans, and the sizes at which the engine changes its method
 ``routing``            score types, pairs of queries, warps per subject
 ``layout``             the cheapest strips for one query, or for two that share words
 ``tuning``             tiles by architecture with their measured times, from ``cuda/tuning/``
 ``generic``            the kernels that serve until a query's own are compiled
 ``kernel_choice``      plans with kernels that are ready, and the compilation of the others
-``forecast``           the expected time of a search
 *queries and subjects*
 ``profile``            query profiles as the kernels read them
 ``subjects``           the database on the device, either cached or streamed

@@ -20,10 +20,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Event, Stream
+from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
-from swsearch.engine.cuda.runtime.scratch import Scratch
-from swsearch.engine.cuda.runtime.timing import BatchTime, Timing
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (

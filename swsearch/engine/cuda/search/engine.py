@@ -14,17 +14,14 @@ from typing import Final
 from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory
+from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory, Scratch, Timing
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.runtime.scratch import Scratch
-from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.batch_run import Resources
 from swsearch.engine.cuda.search.end_positions import EndFinder
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice, KernelPolicy
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher
-from swsearch.engine.cuda.search.options import PlanOptions, Thresholds
 from swsearch.engine.cuda.search.pipeline import IN_FLIGHT, Pipeline, ScoreCall
-from swsearch.engine.cuda.search.plan import SearchPlan
+from swsearch.engine.cuda.search.plan import PlanOptions, SearchPlan, Thresholds
 from swsearch.engine.cuda.search.planner import batch_indices
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
@@ -77,7 +74,7 @@ class CudaEngine(Closeable):
         Bytes of device memory for databases, by default :data:`DATABASE_SHARE` of the free memory. Larger databases are
         streamed.
     texture, pairs, deferred, band_rows
-        See :class:`swsearch.engine.cuda.search.options.PlanOptions`.
+        See :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
     kernels : KernelPolicy

@@ -15,9 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Scratch, Stream
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
-from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.search.launches import DeviceProfile, address, gap_arguments, signed, unsigned
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan
 from swsearch.engine.cuda.search.routing import InterTaskPlan

@@ -22,9 +22,7 @@ from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile
-from swsearch.engine.cuda.search.forecast import expected_rate
-from swsearch.engine.cuda.search.options import PlanOptions
-from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, SearchPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, ListedRoute, PlanOptions, SearchPlan, expected_rate
 from swsearch.engine.cuda.search.planner import PlanCache, plan_batch, plan_listed, plan_search
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.errors import InputError

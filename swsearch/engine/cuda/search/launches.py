@@ -11,9 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import WARP, IntraTaskEntry, KernelSpec, Tile
-from swsearch.engine.cuda.runtime.scratch import Scratch
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.routing import (
     IntraTaskTeams,

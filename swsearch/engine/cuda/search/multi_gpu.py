@@ -29,9 +29,9 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.forecast import Forecast, expected_rate
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.cuda.search.pipeline import ScoreCall
+from swsearch.engine.cuda.search.plan import SearchForecast, expected_rate
 from swsearch.engine.cuda.search.subjects import ONE_SLOT_RESIDUES, chunk_bytes, in_stored_order
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.errors import EngineError
@@ -385,7 +385,7 @@ class CudaDevices(Closeable):
         n_cells: int,
         *,
         floors: bool = True,
-    ) -> Forecast:
+    ) -> SearchForecast:
         """See :class:`swsearch.engine.protocol.BackgroundEngine`."""
         engine = self.engines[0]
         n_profiles = n_pairs = 0
@@ -402,7 +402,7 @@ class CudaDevices(Closeable):
             thread.submit(engine.free_bytes).result()
             for thread, engine in zip(self._threads, self.engines, strict=True)
         ]
-        return Forecast(
+        return SearchForecast(
             devices=facts,
             free_bytes=min(free),
             database_bytes=sum(map(chunk_bytes, parts)),

@@ -99,7 +99,7 @@ class _Progress:
 
 
 @dataclass(eq=False)
-class _Group:
+class _BatchGroup:
     """The batches of a call for which the same subjects are scored by diamonds: all but the first ``n_windowed``.
 
     ``waiting`` has the batches without results, by the indices of their requests, ``blocks`` the blocks of the pieces
@@ -118,7 +118,7 @@ class _Group:
         whole = self.progress.partition
         return whole if self.n_windowed == len(whole) else whole[: self.n_windowed]
 
-    def has_subjects_of(self, other: _Group) -> bool:
+    def has_subjects_of(self, other: _BatchGroup) -> bool:
         """Whether both groups are scored against the same subjects."""
         return self.progress.partition is other.progress.partition and self.n_windowed == other.n_windowed
 
@@ -128,7 +128,7 @@ class _Flight:
     """A batch in flight, scored against a piece of its subjects; ``is_last`` says whether it is the last one."""
 
     run: BatchRun
-    group: _Group
+    group: _BatchGroup
     is_last: bool
     streamed: bool
 
@@ -168,7 +168,7 @@ class Pipeline:
         databases is halved, down to a megabyte; the batches that have no result yet are scored again. All other errors,
         and a final lack of memory, end all calls in progress, which receive the error.
         """
-        groups: deque[_Group] = deque()
+        groups: deque[_BatchGroup] = deque()
         try:
             while True:
                 try:
@@ -191,7 +191,9 @@ class Pipeline:
                 for progress in calls:
                     progress.call.ended(error)
 
-    def _step(self, groups: deque[_Group], take: Callable[[], ScoreCall | None], between: Callable[[], None]) -> bool:
+    def _step(
+        self, groups: deque[_BatchGroup], take: Callable[[], ScoreCall | None], between: Callable[[], None]
+    ) -> bool:
         """Start the batches of a group, or plan a call, or finish a batch; returns whether there was such work."""
         between()
         if groups:
@@ -225,11 +227,11 @@ class Pipeline:
 
     # --- Calls ---
 
-    def _planned(self, call: ScoreCall) -> list[_Group]:
+    def _planned(self, call: ScoreCall) -> list[_BatchGroup]:
         """The batches of a call; their kernels are being compiled, and those of the first launches are loaded."""
         progress = _Progress(call, len(call.requests))
         self._calls.append(progress)
-        groups: dict[int, _Group] = {}
+        groups: dict[int, _BatchGroup] = {}
         if not len(call.partition):
             for index in range(len(call.requests)):
                 self._deliver(progress, index, ScoreBlock.concatenate([]))
@@ -238,7 +240,7 @@ class Pipeline:
             plan = self._choice.plan(progress.requests, progress.partition)
             self._choice.begin(plan, progress.partition)
             for batch in plan.batches:
-                group = groups.setdefault(batch.n_windowed, _Group(progress, batch.n_windowed))
+                group = groups.setdefault(batch.n_windowed, _BatchGroup(progress, batch.n_windowed))
                 group.waiting[batch.indices] = batch
         self._tell(progress, call.prepared)
         self._end_if_done(progress)
@@ -265,7 +267,7 @@ class Pipeline:
 
     # --- Batches ---
 
-    def _score(self, group: _Group, between: Callable[[], None]) -> None:
+    def _score(self, group: _BatchGroup, between: Callable[[], None]) -> None:
         """Start the waiting batches of a group; those of a streamed partition are also finished."""
         progress = group.progress
         if progress.is_dropped:
@@ -359,7 +361,7 @@ class Pipeline:
         for scratch in (self._resources.scratch, *(slot.scratch for slot in self._slots)):
             scratch.free_replaced()
 
-    def _score_tiled(self, group: _Group) -> None:
+    def _score_tiled(self, group: _BatchGroup) -> None:
         """Score the subjects of a group that are scored by diamonds."""
         progress, timing = group.progress, self._resources.timing
         long = progress.partition[group.n_windowed :]
@@ -377,7 +379,7 @@ class Pipeline:
         group.tiled = tiled
 
 
-def _joined(group: _Group, index: int, *, streamed: bool) -> ScoreBlock:
+def _joined(group: _BatchGroup, index: int, *, streamed: bool) -> ScoreBlock:
     """The block of a request that was scored against all pieces, with the subjects that were scored by diamonds."""
     pieces = group.blocks.pop(index)
     joined = pieces[0] if len(pieces) == 1 else ScoreBlock.concatenate(pieces)

@@ -20,16 +20,26 @@ diamond tiles         the same, for a query of too many rows for windows        
 Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a
 wider type. If there are floors, the inter-task kernel computes an upper bound (:class:`BoundPlan`) or a deferred
 maximum, and the subjects that may reach their floor are listed and scored exactly.
+
+:class:`PlanOptions` and :class:`Thresholds` have the options of plans and the sizes at which the engine changes its
+method; no score depends on them. :class:`SearchForecast` tells how queries and database are divided among the devices,
+and the expected time. The time is the number of cells divided by the sum of the devices' rates in cells per second. A
+device's rate is the product of its multiprocessors, its clock and a number of cells per clock that depends on the
+architecture. This number is measured where the kernels were tuned; elsewhere it is two thirds, the measured proportion,
+of what the instructions of the inner loop allow.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,
     COMPARE_CHECKPOINTS_KERNEL,
@@ -41,6 +51,124 @@ from swsearch.engine.cuda.runtime.kernels import (
 from swsearch.engine.cuda.search.routing import BITS, InterTaskPlan
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Sizes at which the engine changes its method, measured (``docs/design/cuda-engine.md``). No score depends on
+    them.
+
+    Attributes
+    ----------
+    window_overlap, window_stride : int
+        Columns by which windows overlap at first (``benchmarks/benchmark_window_checkpoints.py``), and the smallest
+        distance between their starts: below it, most of the work is overlap.
+    windowed_residues, diamond_residues : int
+        Only longer subjects are scored in windows, and by diamonds.
+    windowed_rows : int
+        Rows of the longest query that is scored in windows; others take diamonds.
+    located_cells : int
+        The columns around the best alignments of subjects with fewer cells are not noted: they are aligned as a whole.
+    cut_residues : int
+        The subjects of a partition with fewer residues are never cut into stretches.
+    copy_picoseconds : float
+        Time per residue that stretches must save before subjects are cut: that of copying and uploading them.
+    bound_subjects : int
+        Fewest subjects of the inter-task kernel for which a bound replaces scores.
+    downloaded : int
+        Number of selected subjects that are downloaded with their number.
+    end_group_bytes, smallest_end_group_bytes : int
+        Residues of a group of subjects whose ends are searched together, unless a single window has more, and of the
+        smallest group if memory is short: if fewer bytes are free, the device finds no ends.
+    """
+
+    window_overlap: int = 256
+    window_stride: int = 384
+    windowed_residues: int = 2048
+    windowed_rows: int = 16_384
+    diamond_residues: int = 4096
+    located_cells: int = 1 << 26
+    cut_residues: int = 1 << 24
+    copy_picoseconds: float = 2_000.0
+    bound_subjects: int = 1 << 15
+    downloaded: int = 1 << 14
+    end_group_bytes: int = 32 << 20
+    smallest_end_group_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of an engine that change its plans, but no score.
+
+    Attributes
+    ----------
+    texture : bool
+        Read profiles as textures rather than from global memory.
+    pairs : bool
+        Let two queries of similar length share words.
+    deferred : bool
+        Use the deferred maximum where the caller gives floors.
+    thresholds : Thresholds
+    band_rows : int or None
+        Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
+    generic : bool
+        Plan with generic kernels only.
+    diamonds : bool
+        Whether long subjects of queries of many thousand rows may be scored by diamonds.
+    """
+
+    texture: bool = True
+    pairs: bool = True
+    deferred: bool = True
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    band_rows: int | None = None
+    generic: bool = False
+    diamonds: bool = True
+
+
+CELLS_PER_CLOCK: Final = {75: 6.0, 80: 12.0, 90: 24.0, 110: 12.0, 120: 16.0}
+"""Cells per clock and multiprocessor, by the oldest architecture to which the figure applies. The figure for 9.0 is
+measured (``cuda/README.md``); the others follow from the instructions: there are no three-input maxima before 9.0, and
+no half-precision maxima before 8.0. 11.0 has the instructions of 8.0: its half-precision maxima take the unit of the
+sums. 12.0 has integer maxima, which take another unit, but of two inputs only."""
+BOUND_SPEEDUP: Final = 1.4
+"""Effective cells per computed cell where a bound takes the place of most scores (``docs/design/cuda-engine.md``)."""
+
+
+def expected_rate(facts: DeviceFacts, *, bounded: bool) -> float:
+    """Cells per second that a device is expected to score; ``bounded`` if the search has floors and a bound is used."""
+    cells = max((known, cells) for known, cells in CELLS_PER_CLOCK.items() if known <= max(facts.architecture, 75))[1]
+    return facts.multiprocessors * facts.clock_hz * cells * (BOUND_SPEEDUP if bounded else 1.0)
+
+
+@dataclass(frozen=True)
+class SearchForecast:
+    """The plan of a search on GPUs; ``str`` formats it as one line.
+
+    ``free_bytes`` are those of the device that has the least, ``database_bytes`` the size of the database, or of a
+    device's share, in device memory, which is streamed in ``n_pieces``. With ``shared_subjects``, devices divide the
+    subjects rather than the queries. ``n_profiles`` counts each strand; it is 0 if it is not known yet.
+    """
+
+    devices: Sequence[DeviceFacts]
+    free_bytes: int
+    database_bytes: int
+    n_pieces: int
+    shared_subjects: bool
+    n_profiles: int
+    n_pairs: int
+    seconds: float
+
+    def __str__(self) -> str:
+        size = f"{self.database_bytes / 1e9:.2f} GB"
+        what = f"{'a share' if self.shared_subjects else 'the database'} of {size}"
+        room = f"{self.free_bytes / 1e9:.0f} GB free"
+        where = "on the GPU" if len(self.devices) == 1 else f"on each of {len(self.devices)} GPUs"
+        how = f"kept {where}" if self.n_pieces == 1 else f"streamed in {self.n_pieces} pieces"
+        if self.n_profiles == 0:
+            return f"{what} {how} ({room})"
+        alone = self.n_profiles - 2 * self.n_pairs
+        return f"{what} {how} ({room}); {self.n_pairs:,} pairs of queries and {alone:,} alone"
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,15 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
 )
 from swsearch.engine.cuda.search.generic import generic_inter_task_kernel, generic_list_kernel
-from swsearch.engine.cuda.search.options import PlanOptions
-from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, FloorRange, ListedRoute, QueryPlan, SearchPlan
+from swsearch.engine.cuda.search.plan import (
+    BatchPlan,
+    BoundPlan,
+    FloorRange,
+    ListedRoute,
+    PlanOptions,
+    QueryPlan,
+    SearchPlan,
+)
 from swsearch.engine.cuda.search.profile import residue_columns
 from swsearch.engine.cuda.search.routing import (
     InterTaskPlan,

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Texture
-from swsearch.engine.cuda.runtime.scratch import Scratch
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.search.launches import DeviceProfile
 from swsearch.engine.cuda.search.profile import ProfileStrips, pack_strips
 

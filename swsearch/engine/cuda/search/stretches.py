@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
-from swsearch.engine.cuda.search.forecast import BOUND_SPEEDUP
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, Thresholds
 from swsearch.engine.cuda.search.planner import SAMPLED, floor_ranges
 from swsearch.engine.cuda.search.routing import (
     LONG_SHARE,

@@ -14,7 +14,7 @@ import numpy as np
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.timing import Timing
+from swsearch.engine.cuda.runtime.device import Timing
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK

@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CHECKPOINTS, COMPARE_CHECKPOINTS_KERNEL, WARP
-from swsearch.engine.cuda.runtime.timing import Timing
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address, unsigned
 from swsearch.engine.cuda.search.plan import ListedRoute

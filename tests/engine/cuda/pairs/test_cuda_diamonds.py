@@ -19,8 +19,7 @@ from swsearch.engine.cuda.pairs import diamonds
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import WORDS, SweepShape
-from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine

@@ -18,8 +18,7 @@ from rapidfuzz.distance import LCSseq
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
-from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError

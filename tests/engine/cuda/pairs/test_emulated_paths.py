@@ -15,8 +15,7 @@ from swsearch import _native
 from swsearch.engine.cuda.pairs import diamond_launch
 from swsearch.engine.cuda.pairs.diamond_checkpoints import strip_bytes
 from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepShape
-from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.pairs.long_pairs import DiamondPairs
+from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.pairs.align import MODES, align_pair, scheme_scoring

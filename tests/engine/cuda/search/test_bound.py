@@ -26,7 +26,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.layout import Strip
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.profile import pack_strips
 from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes

@@ -11,7 +11,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import IN_FLIGHT, CudaEngine
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.protocol import ScoreEngine, ScoreRequest
 from swsearch.engine.reference import ReferenceEngine

@@ -17,7 +17,7 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search import end_positions as ends_module
 from swsearch.engine.cuda.search.end_positions import arithmetic_for
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.protocol import EndsEngine
 from swsearch.engine.reference import local_score
 from swsearch.errors import EngineError, InputError

@@ -19,12 +19,11 @@ from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, KernelSpec, Pairing
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.forecast import expected_rate
 from swsearch.engine.cuda.search.generic import BAND, SMALL_KERNELS, generic_kernels, generic_tiles
 from swsearch.engine.cuda.search.kernel_choice import KERNEL_COMPILE_SECONDS, VARIABLE, KernelPolicy
 from swsearch.engine.cuda.search.layout import layout
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds, expected_rate
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError

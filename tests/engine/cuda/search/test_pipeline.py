@@ -11,8 +11,8 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, DeviceLost
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.options import Thresholds
 from swsearch.engine.cuda.search.pipeline import ScoreCall
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine

@@ -15,7 +15,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import SweepShape
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile, sequence_profile

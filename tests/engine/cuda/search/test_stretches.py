@@ -10,7 +10,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.stretches import SubjectCutter, stretches_of
 from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine

@@ -14,8 +14,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import Pairing
-from swsearch.engine.cuda.search.forecast import expected_rate
-from swsearch.engine.cuda.search.options import PlanOptions
+from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.planner import plan_search
 from swsearch.engine.cuda.search.tuning import available_bands, tiles, tuned_for
 from swsearch.engine.protocol import ScoreRequest

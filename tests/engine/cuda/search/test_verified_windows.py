@@ -16,8 +16,7 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
-from swsearch.engine.cuda.search.options import Thresholds
-from swsearch.engine.cuda.search.plan import ListedRoute
+from swsearch.engine.cuda.search.plan import ListedRoute, Thresholds
 from swsearch.engine.cuda.search.windows import EXTENSION, Size, Windows, cut_in_windows
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine

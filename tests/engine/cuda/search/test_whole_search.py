@@ -21,7 +21,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.runtime.device import DeviceLost
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.engine.cuda.search.options import Thresholds
+from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
