@@ -127,6 +127,7 @@ PEERS: dict[str, Peer] = {
     "colabfold": _client("colabfold"),
     "boltz": _client("boltz"),
     "g++": _optional("Debian: g++", "g++", thorough=False),
+    "emulated GPU": _optional("Debian: g++", "g++"),
     "gcc": _optional("Debian: gcc", "gcc", thorough=False),
     "a compiler of CUDA": Peer(
         "the CUDA toolkit, or nvidia-cuda-nvrtc and cuda-bindings", _cuda_compiler, debian=False, optional=True,
@@ -139,7 +140,7 @@ PEERS: dict[str, Peer] = {
     "systemd-analyze": _optional("Debian: systemd", "systemd-analyze"),
 }  # fmt: skip
 
-STARTED_BY = {"postgres": "postgresql", "browser": "chromium", "network": "sshfs", "emulated": "g++"}
+STARTED_BY = {"postgres": "postgresql", "browser": "chromium", "network": "sshfs", "emulated": "emulated GPU"}
 """Peers of fixtures: a test that uses one, directly or not, needs its peer."""
 
 

@@ -32,6 +32,7 @@ from tests.engine.bound_reference import (
     largest,
     wrapped,
 )
+from tests.tiers import mostly_thorough
 
 ROWS = range(2, 9)
 N_PAIRS = 2_000
@@ -145,7 +146,7 @@ CHANGES: dict[str, dict[str, Step]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("rows", [2, 4, 6])
+@pytest.mark.parametrize("rows", mostly_thorough([2, 4, 6], 4))
 def test_a_change_of_any_step_is_found(change: str, rows: int) -> None:
     steps = {**RECURRENCE, **CHANGES[change]}
     assert any(violation(pairs, rows, steps) for seed in range(10) for pairs in some_pairs(seed, rows))

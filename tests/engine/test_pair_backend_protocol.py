@@ -49,7 +49,8 @@ class BackendCase:
     scores: tuple[str, ...] = tuple(SCORES)
 
     def param(self) -> object:
-        return pytest.param(self, id=self.name, marks=[pytest.mark.gpu] if self.device == "gpu" else [])
+        marks = {"gpu": [pytest.mark.gpu], "emulated": [pytest.mark.peer("emulated GPU")]}
+        return pytest.param(self, id=self.name, marks=marks.get(self.device, []))
 
 
 CASES = [

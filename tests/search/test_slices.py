@@ -150,7 +150,7 @@ def test_merged_slices_are_the_whole_database(
             assert reports["sliced", form] == reports["plain", form]
 
 
-@pytest.mark.parametrize("n_slices", [2, 8])
+@pytest.mark.parametrize("n_slices", mostly_thorough([2, 8], 2))
 def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path, n_slices: int) -> None:
     """The sequences are dealt, so neighbours of the FASTA are in different slices; some were removed and others added.
 

@@ -151,6 +151,7 @@ def test_a_worker_that_hangs_is_ended_and_its_queries_are_searched(attacked):
 # --- the parts ---
 
 
+@pytest.mark.thorough
 def test_a_budget_counts_the_bytes_of_others():
     budget = Budget(ServerLimits(owner_bytes_in_flight=100, bytes_in_flight=150))
     first, second, other, third = (budget.claim(owner) for owner in ("ann", "ann", "bob", "eve"))
@@ -211,6 +212,7 @@ def test_one_text_of_an_owner_is_read_at_a_time_and_given_up_with_its_client():
     assert order == ["first", "second"]
 
 
+@pytest.mark.thorough
 def test_a_process_ends_while_a_text_is_read():
     """The text is one whose reading never ends, and never asks whether it is wanted."""
     program = """

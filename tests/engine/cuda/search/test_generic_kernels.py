@@ -40,7 +40,7 @@ from tests.tiers import mostly_thorough
 MakeDevice = Callable[..., EmulatedDevice]
 GAPS = (GapPenalty(11, 1), GapPenalty(0, 2), GapPenalty(13, 2), GapPenalty(5, 7), GapPenalty(2000, 47))
 
-pytestmark = pytest.mark.peer("g++")
+pytestmark = pytest.mark.peer("emulated GPU")
 
 
 class Waiting(OneAtATime):

@@ -38,7 +38,7 @@ from tests.support import random_codes
 
 OpenDevice = Callable[[int], Any]
 
-pytestmark = pytest.mark.peer("g++")
+pytestmark = pytest.mark.peer("emulated GPU")
 
 
 def write_fasta(path: Path, sequences: list[Codes], alphabet: Any) -> None:
