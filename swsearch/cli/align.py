@@ -117,6 +117,8 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
+    if not text and "" in (query, subject):
+        options.refuse_empty()
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
     from swsearch.cores import threads_to_use

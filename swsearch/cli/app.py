@@ -17,9 +17,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
-from itertools import takewhile
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
@@ -28,10 +28,10 @@ from swsearch import __version__
 from swsearch.cli import completion
 from swsearch.cli.command import MAX_WIDTH, CommandGroup, Group
 from swsearch.cli.command_line import begin
-from swsearch.cli.log import begin_log, end_log
+from swsearch.cli.configuration import in_plain_words
+from swsearch.cli.log import end_log
 from swsearch.cli.output import open_closed_streams, say
 from swsearch.cli.start import leave
-from swsearch.cli.wording import in_plain_words
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
 from swsearch.file_registry import registered
@@ -74,14 +74,24 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
 """Each command in the order of the help: its function or group of commands, as module and name, and its line there."""
 
 
+_DEBUG: Final[ContextVar[bool]] = ContextVar("swsearch_debug", default=False)
+"""Whether errors are to have their tracebacks."""
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"swsearch {__version__}")
         raise typer.Exit
 
 
+def _set_debug(wanted: bool) -> None:
+    _DEBUG.set(wanted)
+
+
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", callback=_set_debug, is_eager=True, help="Print the traceback of an error.")
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -132,7 +142,11 @@ def _program(members: Mapping[str, Callable[..., None] | typer.Typer]) -> Comman
         help=_HELP,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MAX_WIDTH},
+        context_settings={
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": MAX_WIDTH,
+            "token_normalize_func": lambda name: name.replace("_", "-"),
+        },
     )
     app.callback()(_options)
     for name, command in members.items():
@@ -177,13 +191,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _code(arguments: list[str]) -> int:
     """Run the command line and convert errors; returns the exit code."""
-    head = list(takewhile(lambda word: word not in _COMMANDS, arguments))
-    debug = "--debug" in head
+    _DEBUG.set(False)
     try:
         if signal.getsignal(signal.SIGINT) is leave:  # up to here, there was nothing to clean up
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if completion.VARIABLE not in os.environ:
-            begin_log(arguments, is_early=True)
         outcome: Any = commands()(arguments, standalone_mode=False, prog_name="swsearch")
         if outcome == EXIT_INTERRUPTED:  # Typer has caught the KeyboardInterrupt
             say("interrupted")
@@ -199,18 +210,18 @@ def _code(arguments: list[str]) -> int:
         say("interrupted")
         return EXIT_INTERRUPTED
     except UsageError as error:
-        return _fail(error, error.marked, debug, EXIT_WRONG_USAGE)
+        return _fail(error, error.marked, EXIT_WRONG_USAGE)
     except SwSearchError as error:
-        return _fail(error, error.marked, debug)
+        return _fail(error, error.marked)
     except OSError as error:
-        return _fail(error, _describe(error), debug, is_logged=True)
+        return _fail(error, _describe(error), is_logged=True)
     except MemoryError as error:
         message = "out of memory; search a smaller database, or give fewer --threads"
-        return _fail(error, message, debug, is_logged=True)
+        return _fail(error, message, is_logged=True)
     except Exception as error:
         if (usage := _wrong_usage(error)) is None:
             raise
-        return _fail(error, usage, debug, EXIT_WRONG_USAGE)
+        return _fail(error, usage, EXIT_WRONG_USAGE)
     return int(outcome) if isinstance(outcome, int) else 0
 
 
@@ -249,10 +260,9 @@ def _wrong_usage(error: Exception) -> str | None:
     return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
 
 
-def _fail(
-    error: BaseException, message: str, debug: bool, code: int = EXIT_BAD_INPUT, *, is_logged: bool = False
-) -> int:
-    """Say an error in one line; with ``debug`` with its traceback, which ``is_logged`` adds to the log in any case."""
+def _fail(error: BaseException, message: str, code: int = EXIT_BAD_INPUT, *, is_logged: bool = False) -> int:
+    """Say an error in one line, with ``--debug`` after its traceback, which ``is_logged`` always adds to the log."""
+    debug = _DEBUG.get()
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     if debug or is_logged:

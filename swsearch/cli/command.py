@@ -1,13 +1,13 @@
 """The commands of ``swsearch`` as Typer builds them: groups of commands, and what each command adds to Typer's.
 
-A command understands other programs' spellings of its options (:mod:`swsearch.cli.wording`), and the program itself
+A command understands other programs' spellings of its options (:mod:`swsearch.cli.parsing`), and the program itself
 answers their command words (:mod:`swsearch.cli.other_programs`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
@@ -15,11 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from swsearch.cli import log
-from swsearch.cli.configuration import Given, converted, defaults_of
+from swsearch.cli.command_line import texts
 from swsearch.cli.options import Arguments, table_options, tell_files
-from swsearch.cli.wording import CommandOptions, in_own_words
-from swsearch.errors import UsageError
-from swsearch.options import PANELS, SEARCH_OPTIONS
+from swsearch.cli.parsing import Preparation, leniently_parsed, option_names, prepare
+from swsearch.options import PANELS
 
 _VALUES: Final = {
     "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X", "<str>": "TEXT", "<path>": "FILE",
@@ -27,10 +26,6 @@ _VALUES: Final = {
 """The words for values in the help, in place of Typer's names of types."""
 MAX_WIDTH: Final = 120
 """Largest number of columns of the help."""
-_FILE_METAVARS: Final = ("FILE", "DB", "FOLDER")
-_FILE_OPTIONS: Final = ("out", "taxonomy")
-"""How options are recognised whose values name files, besides by their type."""
-
 _GIVEN: Final[ContextVar[frozenset[str]]] = ContextVar("swsearch_given_options", default=frozenset())
 """The names of the parameters that the command line in progress gives."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,7 +37,7 @@ class Command(TyperCommand):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._of_table = table_options(self.name or "")
-        self.params += [*self._of_table, log.option()]
+        self.params += [*self._of_table, log.option(), Preparation(self)]
 
     def invoke(self, ctx: Any) -> Any:
         """Call the function of the command; ``ctx.obj`` has the options of the table."""
@@ -50,30 +45,28 @@ class Command(TyperCommand):
         return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, in the words of swsearch or of other programs.
+        """Parse the arguments, and tell the registry which files they name; wrong usage is logged.
 
         Raises
         ------
         UsageError
-            An option has no counterpart.
+            A value of another program has no counterpart.
         InputError
             An output must not be written.
         """
-        if not ctx.resilient_parsing:
-            name = ctx.command_path.removeprefix(f"{ctx.find_root().info_name} ")
-            known = CommandOptions.of(name, self.get_params(ctx))
-            args = in_own_words(args, known)
-            _refuse_empty_names(args, known, self.get_params(ctx))
-            if not {"-h", "--help"} & {*args}:
-                on_server = any(word.partition("=")[0] == "--server" for word in args)
-                found = configured(self, ctx, name, on_server=on_server)
-                ctx.default_map = {key: value for key, (value, _) in found.items()}
-                log.begin_log(args, ctx.default_map.get(log.NAME), ctx.default_map.get("shard"))
+        words = list(args)
         try:
             left = super().parse_args(ctx, args)
+        except typer.Exit:
+            raise
         except Exception as error:
             if getattr(error, "ctx", ctx) is None:  # an option without its value; the message names this command
                 error.ctx = ctx  # type: ignore[attr-defined]
+            if similar := getattr(error, "possibilities", None):
+                own = {name for one in self.get_params(ctx) for name in one.opts}
+                error.possibilities = [name for name in similar if name in own]  # type: ignore[attr-defined]
+            if not ctx.resilient_parsing:
+                prepare(self, ctx, leniently_parsed(self, ctx, words))
             raise
         if not ctx.resilient_parsing:
             _GIVEN.set(frozenset(name for name in ctx.params if is_on_command_line(ctx, name)))
@@ -97,55 +90,6 @@ class Command(TyperCommand):
         return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
 
 
-def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) -> dict[str, tuple[Any, Given]]:
-    """The defaults of a command from the environment and the configuration file, by the names of its parameters.
-
-    With ``on_server``, those of options that concern this machine are left out.
-    """
-    by_name = option_names(command, ctx)
-    usable = [one for one in by_name if not on_server or one in SEARCH_OPTIONS or one == log.NAME]
-    found = defaults_of(name, usable, _names_of_all)
-    return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
-
-
-def _refuse_empty_names(words: Sequence[str], options: CommandOptions, parameters: Iterable[Any]) -> None:
-    """Refuse empty names of files and databases, which would be those of the working folder.
-
-    ``align --text`` has texts for arguments, which may be empty.
-
-    Raises
-    ------
-    UsageError
-        Such a name is empty; most often, a variable of the shell is.
-    """
-    advice = "give one, and check that a variable of the shell is not empty"
-    name_files = {
-        name
-        for one in parameters
-        if one.param_type_name == "option" and one.name != log.NAME
-        if one.type.name == "path" or one.metavar in _FILE_METAVARS or one.name in _FILE_OPTIONS
-        for name in one.opts
-    }
-    left = list(words)
-    arguments: list[str] = []
-    while left:
-        word = left.pop(0)
-        name, has_value, value = word.partition("=")
-        if word == "--":
-            arguments += left
-            break
-        if not word.startswith("-"):
-            arguments.append(word)
-        elif name not in options.takes_value:
-            return  # the parser says that there is no such option
-        elif options.takes_value[name] and (has_value or left):
-            value = value if has_value else left.pop(0)
-            if not value and name in name_files:
-                raise UsageError(f"{name}: the name is empty; {advice}")
-    if "" in arguments and "--text" not in words:
-        raise UsageError(f"an argument is empty; {advice}")
-
-
 def is_on_command_line(context: typer.Context, name: str) -> bool:
     """Whether the command line gives the option with this parameter name; otherwise, its value is a default."""
     return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
@@ -154,15 +98,6 @@ def is_on_command_line(context: typer.Context, name: str) -> bool:
 def words_give(*names: str) -> bool:
     """Whether the command line in progress gives one of these parameters, as :func:`is_on_command_line`."""
     return not _GIVEN.get().isdisjoint(names)
-
-
-def option_names(command: Any, ctx: Any) -> dict[str, Any]:
-    """The options of a command by their long names with ``_``."""
-    return {
-        max(one.opts, key=len).lstrip("-").replace("-", "_"): one
-        for one in command.get_params(ctx)
-        if one.param_type_name == "option" and "--help" not in one.opts
-    }
 
 
 def all_commands() -> dict[str, Any]:
@@ -178,7 +113,8 @@ def all_commands() -> dict[str, Any]:
     return found
 
 
-def _names_of_all() -> dict[str, list[str]]:
+def names_of_all() -> dict[str, list[str]]:
+    """The names of the options of each command, with ``_``."""
     return {name: list(option_names(one, typer.Context(one))) for name, one in all_commands().items()}
 
 
@@ -200,20 +136,35 @@ class Group(TyperGroup):
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             print(ctx.get_help(), file=sys.stderr)
             ctx.exit(2)
-        if (
-            ctx.parent is None
-            and not ctx.resilient_parsing
-            and args
-            and args[0].partition("=")[0] not in self._known(ctx)
-        ):
+        words = list(args)
+        try:
+            left = super().parse_args(ctx, args)
+        except typer.Exit:
+            raise
+        except Exception:
+            if not ctx.resilient_parsing:
+                log.begin_log(leniently_parsed(self, ctx, words).get(log.NAME), ())
+                self._refuse_other_words(ctx, words)
+            raise
+        if not left and self.invoke_without_command and not ctx.resilient_parsing:
+            log.begin_log(ctx.meta.get(log.KEY), [text for value in ctx.params.values() for text in texts(value)])
+        return left
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the words name; the root of all answers words of other programs with the right line."""
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception:
+            if not ctx.resilient_parsing:
+                log.begin_log(ctx.meta.get(log.KEY), ())
+                self._refuse_other_words(ctx, args)
+            raise
+
+    def _refuse_other_words(self, ctx: Any, words: list[str]) -> None:
+        if ctx.parent is None:
             from swsearch.cli.other_programs import refuse_other_words
 
-            refuse_other_words(args, self.commands)
-        return super().parse_args(ctx, args)
-
-    def _known(self, ctx: Any) -> set[str]:
-        """The words with which a command line may begin."""
-        return {"--", *self.commands, *(name for one in self.get_params(ctx) for name in one.opts)}
+            refuse_other_words(words, self.commands)
 
 
 class CommandGroup(typer.Typer):

@@ -3,42 +3,68 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 _given: Final[list[str]] = []
+_noted: Final[list[Any]] = []
+"""The name of the command in progress, its parameters, and the values of the parser."""
 
 
 def begin(arguments: Sequence[str]) -> None:
     """Note the arguments of this process, without the name of the program."""
     _given[:] = arguments
+    _noted.clear()
 
 
-def arguments() -> list[str]:
-    """The arguments of this process, without the name of the program."""
-    return list(_given)
+def note(command: str, parameters: Sequence[Any], opts: Mapping[str, Any]) -> None:
+    """Note what the parser found in the arguments."""
+    _noted[:] = [command, list(parameters), dict(opts)]
 
 
 def command_line() -> str:
     """The command line as a shell reads it."""
-    return shlex.join(["swsearch", *arguments()])
+    return shlex.join(["swsearch", *_given])
 
 
 def resuming_line(run_id: int) -> str:
-    """The command line that goes on with a run of this one.
+    """The command line that goes on with a run of this one."""
+    command, parameters, opts = _noted
+    others = {name: value for name, value in opts.items() if name != "resume"}
+    return shlex.join(words_of(command, parameters, others | {"resume": str(run_id)}))
 
-    >>> begin(["batch", "q.fa", "p.db", "--resume", "latest"])
-    >>> resuming_line(3)
-    'swsearch batch q.fa p.db --resume 3'
+
+def words_of(command: str, parameters: Sequence[Any], opts: Mapping[str, Any]) -> list[str]:
+    """The words of a command line: its arguments, then its options by their long names.
+
+    Parameters
+    ----------
+    command : str
+        As ``query`` or ``db info``.
+    parameters : sequence
+        The parameters of the command.
+    opts : mapping of str to str, bool or sequence of str
+        The values of the parser by the names of the parameters.
     """
-    kept: list[str] = []
-    left = arguments()
-    while left:
-        word = left.pop(0)
-        if word == "--":
-            return shlex.join(["swsearch", *kept, "--resume", str(run_id), word, *left])
-        if word == "--resume":
-            del left[:1]
-        elif not word.startswith("--resume="):
-            kept.append(word)
-    return shlex.join(["swsearch", *kept, "--resume", str(run_id)])
+    by_name = {one.name: one for one in parameters}
+    arguments: list[str] = []
+    options: list[str] = []
+    for name, value in opts.items():
+        one = by_name[name]
+        if one.param_type_name == "argument":
+            arguments += texts(value)
+        elif value is True or value is False:
+            options.append(max(one.opts if value else one.secondary_opts, key=len))
+        else:
+            options += [word for text in texts(value) for word in (max(one.opts, key=len), text)]
+    start = ["swsearch", *command.split()]
+    if any(word.startswith("-") and word != "-" for word in arguments):
+        return [*start, *options, "--", *arguments]
+    return [*start, *arguments, *options]
+
+
+def texts(value: Any) -> list[str]:
+    """The words that are the value of a parameter; flags have none."""
+    if value is None or isinstance(value, bool):
+        return []
+    return [str(one) for one in value] if isinstance(value, (list, tuple)) else [str(value)]

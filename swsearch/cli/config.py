@@ -26,9 +26,10 @@ def config(
 
     Example: swsearch config report --format json
     """
-    from swsearch.cli.command import all_commands, configured, option_names
+    from swsearch.cli.command import all_commands
     from swsearch.cli.documents import write_document
     from swsearch.cli.output import say
+    from swsearch.cli.parsing import configured, option_names
 
     name = " ".join(command or ["query"])
     known = all_commands()

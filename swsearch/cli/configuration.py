@@ -23,13 +23,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.cli.wording import in_plain_words
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.options import COMPARISONS, MACHINE, OPTIONS, SEARCH_OPTIONS
 from swsearch.words import quoted
 
 PREFIX: Final = "SWSEARCH_"
+_TYPER_TYPE: Final = re.compile(r"is not a valid (int|float)(?: range)?\b")
 FILE_VARIABLE: Final = "SWSEARCH_CONFIG"
 """Environment variable that names the configuration file; if it is empty, none is read."""
 OTHER_VARIABLES: Final = (
@@ -170,6 +170,15 @@ class ConfigurationFile:
         what = "there is no command" if is_table else f"`swsearch {table}` has no option" if table else "no default"
         tail = "" if is_table or table else " can stand outside of a command's table"
         raise InputError(f"{self.line(key, table)}: {what} {quoted(key)}{tail}; {advice}")
+
+
+def in_plain_words(message: str) -> str:
+    """A message of Typer about a value, without the names of its types.
+
+    >>> in_plain_words("'1e3' is not a valid int range")
+    "'1e3' is no whole number"
+    """
+    return _TYPER_TYPE.sub(lambda match: "is no whole number" if match[1] == "int" else "is no number", message)
 
 
 def _user_file() -> Path | None:

@@ -1,9 +1,9 @@
 """``--log FILE``: the log of a command is opened before any work, and its last line has the exit code.
 
-The option stands before or behind the name of the command; :func:`taken` finds it before Typer parses the line, so that
-wrong usage is logged too. Its default from the environment or the configuration file is known when the command is
-(:mod:`swsearch.cli.command`). The first two lines name the program, the host and the command line. What follows is said
-through :func:`swsearch.cli.output.say`; errors that nobody expected also have their traceback.
+The option stands before or behind the name of the command. The log is opened before values are converted
+(:mod:`swsearch.cli.parsing`), or when the line is found to be wrong, so that wrong usage is logged too. The first two
+lines name the program, the host and the command line. What follows is said through :func:`swsearch.cli.output.say`;
+errors that nobody expected also have their traceback.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from swsearch.options import OUTPUT
 from swsearch.words import counted, quoted
 
 NAME: Final = "log"
+KEY: Final = "swsearch.log"
+"""Key in ``ctx.meta`` for the file that a group names."""
 _SHARD: Final = "{shard}"
 _SIGTERM_CODE: Final = 143
 
 
 def option() -> TyperOption:
-    """The option of every command, which only help, completion and ``swsearch config`` read."""
+    """The option of every command and group; that of a group is kept in ``ctx.meta`` for its command."""
     return TyperOption(
         param_decls=[NAME, f"--{NAME}"],
         type=OUTPUT_FILE,
@@ -40,62 +42,40 @@ def option() -> TyperOption:
         help="Append all messages to this file, with times, the command line, tracebacks and the exit code.",
         rich_help_panel=OUTPUT,
         expose_value=False,
+        callback=_keep_name,
     )
 
 
-def taken(words: Sequence[str], name: str = NAME) -> tuple[str | None, list[str]]:
-    """The value of an option among the words of a command line, None if it is not there, and the other words.
-
-    >>> taken(["--log", "a", "query", "--log=b", "q.fa"]), taken(["query", "--", "--log", "a"])
-    (('b', ['query', 'q.fa']), (None, ['query', '--', '--log', 'a']))
-    """
-    value = None
-    others: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if word == "--":
-            return value, [*others, word, *left]
-        if word.startswith(f"--{name}="):
-            value = word.partition("=")[2]
-        elif word == f"--{name}" and left:
-            value = left.pop(0)
-        else:
-            others.append(word)
-    return value, others
+def _keep_name(ctx: Any, _param: Any, value: str | None) -> None:
+    if value is not None:
+        ctx.meta[KEY] = value
 
 
-def begin_log(
-    words: Sequence[str], default: str | None = None, shard: str | None = None, *, is_early: bool = False
-) -> None:
+def begin_log(name: str | None, others: Sequence[str], shard: str | None = None) -> None:
     """Open the log, unless it is open or there is none, and write its first lines.
 
     Parameters
     ----------
-    words : sequence of str
-        The command line, which may name the log.
-    default : str, optional
-        The log if the command line names none.
+    name : str or None
+        The file.
+    others : sequence of str
+        What else the command line names.
     shard : str, optional
-        The default of ``--shard``, whose share takes the place of ``{shard}`` in the name.
-    is_early : bool
-        Whether this default is not known yet; a log with ``{shard}`` in its name is then opened by a later call.
+        The value of ``--shard``, which takes the place of ``{shard}`` in the name.
 
     Raises
     ------
     InputError
         The file cannot be opened, or the command reads or writes it otherwise.
     """
-    name, others = taken(words)
-    name = default if name is None else name
-    if name is None or log_path() is not None or (is_early and _SHARD in name):
+    if name is None or log_path() is not None:
         return
     from swsearch.cli.output import say
 
     if _SHARD in name:
         from swsearch.hits.shards import asked_shard
 
-        name = asked_shard(taken(words, "shard")[0] or shard or "1/1", os.environ).named(name)
+        name = asked_shard(shard or "1/1", os.environ).named(name)
     _refuse(name, others)
     open_log(Path(name), say)
     threading.excepthook = _log_thread
@@ -145,7 +125,7 @@ def _refuse(name: str, others: Sequence[str]) -> None:
         raise InputError(f"{shown}: a log is a file, and its lines are printed on stderr anyway; name a file")
     refuse_compressed(Path(name), f"--{NAME}", "each line is appended as it is said, which no archive can take")
     mine = identities_of(name)
-    if any(mine & identities_of(word.partition("=")[2] or word) for word in others if word):
+    if any(mine & identities_of(word) for word in others if word):
         raise InputError(f"{shown}: the command line names this file for something else, too; choose another file")
     registry().write(f"--{NAME}", name)
 

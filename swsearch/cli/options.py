@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperOption
@@ -19,7 +19,7 @@ from typer.models import TyperPath
 
 from swsearch.cli import completion
 from swsearch.cli.stores import STORE_VARIABLE, created_store, kept_store, store_or_none
-from swsearch.errors import InputError
+from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
 from swsearch.file_systems import check_staging
 from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
@@ -60,7 +60,16 @@ class NamedFile(TyperPath):
         self.name = name
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value as it is, if it may be a URL; otherwise, a path."""
+        """The value as it is, if it may be a URL; otherwise, a path.
+
+        Raises
+        ------
+        UsageError
+            It is empty, which would name the working folder.
+        """
+        if value == "":
+            is_option = param is not None and param.param_type_name == "option"
+            refuse_empty(max(param.opts, key=len) if is_option else "")
         return value if self.name == "str" else super().convert(value, param, ctx)
 
 
@@ -86,6 +95,17 @@ _CHECKS: Final[dict[str, Callable[[str], str]]] = {
     "store": store_or_none, "kept store": kept_store, "stage_store": check_staging,
 }  # fmt: skip
 """What else the value of an option must be, by its name or by what it names."""
+
+
+def refuse_empty(option: str = "") -> NoReturn:
+    """Refuse an empty name of a file, of an option or of an argument; most often, a variable of the shell is empty.
+
+    Raises
+    ------
+    UsageError
+    """
+    problem = f"{option}: the name is empty" if option else "an argument is empty"
+    raise UsageError(f"{problem}; give one, and check that a variable of the shell is not empty")
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:

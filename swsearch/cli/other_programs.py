@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from swsearch.cli.spellings import BLAST, DIAMOND, LEAVE_OUT, MMSEQS, SSEARCH
-from swsearch.cli.wording import CommandOptions, Refusal, Worded, reworded
+import typer
+
+from swsearch.cli.command_line import words_of
+from swsearch.cli.configuration import in_plain_words
+from swsearch.cli.parsing import PROGRAMS, replace_names
+from swsearch.cli.spellings import BLAST, DIAMOND, FIRST, LAST, MMSEQS, SPELLINGS, SSEARCH
 from swsearch.errors import UsageError
 
 _PROGRAMS_OF_SUITES: Final = ("diamond", "mmseqs", "blast")
@@ -30,7 +34,7 @@ class ProgramWord:
         The programs whose options may follow; empty if those of swsearch follow.
     command : str
         The command of swsearch.
-    options : tuple of str
+    options : dict of str to str
         Options that it needs to do the same.
     places : tuple of str
         What the positional arguments are: ``query``, ``queries`` (all but those that follow), ``db``, ``out``, and
@@ -39,7 +43,7 @@ class ProgramWord:
 
     programs: tuple[str, ...]
     command: str = "query"
-    options: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
     places: tuple[str, ...] = ()
 
 
@@ -53,9 +57,9 @@ PROGRAM_WORDS: Final[dict[str, ProgramWord]] = {
     "blastn": ProgramWord((BLAST,)),
     "megablast": ProgramWord((BLAST,)),
     "psiblast": ProgramWord((BLAST,)),
-    "blastx": ProgramWord((BLAST, DIAMOND), options=("--translate", "query")),
-    "tblastn": ProgramWord((BLAST,), options=("--translate", "subject")),
-    "tblastx": ProgramWord((BLAST,), options=("--translate", "both")),
+    "blastx": ProgramWord((BLAST, DIAMOND), options={"translate": "query"}),
+    "tblastn": ProgramWord((BLAST,), options={"translate": "subject"}),
+    "tblastx": ProgramWord((BLAST,), options={"translate": "both"}),
     "makeblastdb": ProgramWord((BLAST,), "index"),
     "makedb": ProgramWord((DIAMOND,), "index"),
     "ssearch36": ProgramWord((SSEARCH,)),
@@ -64,6 +68,8 @@ PROGRAM_WORDS: Final[dict[str, ProgramWord]] = {
 }
 """Words whose arguments are put into the words of swsearch."""
 
+_MISSING: Final = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}
+_NAMES: Final = {here: {row.name for row in SPELLINGS if row.here == here} for here in (FIRST, LAST)}
 _INDEX: Final = "swsearch index FASTA… --out DB"
 _QUERY: Final = "swsearch query QUERY… DB"
 LINES: Final[dict[str, str]] = {
@@ -131,49 +137,51 @@ def without_command(arguments: Sequence[str], commands: Mapping[str, Any]) -> st
 
 
 def _line(arguments: Sequence[str], meant: ProgramWord, command: Any) -> str:
-    """The line of swsearch, and why it leaves something out."""
-    if any(word in ("-h", "-help", "--help") for word in arguments):
+    """The line of swsearch; if an option has no counterpart, only its beginning, and the reason."""
+    from swsearch.cli.app import commands
+
+    root = commands()
+    parent = typer.Context(root, info_name="swsearch", **root.context_settings)
+    context = typer.Context(command, info_name=meant.command, parent=parent)
+    context.meta[PROGRAMS] = meant.programs or None
+    missing = _MISSING[meant.command]
+    try:
+        opts, _, _ = command.make_parser(context).parse_args(list(arguments))
+        has_only_last = not opts.keys() & _NAMES[FIRST] and bool(opts.keys() & _NAMES[LAST])
+        replace_names(command, context, opts)
+    except Exception as error:
+        if not hasattr(error, "format_message") and not isinstance(error, UsageError):
+            raise
+        problem = in_plain_words(str(getattr(error, "message", error))).rstrip(".")
+        return f"{' '.join(['swsearch', meant.command, *missing])} ({problem[:1].lower()}{problem[1:]})"
+    if opts.get("help"):
         return f"swsearch {meant.command} --help"
-    options = CommandOptions.of(meant.command, command.params)
-    found = reworded(arguments, options, meant.programs)
-    _place(found, meant.places)
-    words = [*found.first, *found.positional, *found.last]
-    missing = {"query": ["QUERY…", "DB"], "index": ["FASTA…"]}[meant.command]
-    if "--db" in found.options:
+    name = next(one.name for one in command.params if one.param_type_name == "argument")
+    words = _placed(list(opts.pop(name, None) or ()), opts, meant.places)
+    if "db" in opts:
         missing = missing[:1]
     if len(words) < len(missing):  # the names of the arguments stand for those that are not given
-        kept = [] if found.first or not found.last else missing[:1]
-        words = [*kept, *words, *missing[len(kept) + len(words) :]]
-    argument_names = {"QUERY…", "FASTA…", "DB"}
-    line = ["swsearch", meant.command, *words, *meant.options, *found.options]
-    if meant.command == "index" and not {"-o", "--out"} & set(found.options):
-        line += ["--out", "DB"]
-    shown = " ".join(word if word in argument_names else shlex.quote(word) for word in line)
-    return shown + "".join(f"; without {one.word} ({_why(one)})" for one in found.refused)
+        words = [*missing[:1], *words] if words and has_only_last else [*words, *missing[len(words) :]]
+    if meant.command == "index":
+        opts.setdefault("out", "DB")
+    line = words_of(meant.command, command.params, {name: words, **meant.options, **opts})
+    return " ".join(word if word in ("QUERY…", "FASTA…", "DB") else shlex.quote(word) for word in line)
 
 
-def _why(refusal: Refusal) -> str:
-    return refusal.reason if refusal.instead == LEAVE_OUT else f"{refusal.reason}; {refusal.instead}"
-
-
-def _place(found: Worded, places: Sequence[str]) -> None:
-    """Move positional arguments of another program to where swsearch has them."""
+def _placed(words: list[str], opts: dict[str, Any], places: Sequence[str]) -> list[str]:
+    """The positional arguments of another program where swsearch has them; an output becomes an option."""
     if not places:
-        return
-    given, found.positional = found.positional, []
-    if places[0] == "queries":
-        n_queries = max(len(given) - len(places) + 1, min(len(given), 1))
-        found.first += given[:n_queries]
-        given, places = given[n_queries:], places[1:]
-    for word, place in zip(given, [*places, *["unused"] * len(given)], strict=False):
-        if place == "query":
-            found.first.append(word)
-        elif place == "db":
-            found.last.append(word)
+        return words
+    n_first = max(len(words) - len(places) + 1, min(len(words), 1)) if places[0] == "queries" else 1
+    placed, rest = words[:n_first], words[n_first:]
+    for word, place in zip(rest, [*places[1:], *["unused"] * len(rest)], strict=False):
+        if place == "db":
+            placed.append(word)
         elif place == "out":
-            found.options += ["--out", word]
-            if "--format" not in found.options and len(places) > 1:
-                found.options += ["--format", "blast6"]
+            opts["out"] = word
+            if len(places) > 2:
+                opts.setdefault("format", "blast6")
+    return placed
 
 
 def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) -> None:

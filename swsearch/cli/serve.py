@@ -28,21 +28,31 @@ if TYPE_CHECKING:
 
 DatabasePaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="DB…", help="Databases to offer, each under the last part of its path."),
+    typer.Argument(
+        metavar="DB…", click_type=options.INPUT_NAME, help="Databases to offer, each under the last part of its path."
+    ),
 ]
 Folder = Annotated[
     str | None,
     typer.Option(
         "--databases",
         metavar="FOLDER",
+        click_type=options.INPUT_NAME,
         help="Also offer the databases in this folder, including those that are added later.",
     ),
 ]
+
+
+def _refuse_empty_folder(folder: str | None) -> str | None:
+    return options.refuse_empty("--subject-sets") if folder == "" else folder
+
+
 SentSubjects = Annotated[
     str | None,
     typer.Option(
         "--subject-sets",
         metavar="FOLDER",
+        callback=_refuse_empty_folder,
         help="Folder for subjects that are sent with searches, or none to refuse such searches. [next to the "
         "store, if it is a file]",
     ),

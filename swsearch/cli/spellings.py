@@ -1,8 +1,8 @@
-"""How BLAST+, DIAMOND, MMseqs2, SSEARCH and others spell their options, and what swsearch calls the same: one table.
+"""How BLAST+, DIAMOND, MMseqs2, SSEARCH and others spell options that swsearch has: one table.
 
 :data:`SPELLINGS` has a row for each option that needs one. It needs none if its name is an option of swsearch, with one
-dash or two and with ``_`` or ``-`` between its words, and has the same meaning: ``-evalue``, ``--max_hsps``.
-:mod:`swsearch.cli.wording` uses the table, and ``docs/reference/names.md`` shows it.
+dash or two and with ``_`` or ``-`` between its words, and has the same meaning: ``-evalue``, ``--max_hsps``. The parser
+of a command (:mod:`swsearch.cli.parsing`) knows these names beside its own; ``docs/reference/names.md`` shows them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 BLAST: Final = "BLAST+"
 DIAMOND: Final = "DIAMOND"
@@ -23,8 +22,6 @@ FIRST: Final = "QUERY"
 """Stands for a positional argument before the others: a query file, or the FASTA file of ``swsearch index``."""
 LAST: Final = "DB"
 """Stands for the last positional argument: the database."""
-
-LEAVE_OUT: Final = "leave it out"
 _PLACES: Final = {FIRST: "the first argument", LAST: "the last argument"}
 
 Converted = list[tuple[str, str | None]]
@@ -35,8 +32,7 @@ class NoCounterpart(ValueError):
     """A value that has none here; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class Spelling:
+class Spelling(NamedTuple):
     """An option of another program.
 
     Attributes
@@ -47,41 +43,40 @@ class Spelling:
         The program.
     here : str
         The option of swsearch with the same values, :data:`FIRST` or :data:`LAST`. If ``convert`` is given, a text for
-        readers. Empty if swsearch has no such option.
+        readers; empty if the name means something else here.
     takes : int
         Number of values, 0 or 1.
     convert : callable, optional
         Function of the value that returns options of swsearch.
-    names_databases : bool
-        Whether the value may name several databases, separated by blanks (:func:`databases_of`).
     takes_fields : bool
         Whether names of fields may follow the value as separate words.
-    reason : str
-        Why swsearch has no such option.
-    instead : str
-        What to do then.
+    names_databases : bool
+        Whether the value may name several databases, separated by blanks (:func:`databases_of`).
     """
 
     name: str
     program: str
-    here: str = ""
+    here: str
     takes: int = 1
     convert: Callable[[str], Converted] | None = None
     takes_fields: bool = False
     names_databases: bool = False
-    reason: str = ""
-    instead: str = LEAVE_OUT
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is one letter, which only a command line of its program may have: swsearch has other ones."""
+        return len(self.name) == 2
+
+    @property
+    def meaning(self) -> str:
+        """What it means here, for readers."""
+        return _PLACES.get(self.here, self.here)
 
     def own(self, value: str | None) -> Converted:
         """The options of swsearch that mean the same."""
         if self.convert is not None:
             return self.convert(value or "")
         return [(self.here, value)]
-
-    @property
-    def meaning(self) -> str:
-        """What it means here, for readers."""
-        return self.reason or _PLACES.get(self.here, self.here)
 
 
 def databases_of(value: str) -> list[str]:
@@ -211,6 +206,15 @@ def _fixed(option: str, value: str | None = None) -> Callable[[str], Converted]:
     return lambda _: [(option, value)]
 
 
+def _different(advice: str) -> Callable[[str], Converted]:
+    """An option that has the name of one of swsearch and another meaning."""
+
+    def convert(_value: str) -> Converted:
+        raise NoCounterpart(advice)
+
+    return convert
+
+
 def _one_of(option: str, values: dict[str, str]) -> Callable[[str], Converted]:
     """A number for one of the values of an option."""
 
@@ -222,18 +226,7 @@ def _one_of(option: str, values: dict[str, str]) -> Callable[[str], Converted]:
     return convert
 
 
-# --- reasons ---
-
-_EXHAUSTIVE: Final = "every search is exhaustive"
-_BOUNDED: Final = "the memory that a search needs has a limit"
-_COMPLETE: Final = "identifiers are always kept as they are"
-
-
-def _none(program: str, names: str, takes: int, reason: str, instead: str = LEAVE_OUT) -> tuple[Spelling, ...]:
-    """Options without a counterpart."""
-    return tuple(Spelling(name, program, takes=takes, reason=reason, instead=instead) for name in names.split())
-
-
+_GAPS: Final = "11 and 1 of MMseqs2 are --gap-open 10 --gap-extend 1"
 SPELLINGS: Final[tuple[Spelling, ...]] = (
     # --- BLAST+ ---
     Spelling("-query", BLAST, FIRST),
@@ -269,33 +262,6 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
         "-dbtype", BLAST, "--alphabet protein or dna",
         convert=_one_of("--alphabet", {"prot": "protein", "nucl": "dna"}),
     ),
-    *_none(
-        BLAST, "-task -word_size -threshold -window_size -xdrop_ungap -xdrop_gap -xdrop_gap_final", 1, _EXHAUSTIVE
-    ),
-    *_none(BLAST, "-ungapped -no_greedy -use_sw_tback", 0, _EXHAUSTIVE),
-    *_none(BLAST, "-culling_limit -best_hit_overhang -best_hit_score_edge", 1, "no hit is hidden by another"),
-    *_none(BLAST, "-subject_besthit", 0, "no hit is hidden by another"),
-    *_none(BLAST, "-num_descriptions", 1, "the table has a line for each hit", "say --top N"),
-    *_none(BLAST, "-searchsp", 1, "the search space follows from the database", "say --dbsize N, its residues"),
-    *_none(BLAST, "-query_loc -subject_loc", 1, "sequences are searched as a whole",
-           "`swsearch db fetch DB IDENTIFIER --range FROM-TO` writes a part of one"),
-    *_none(BLAST, "-mt_mode", 1, "the program chooses how threads share the work"),
-    *_none(BLAST, "-remote", 0, "searches are not sent to NCBI", "for a `swsearch serve`, say --server URL"),
-    *_none(BLAST, "-parse_seqids -hash_index -parse_deflines", 0, _COMPLETE),
-    *_none(BLAST, "-title", 1, "a database has the name of its folder"),
-    *_none(BLAST, "-show_gis", 0, _COMPLETE),
-    *_none(BLAST, "-line_length", 1, "the lines of pairwise alignments have 60 columns"),
-    *_none(BLAST, "-sorthits -sorthsps", 1, "hits are in the order of their E-values"),
-    *_none(BLAST, "-gilist -ipglist", 1, "subjects are known by identifier", "say --include FILE"),
-    *_none(BLAST, "-negative_gilist -negative_ipglist", 1, "subjects are known by identifier", "say --exclude FILE"),
-    *_none(BLAST, "-taxidlist", 1, "taxonomy ids are given on the command line", "say --taxid ID,ID"),
-    *_none(BLAST, "-negative_taxids -negative_taxidlist", 1, "taxonomy ids choose subjects", "say --exclude FILE"),
-    *_none(BLAST, "-entrez_query", 1, "no search asks Entrez", "say --taxid ID or --id-pattern REGEX"),
-    *_none(BLAST, "-db_soft_mask -db_hard_mask", 1, "subjects are not masked"),
-    *_none(
-        BLAST, "-import_search_strategy -export_search_strategy", 1, "a stored run keeps its options",
-        "`swsearch runs show` prints them",
-    ),
     # --- DIAMOND ---
     Spelling("--query", DIAMOND, FIRST),
     Spelling("-q", DIAMOND, FIRST),
@@ -326,20 +292,8 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
         "--include-lineage", DIAMOND, '--fields "qseqid lca evalue lcalineage"', 0,
         _fixed("--fields", "qseqid lca evalue lcalineage"),
     ),
-    *_none(
-        DIAMOND,
-        "--faster --fast --mid-sensitive --sensitive --more-sensitive --very-sensitive --ultra-sensitive --iterate "
-        "--swipe --long-reads",
-        0, _EXHAUSTIVE,
-    ),
-    *_none(DIAMOND, "--block-size -b --index-chunks -c --tmpdir -t", 1, _BOUNDED),
-    *_none(DIAMOND, "--top", 1, "--top is a number of subjects, not a percentage of the best score",
-           "say --top N, or --lca-top PERCENT for --format lca"),
-    *_none(DIAMOND, "--compress", 1, "the name of the file decides", "end it with .gz or .zst"),
-    *_none(DIAMOND, "--header", 0, "titles belong to the format", "say --format tsv or --format blast7"),
-    *_none(DIAMOND, "--frameshift -F", 1, "an alignment stays in one frame"),
-    *_none(DIAMOND, "--verbose", 0, "messages are printed unless --quiet is given"),
-    *_none(DIAMOND, "--log", 0, "the log of a command is a file", "say --log FILE"),
+    Spelling("--top", DIAMOND, "", convert=_different("say --top N, or --lca-top PERCENT for taxa")),
+    Spelling("--log", DIAMOND, "", 0, _different("say --log FILE")),
     # --- MMseqs2 ---
     Spelling("--max-seqs", MMSEQS, "--top"),
     Spelling("--min-seq-id", MMSEQS, "--min-identity, in percent", convert=_percent("--min-identity")),
@@ -364,16 +318,9 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling(
         "--strand", MMSEQS, "--strand", convert=_one_of("--strand", {"0": "minus", "1": "plus", "2": "both"})
     ),
-    *_none(MMSEQS, "-s -k --k-score --spaced-kmer-pattern --max-rejected --max-accept", 1, _EXHAUSTIVE),
-    *_none(MMSEQS, "--exhaustive-search --prefilter-mode --alignment-mode", 1, _EXHAUSTIVE),
-    *_none(MMSEQS, "--split --split-memory-limit --db-load-mode --disk-space-limit", 1, _BOUNDED),
-    *_none(MMSEQS, "--cov-mode", 1, "-c stands for both sides",
-           "say --min-query-coverage PERCENT or --min-subject-coverage PERCENT in place of -c"),
-    *_none(MMSEQS, "--gap-open --gap-extend", 1, "a gap of k residues costs open + k * extend here",
-           "11 and 1 of MMseqs2 are --gap-open 10 --gap-extend 1"),
-    *_none(MMSEQS, "-a", 0, "every reported hit has its alignment"),
-    *_none(MMSEQS, "-v", 1, "messages are printed unless --quiet is given"),
-    *_none(MMSEQS, "--remove-tmp-files --compressed --search-type --dbtype", 1, "nothing here depends on it"),
+    Spelling("--gap-open", MMSEQS, "", convert=_different(_GAPS)),
+    Spelling("--gap-extend", MMSEQS, "", convert=_different(_GAPS)),
+    Spelling("-k", MMSEQS, "", convert=_different("every search is exhaustive; leave it out")),
     # --- SSEARCH ---
     Spelling("-E", SSEARCH, "--evalue"),
     Spelling("-T", SSEARCH, "--threads"),
@@ -390,10 +337,7 @@ SPELLINGS: Final[tuple[Spelling, ...]] = (
     Spelling("-i", SSEARCH, "--strand minus", 0, _fixed("--strand", "minus")),
     Spelling("-n", SSEARCH, "--alphabet dna", 0, _fixed("--alphabet", "dna")),
     Spelling("-p", SSEARCH, "--alphabet protein", 0, _fixed("--alphabet", "protein")),
-    *_none(SSEARCH, "-z", 1, "the statistics are known and not fitted"),
-    *_none(SSEARCH, "-Z", 1, "the size of a database is its number of residues", "say --dbsize N"),
-    *_none(SSEARCH, "-k", 1, "nothing is shuffled"),
-    *_none(SSEARCH, "-M", 1, "there is an option for each limit", "say --min-length N and --max-length N"),
+    Spelling("-k", SSEARCH, "", convert=_different("nothing is shuffled; leave it out")),
     # --- other programs ---
     Spelling("--output", OTHERS, "--out"),
     Spelling("--cpu", OTHERS, "--threads"),

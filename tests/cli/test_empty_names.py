@@ -15,7 +15,7 @@ import pytest
         (["query", "q.fa", "p.db", "--out", ""], "--out: the name is empty"),
         (["query", "q.fa", "p.db", "--taxonomy="], "--taxonomy: the name is empty"),
         (["msa", "q.fa", "p.db", "--out", ""], "--out: the name is empty"),
-        (["index", "q.fa", "--force", "-o", ""], "-o: the name is empty"),
+        (["index", "q.fa", "--force", "-o", ""], "--out: the name is empty"),
         (["index", "-o", "x.db", "--", ""], "an argument is empty"),
         (["db", "verify", ""], "an argument is empty"),
         (["db", "fetch", "p.db", "--ids", ""], "--ids: the name is empty"),

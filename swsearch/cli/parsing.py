@@ -1,0 +1,213 @@
+"""What the parser of a command knows beside Typer's options: other names of options, and what precedes their values.
+
+Typer's parser reads the words of a command line; nothing else in the program does. :class:`Preparation` gives it other
+programs' names of the command's options. Before the values are converted, it replaces those names, finds the defaults
+of the environment and the configuration file, and opens the log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import typer
+from typer.core import TyperOption
+
+from swsearch.cli import command_line, log
+from swsearch.cli.configuration import Given, converted, defaults_of
+from swsearch.cli.spellings import FIRST, LAST, SPELLINGS, NoCounterpart, Spelling, databases_of
+from swsearch.errors import UsageError
+from swsearch.options import SEARCH_OPTIONS
+from swsearch.words import shortened
+
+PROGRAMS: Final = "swsearch.programs"
+"""Key in ``ctx.meta`` for the programs whose words are parsed, also their short ones; by default, those of all."""
+_DATABASE: Final[dict[str, str | None]] = {"query": None, "batch": None, "msa": None, "index": "--out"}
+"""For each command that takes ``-query`` and ``-db``, the option for ``-db``; None if it is the last argument."""
+
+
+class Preparation(TyperOption):
+    """An option of every command that has no name; the parser processes it before those with a value."""
+
+    def __init__(self, command: Any) -> None:
+        super().__init__(param_decls=["preparation", "--preparation"], hidden=True, is_eager=True, expose_value=False)
+        self._command = command
+
+    def add_to_parser(self, parser: Any, ctx: Any) -> None:
+        """Add the other names of the command's options: with one dash, and those of other programs."""
+        options = _options(self._command, ctx)
+        for one in options.values():
+            _add(parser, one, [name[1:] for name in one.opts if len(name) > 3], const=True)
+            _add(parser, one, [name[1:] for name in one.secondary_opts], const=False)
+        for row in _usable(name_of(ctx), options, ctx.meta.get(PROGRAMS)):
+            target = options.get(row.here)
+            if target is not None and row.convert is None:
+                _add(parser, target, [row.name], const=True)
+            else:
+                action = "store" if row.takes else "store_const"
+                parser.add_option(obj=self, opts=[row.name], dest=row.name, action=action, const=True)
+
+    def handle_parse_result(self, ctx: Any, opts: Mapping[str, Any], args: list[str]) -> tuple[Any, list[str]]:
+        """Prepare the values of the command line, unless only a shell's completion asks."""
+        if not ctx.resilient_parsing:
+            assert isinstance(opts, dict)
+            replace_names(self._command, ctx, opts)
+            command_line.note(name_of(ctx), self._command.get_params(ctx), opts)
+            prepare(self._command, ctx, opts)
+        return None, args
+
+
+def prepare(command: Any, ctx: Any, opts: Mapping[str, Any]) -> None:
+    """Find the defaults of the environment and the configuration file, and open the log.
+
+    Parameters
+    ----------
+    command, ctx
+    opts : mapping of str to str, bool or sequence
+        The values of the parser by the names of the parameters.
+    """
+    found = configured(command, ctx, name_of(ctx), on_server=opts.get("server") is not None)
+    ctx.default_map = {key: value for key, (value, _) in found.items()}
+    named = next((one for one in (opts.get(log.NAME), ctx.meta.get(log.KEY)) if one is not None), None)
+    others = [text for key, value in opts.items() if key != log.NAME for text in command_line.texts(value)]
+    log.begin_log(
+        ctx.default_map.get(log.NAME) if named is None else named,
+        others,
+        opts.get("shard") or ctx.default_map.get("shard"),
+    )
+
+
+def leniently_parsed(command: Any, ctx: Any, words: Sequence[str]) -> dict[str, Any]:
+    """The values of a line that has wrong words, by the names of the parameters; those it states rightly."""
+    lenient = typer.Context(
+        command, parent=ctx.parent, info_name=ctx.info_name, resilient_parsing=True, ignore_unknown_options=True
+    )
+    opts, _, _ = command.make_parser(lenient).parse_args(list(words))
+    return dict(opts)
+
+
+def configured(command: Any, ctx: Any, name: str, *, on_server: bool = False) -> dict[str, tuple[Any, Given]]:
+    """The defaults of a command from the environment and the configuration file, by the names of its parameters.
+
+    With ``on_server``, those of options that concern this machine are left out.
+    """
+    from swsearch.cli.command import names_of_all
+
+    by_name = option_names(command, ctx)
+    usable = [one for one in by_name if not on_server or one in SEARCH_OPTIONS or one == log.NAME]
+    found = defaults_of(name, usable, names_of_all)
+    return {by_name[key].name: (converted(by_name[key], ctx, given), given) for key, given in found}
+
+
+def name_of(ctx: Any) -> str:
+    """The name of the command, as ``query`` or ``db info``."""
+    return str(ctx.command_path.removeprefix(f"{ctx.find_root().info_name} "))
+
+
+def option_names(command: Any, ctx: Any) -> dict[str, Any]:
+    """The options of a command by their long names with ``_``."""
+    return {
+        max(one.opts, key=len).lstrip("-").replace("-", "_"): one
+        for one in command.get_params(ctx)
+        if one.param_type_name == "option" and not one.hidden and "--help" not in one.opts
+    }
+
+
+def _options(command: Any, ctx: Any) -> dict[str, Any]:
+    """The options of a command by each of their names."""
+    return {
+        name: one
+        for one in command.get_params(ctx)
+        if one.param_type_name == "option" and not one.hidden
+        for name in one.opts
+    }
+
+
+def _add(parser: Any, option: Any, names: Sequence[str], *, const: bool) -> None:
+    """Let the parser know an option by further names."""
+    if not names:
+        return
+    if option.is_flag:
+        parser.add_option(obj=option, opts=names, dest=option.name, action="store_const", const=const)
+    else:
+        action = "append" if option.multiple else "store"
+        parser.add_option(obj=option, opts=names, dest=option.name, action=action, nargs=option.nargs)
+
+
+def _usable(command: str, options: Mapping[str, Any], programs: Sequence[str] | None) -> Iterable[Spelling]:
+    """The rows that a command can follow: those of a program take precedence over its own names, others do not."""
+    for row in SPELLINGS:
+        is_own = row.name in options
+        is_of = not (row.is_short or is_own) if programs is None else row.program in programs
+        is_known = command in _DATABASE if row.here in (FIRST, LAST) else row.convert is not None or row.here in options
+        if is_of and is_known:
+            yield row
+
+
+def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
+    """Replace what the parser found under names of other programs by options and arguments of the command.
+
+    Raises
+    ------
+    UsageError
+        A value has no counterpart, two names mean the same option, or the command does not have it.
+    """
+    if not any(key.startswith("-") for key in opts):
+        return
+    options, programs = _options(command, ctx), ctx.meta.get(PROGRAMS)
+    rows = {row.name: row for row in _usable(name_of(ctx), options, programs)}
+    arguments = next((one.name for one in command.get_params(ctx) if one.param_type_name == "argument"), "")
+    files = list(opts.pop(arguments, None) or ())
+    source_of: dict[str, str] = {}
+    found = dict(opts)
+    opts.clear()
+    for key, value in found.items():
+        if key not in rows:
+            opts[key] = value
+            continue
+        row = rows[key]
+        for flag, own in _own(row, None if value is True else value, files):
+            if flag == FIRST:
+                files.insert(0, str(own))
+            elif flag == LAST and _DATABASE[name_of(ctx)] is None:
+                _add_databases(row, str(own), files, opts, options)
+            else:
+                target = str(_DATABASE[name_of(ctx)]) if flag == LAST else flag
+                if target not in options:
+                    raise UsageError(f"{key} means {target}, which `swsearch {name_of(ctx)}` does not have")
+                if source_of.setdefault(target, key) != key:
+                    raise UsageError(f"{key}: it means {target}, and so does {source_of[target]}; say {target} once")
+                opts[options[target].name] = True if own is None else own
+    if arguments:
+        opts[arguments] = tuple(files) or None
+
+
+def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, str | None]]:
+    """The options of swsearch for a value; names of fields behind it were parsed as files, and are taken from these."""
+    if row.takes_fields and value is not None:
+        from swsearch.report.fields import FIELDS
+
+        fields = [word for word in files if word in ("std", *FIELDS) and not os.path.exists(word)]
+        files[:] = [word for word in files if word not in fields]
+        value = " ".join([value, *fields])
+    try:
+        return row.own(value)
+    except NoCounterpart as error:
+        shown = row.name if value is None else f"{row.name} {shortened(value)}"
+        raise UsageError(f"{shown} of {row.program} has no counterpart; {error}") from error
+
+
+def _add_databases(row: Spelling, value: str, files: list[str], opts: dict[str, Any], options: Any) -> None:
+    """Add the databases of ``-db`` behind the files.
+
+    A sequence file or several databases are added as ``--db``, if the command has it: as the last argument, a sequence
+    file would be a query file where the configuration file has databases.
+    """
+    databases = databases_of(value) if row.names_databases else [value]
+    if "--db" in options and (len(databases) > 1 or os.path.isfile(value)):
+        opts["db"] = [*(opts.get("db") or ()), *databases]
+        return
+    files += databases
+    if len(databases) > 1 and "--together" in options:
+        opts[options["--together"].name] = True
