@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--hits", type=int, default=500)
     arguments = parser.parse_args()
     matrix = named_matrix("BLOSUM62")
-    database = DatabaseInfo("proteins.db", "none", 0, "protein", 500_000, 187_000_000)
+    database = DatabaseInfo(("proteins.db",), ("none",), 0, "protein", 500_000, 187_000_000)
     run = RunInfo(
         "benchmark", {"evalue": 10.0}, matrix.name, matrix_text(matrix), 11, 1, 0.267, 0.041, "table", 187_000_000,
         database, f"swsearch {__version__}", "none", 1,

@@ -10,7 +10,6 @@ generation until it is closed: the files stay mapped, and no change writes to a 
 
 from __future__ import annotations
 
-import shlex
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
@@ -186,10 +185,14 @@ class PackedDatabase(Closeable):
         return f"{', '.join(others)} and {last}" if others else last
 
     @property
-    def location(self) -> str:
-        """The :attr:`DatabaseSource.location`; those of several databases as words of a command line."""
-        locations = [member.source.location for member in self.members]
-        return locations[0] if len(locations) == 1 else shlex.join(locations)
+    def locations(self) -> tuple[str, ...]:
+        """The :attr:`DatabaseSource.location` of each database."""
+        return tuple(member.source.location for member in self.members)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each database."""
+        return tuple(member.catalogue.digest for member in self.members)
 
     @property
     def alphabet(self) -> Alphabet:

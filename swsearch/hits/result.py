@@ -182,11 +182,11 @@ class DatabaseInfo:
 
     Attributes
     ----------
-    path : str
-        The path of the database, absolute and without symbolic links; in runs of older programs, as the user wrote it.
-        Those of several databases are words of a command line. Reports print only :attr:`name`.
-    digest : str
-        SHA-256 of the content; those of several databases are joined by ``+``.
+    paths : tuple of str
+        The path of each database, absolute and without symbolic links; in runs of older programs, as the user wrote it.
+        Reports print only :attr:`name`.
+    digests : tuple of str
+        SHA-256 of the content of each database.
     generation : int
         The sum of the generations of several databases.
     alphabet : str
@@ -195,31 +195,22 @@ class DatabaseInfo:
         Those of all databases together.
     """
 
-    path: str
-    digest: str
+    paths: tuple[str, ...]
+    digests: tuple[str, ...]
     generation: int
     alphabet: str
     n_subjects: int
     n_residues: int
 
     @property
-    def digests(self) -> tuple[str, ...]:
-        """The digest of each database."""
-        return tuple(self.digest.split(DIGEST_JOINT))
+    def path(self) -> str:
+        """The path, for users; those of several databases are words of a command line."""
+        return self.paths[0] if len(self.paths) == 1 else shlex.join(self.paths)
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """The path of each database.
-
-        >>> DatabaseInfo("/data/a.db '/my data/b.db'", "0af3+11c0", 2, "protein", 5, 1400).paths
-        ('/data/a.db', '/my data/b.db')
-        """
-        if DIGEST_JOINT in self.digest:
-            with suppress(ValueError):
-                paths = shlex.split(self.path)
-                if len(paths) == len(self.digests):
-                    return tuple(paths)
-        return (self.path,)
+    def digest(self) -> str:
+        """The digest, for users; those of several databases are joined by ``+``."""
+        return DIGEST_JOINT.join(self.digests)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -232,7 +223,7 @@ class DatabaseInfo:
 
         The names of several databases are separated by blanks, as BLAST prints them.
 
-        >>> DatabaseInfo("/data/proteins.db", "0af3", 1, "protein", 2, 700).name
+        >>> DatabaseInfo(("/data/proteins.db",), ("0af3",), 1, "protein", 2, 700).name
         'proteins.db'
         """
         return " ".join(self.names)
@@ -295,7 +286,7 @@ class RunInfo:
         decided = {"matrix", "match", "mismatch", "gap_open", "gap_extend", TAXONOMY_DIGEST, FILES_READ, *SEARCH_FILES}
         names = sorted({*self.parameters, *found.parameters} - decided)
         pairs: dict[str, tuple[object, object]] = {
-            "database": (self.database.digest, found.database.digest),
+            "database": (self.database.digests, found.database.digests),
             "matrix": (self.matrix_scores, found.matrix_scores),
             "gap costs": ((self.gap_open, self.gap_extend), (found.gap_open, found.gap_extend)),
             "search space": (self.search_space, found.search_space),

@@ -222,8 +222,8 @@ class PlannedSearch(ABC):
             statistics=statistics.source if isinstance(statistics, Statistics) else statistics.reason,
             search_space=self.significance.search_space * self.significance.n_comparisons,
             database=DatabaseInfo(
-                path=self.database.location,
-                digest=self.database.digest,
+                paths=self.database.locations,
+                digests=self.database.digests,
                 generation=self.database.catalogue.generation,
                 alphabet=self.database.alphabet.name,
                 n_subjects=self.database.n_subjects,

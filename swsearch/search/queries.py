@@ -350,7 +350,7 @@ class SubjectQueries:
         self, scheme: ScoringScheme, needs: QueryNeeds
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield self.subjects.database.location, "fasta", self.records(scheme, needs)
+        yield ", ".join(self.subjects.database.locations), "fasta", self.records(scheme, needs)
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
         """The parameter by which the run differs from a search with the same sequences."""
@@ -372,7 +372,7 @@ class DatabaseQueries:
         self, scheme: ScoringScheme, needs: QueryNeeds
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield self.database.location, "fasta", self.records(scheme, needs)
+        yield ", ".join(self.database.locations), "fasta", self.records(scheme, needs)
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
         """Empty: the run is that of a file with the same sequences."""

@@ -7,6 +7,8 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
+import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -15,7 +17,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
-from swsearch.hits.result import DatabaseInfo, RunInfo
+from swsearch.hits.result import DIGEST_JOINT, DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.store.models import (
     FAILURES,
@@ -341,6 +343,16 @@ def run_values(info: RunInfo) -> dict[str, Any]:
     }
 
 
+def _paths(text: str, n_databases: int) -> tuple[str, ...]:
+    """The paths of the databases of a run, as :attr:`DatabaseInfo.path` joins them."""
+    if n_databases > 1:
+        with suppress(ValueError):
+            paths = shlex.split(text)
+            if len(paths) == n_databases:
+                return tuple(paths)
+    return (text,)
+
+
 def stored_run(row: Row[Any]) -> StoredRun:
     """The run of a row, which also contains the numbers of its queries, hits and failures.
 
@@ -356,9 +368,10 @@ def stored_run(row: Row[Any]) -> StoredRun:
         raise ValueError(f"table runs, column parameters: {error}") from error
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
+    digests = tuple(row.database_digest.split(DIGEST_JOINT))
     database = DatabaseInfo(
-        path=row.database_path,
-        digest=row.database_digest,
+        paths=_paths(row.database_path, len(digests)),
+        digests=digests,
         generation=row.database_generation,
         alphabet=row.database_alphabet,
         n_subjects=row.database_n_subjects,

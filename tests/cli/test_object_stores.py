@@ -134,7 +134,7 @@ def test_the_commands_of_db_take_a_url_and_changes_refuse_it(swsearch, few_prote
 def test_an_open_database_of_a_url_is_pickled_by_its_url(url):
     with open_database(url) as database:
         again = pickle.loads(pickle.dumps(database))
-        assert again.location == url
+        assert again.locations == (url,)
         assert again.header(3) == database.header(3)
         again.close()
 

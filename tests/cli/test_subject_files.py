@@ -375,7 +375,7 @@ def test_a_file_is_packed_once_by_processes_at_the_same_time_and_again_after_a_k
 def test_the_functions_of_python_take_files(files, cache):
     with package.open_database(files / "s.fa") as database:
         again = pickle.loads(pickle.dumps(database))
-        assert (again.n_subjects, again.location) == (3, str(files / "s.fa"))
+        assert (again.n_subjects, again.locations) == (3, (str(files / "s.fa"),))
         again.close()
     found = package.search_database(files / "q.fa", files / "s.fa")
     assert next(hit.subject_id for result in found for hit in result.hits) == "one"

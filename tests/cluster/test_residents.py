@@ -45,7 +45,7 @@ class Worker:
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with open_searcher(path, OPTIONS, engine="cpu") as searcher:
-            database = DatabaseSpec(searcher.database.location, DatabasePart(searcher.database.digest))
+            database = DatabaseSpec(searcher.database.locations[0], DatabasePart(searcher.database.digest))
             info = searcher.run_info("")
         self.spec = SearchSpec((database,), OPTIONS, ENGINE, one_round=False, expected=info)
         self.events: list[str] = []
@@ -201,7 +201,7 @@ def test_a_worker_opens_the_new_slices_of_a_database_that_is_dealt_again(tmp_pat
                 open_database(path, parts=[DatabasePart(segments=(number,))]) as part,
                 open_searcher(part, options, engine="cpu") as searcher,
             ):
-                slice_ = DatabaseSpec(part.location, DatabasePart(part.digest, (number,), part.catalogue.layout))
+                slice_ = DatabaseSpec(part.locations[0], DatabasePart(part.digest, (number,), part.catalogue.layout))
                 expected = searcher.run_info("")
             spec = SearchSpec((slice_,), options, Machine("cpu", 1), one_round=True, expected=expected)
             answer = residents.found(Task(spec, f"{slice_}".encode(), QUERIES[:1], None))

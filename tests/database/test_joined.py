@@ -86,7 +86,7 @@ def test_a_part_of_joined_databases_has_their_indices(folder: Path) -> None:
         assert again.letters(numbers[-1]) == joined.letters(numbers[-1])
         again.close()
         whole = pickle.loads(pickle.dumps(joined))
-        assert (whole.digest, whole.location) == (joined.digest, joined.location)
+        assert (whole.digest, whole.locations) == (joined.digest, joined.locations)
         assert whole.letters(whole.n_subjects - 1) == joined.letters(joined.n_subjects - 1)
         whole.close()
 
@@ -100,17 +100,17 @@ def test_joined_databases_say_where_and_what_they_are(tmp_path: Path) -> None:
         digests = [load_catalogue(path).digest for path in (one, other)]
         assert joined.digest == "+".join(digests)
         assert joined.name == f"{one} and {other}"
-        assert joined.location == f"{one} '{other}'"
+        assert joined.locations == (str(one), str(other))
         assert joined.catalogue.generation == 3
-        info = DatabaseInfo(joined.location, joined.digest, 3, "protein", joined.n_subjects, joined.n_residues)
-        assert info.paths == (str(one), str(other))
+        info = DatabaseInfo(joined.locations, joined.digests, 3, "protein", joined.n_subjects, joined.n_residues)
+        assert info.path == f"{one} '{other}'"
         assert (info.digests, info.name) == (tuple(digests), "one.db two.db")
         assert [member.catalogue.n_subjects for member in joined.members] == [1, 3]
     three = [one, other, made(tmp_path, "three", LETTERS[9:])]
     with opened(three) as joined:
         assert joined.name == f"{one}, {other} and {three[2]}"
     with opened([one]) as alone:
-        assert (alone.digest, alone.name, alone.location) == (digests[0], str(one), str(one))
+        assert (alone.digest, alone.name, alone.locations) == (digests[0], str(one), (str(one),))
         assert [member.source.name for member in alone.members] == [str(one)]
 
 
@@ -118,7 +118,7 @@ def test_joined_databases_may_be_joined_with_others(tmp_path: Path) -> None:
     """The members are those of all of them, in order; a report finds each by its own path."""
     one, two, three = (made(tmp_path, name, LETTERS[n:]) for n, name in enumerate(("one", "two", "three")))
     with opened([one, two]) as first, opened([first, three]) as nested, opened([one, two, three]) as flat:
-        assert (nested.location, nested.digest, nested.name) == (flat.location, flat.digest, flat.name)
+        assert (nested.locations, nested.digest, nested.name) == (flat.locations, flat.digest, flat.name)
         assert [header for _, headers in nested.header_blocks() for header in headers] == ["one0", "two0", "three0"]
         assert pickle.loads(pickle.dumps(nested)).digest == flat.digest
         with pytest.raises(InputError, match=re.escape(f"{two} is named twice")), opened([first, two]):
@@ -135,7 +135,7 @@ def test_searched_databases_are_known_after_compactions_and_in_other_places(tmp_
     one, other = made(tmp_path, "one", LETTERS, LETTERS[9:]), made(tmp_path, "two", LETTERS[3:], LETTERS[7:])
     remove_from_database(one, ["one0"])
     with opened([one, other]) as joined:
-        searched = DatabaseInfo(joined.location, joined.digest, 3, "protein", joined.n_subjects, joined.n_residues)
+        searched = DatabaseInfo(joined.locations, joined.digests, 3, "protein", joined.n_subjects, joined.n_residues)
     compact_database(one)
     assert load_catalogue(one).digest not in searched.digests
     with open_database(searched.paths, searched=searched.digests) as again:

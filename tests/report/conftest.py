@@ -41,7 +41,7 @@ def make_run(alphabet: str, **changes: object) -> RunInfo:
         "k": 0.041 if protein else 0.41,
         "statistics": "table",
         "search_space": 402 if protein else 143,
-        "database": DatabaseInfo("d.fa", "0af3", 0, alphabet, 3 if protein else 2, 402 if protein else 143),
+        "database": DatabaseInfo(("d.fa",), ("0af3",), 0, alphabet, 3 if protein else 2, 402 if protein else 143),
         "program": "swsearch 0.1.0",
         "engine": "cpu",
         "threads": 2,

@@ -145,7 +145,7 @@ def later_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     return call
 
 
-DATABASE = DatabaseInfo("proteins.db", "0af3", 2, "protein", 516_371, 187_000_000)
+DATABASE = DatabaseInfo(("proteins.db",), ("0af3",), 2, "protein", 516_371, 187_000_000)
 RUN = RunInfo(
     command="swsearch query q.fa proteins.db",
     parameters={"top": 25, "evalue": 10.0, "ties": "cut", "matrix": None, "quiet": True},

@@ -29,7 +29,7 @@ def _sound_store(folder: Path) -> bytes:
     info = RunInfo(
         command="query", parameters={"top": 5}, matrix="BLOSUM62", matrix_scores=matrix_text(named_matrix("BLOSUM62")),
         gap_open=11, gap_extend=1, lam=0.267, k=0.041, statistics="as tabled", search_space=1000,
-        database=DatabaseInfo("db", "0" * 64, 1, "protein", 1, 10), program="swsearch 0", engine="cpu", threads=1,
+        database=DatabaseInfo(("db",), ("0" * 64,), 1, "protein", 1, 10), program="swsearch 0", engine="cpu", threads=1,
     )  # fmt: skip
     with Store(path, create=True) as store:
         run = store.runs.start(info)
