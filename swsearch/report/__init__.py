@@ -1,4 +1,13 @@
-"""Reports: a run and a stream of query results, written as text, with one module per format.
+"""Reports: a run and its query results, written as text.
+
+``formats``    the table of the formats; a format that is chosen is imported by its row
+``base``       :class:`Report`, the base of all formats, and :class:`ReportContext`, what a report reads beside results
+``fields``     the columns of the tables, which ``tabular`` and ``parquet`` write
+``taxa``       the organisms of a hit and the taxon of a query, for columns, ``query_taxa`` and ``taxa_html``
+``summary``, ``formatting``   sentences, texts, numbers and rows of alignments that formats share
+``row_filter``   the rows that a multiple alignment of ``anchored`` keeps
+``narrowing``, ``pairing``   stored results with fewer hits; alignments of complexes
+other modules   a format, or several of one family
 
 Most formats write each query as soon as its result is available, so a report of a million queries needs the memory of
 one. Formats print the hits and everything that determines them, but never the engine, threads, times or paths.
