@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Final, cast
+from typing import Final
 
 from swsearch.cluster.batches import PLACES, BatchStream, Flight, Part, SliceTask, Worker
 from swsearch.cluster.connection import Answered, Connection, WorkerInfo
@@ -36,6 +36,7 @@ from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS
+from swsearch.search.planned_search import started
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import shortened
 
@@ -150,9 +151,7 @@ class Dispatcher:
         perform it.
         """
         stream = BatchStream(queries, self._cells_of, self._max_queries, progress)
-        results = self._results(stream, merge, when_answered)
-        next(results)  # sends the first parts
-        return cast(Generator[QueryResult, None, None], results)
+        return started(self._results(stream, merge, when_answered))
 
     def _results(
         self,

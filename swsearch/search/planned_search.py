@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
@@ -238,3 +238,12 @@ class PlannedSearch(ABC):
     def _taxonomy_parameter(self) -> dict[str, str]:
         digest = self.database.taxonomy_digest
         return {} if digest is None else {TAXONOMY_DIGEST: digest}
+
+
+def started(results: Generator[QueryResult | None, None, None]) -> Generator[QueryResult, None, None]:
+    """A generator of results after its first ``yield``, which yields None: it works before its results are read.
+
+    Closing it then runs its ``finally``, which a generator that has not begun would not do.
+    """
+    next(results)
+    return cast(Generator[QueryResult, None, None], results)

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.search.options import SearchOptions
+from swsearch.search.planned_search import started
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 
@@ -103,9 +104,7 @@ class IteratedSearch:
         self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
     ) -> Generator[QueryResult, None, None]:
         """The results of the queries, in their order; parameters and behaviour are those of ``Searcher.search``."""
-        results = self._search(queries, progress, wait_until_prepared)
-        next(results)  # starts the first group
-        return cast(Generator[QueryResult, None, None], results)
+        return started(self._search(queries, progress, wait_until_prepared))
 
     def _search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool

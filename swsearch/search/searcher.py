@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import cast
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
@@ -33,7 +32,7 @@ from swsearch.pulse import beat
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import ONE_THREAD, PlannedSearch
+from swsearch.search.planned_search import ONE_THREAD, PlannedSearch, started
 from swsearch.search.query_frames import QueryFrame
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, begin, gather, in_proportion, results
@@ -165,9 +164,7 @@ class Searcher(PlannedSearch):
 
         Parameters and behaviour are those of :meth:`search`, except that the caller has checked the queries.
         """
-        results = self._search(queries, progress, wait_until_prepared)
-        next(results)  # starts the first batch
-        return cast(Generator[QueryResult, None, None], results)
+        return started(self._search(queries, progress, wait_until_prepared))
 
     def _search(
         self, queries: Iterable[SequenceRecord], progress: Progress | None, wait_until_prepared: bool
