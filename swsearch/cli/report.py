@@ -68,8 +68,8 @@ def report(
     )
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
+    from swsearch.report.steps import perform
     from swsearch.report_context import report_context
-    from swsearch.run.steps import perform
     from swsearch.store.store import Store
 
     given = options.Arguments.of(context)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.run.steps import ReportStep, Step
+from swsearch.report.steps import ReportStep, Step
 
 if TYPE_CHECKING:
     from swsearch.report.base import Report, ReportContext

@@ -2,6 +2,7 @@
 
 ``formats``    the table of the formats; a format that is chosen is imported by its row
 ``base``       :class:`Report`, the base of all formats, and :class:`ReportContext`, what a report reads beside results
+``steps``      what is done with each result of a run: the report is one step
 ``fields``     the columns of the tables, which ``tabular`` and ``parquet`` write
 ``taxa``       the organisms of a hit and the taxon of a query, for columns, ``query_taxa`` and ``taxa_html``
 ``summary``, ``formatting``   sentences, texts, numbers and rows of alignments that formats share

@@ -7,14 +7,14 @@ be resumed at the next query, and the shards of a batch, each with a part of the
 once. Queries may be profiles; a run is then resumed only with profiles of the same scores.
 
 ``surveys``  reads the query files once, before anything is computed or stored
-``search``   searches and commits; its entry point is :class:`Run`
-``steps``    what is done with each result, such as the report
+``search``   searches and commits; its entry point is :class:`Run`, whose results are given to the steps of
+             :mod:`swsearch.report.steps`
 ``resume``   selects the run of the store to write to, and refuses a run that does not fit
 ``queries``  counts, checks and compares the queries of a run
 """
 
+from swsearch.report.steps import ReportStep, Step, perform
 from swsearch.run.search import EventLog, Run, RunOutcome
-from swsearch.run.steps import ReportStep, Step, perform
 from swsearch.run.surveys import WHOLE, Survey, survey
 
 __all__ = ["WHOLE", "EventLog", "ReportStep", "Run", "RunOutcome", "Step", "Survey", "perform", "survey"]

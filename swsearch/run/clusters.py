@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult
-from swsearch.run.steps import Step
+from swsearch.report.steps import Step
 from swsearch.typing import Lengths, SubjectIndex
 
 CLUSTER_MODES: Final = ("components", "cover", "length")

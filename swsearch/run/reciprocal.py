@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.run.steps import Step
+from swsearch.report.steps import Step
 
 
 class BestHits(Step):
