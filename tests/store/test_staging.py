@@ -170,7 +170,7 @@ def test_a_query_is_published_in_time_although_no_other_follows(target):
         wait_until(lambda: published() == [0, 1, 2], "the publication of the last query")
         with Store(target) as found:  # while the store is open, and its run is not finished
             assert [numbers(found, each.id) for each in found.runs.all()] == [[0, 1, 2]]
-            assert found.run(run).state != FINISHED
+            assert found.runs.get(run).state != FINISHED
 
 
 def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
