@@ -74,7 +74,8 @@ def bob_is_answered(attacked, **options):
 
 def test_no_process_of_a_server_executes_code_of_the_folder_where_it_was_started(attacked):
     bob_is_answered(attacked, top=11)
-    assert not attacked.events("worker died")
+    died = {event["code"] for event in attacked.events("worker died")}
+    assert died <= {-signal.SIGKILL}, "another test ends a worker that hangs"
     assert not (attacked.folder / "executed").exists(), (attacked.folder / "executed").read_text()
 
 
