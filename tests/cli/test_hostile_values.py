@@ -48,11 +48,9 @@ def test_whole_numbers(query, option):
 
 @pytest.mark.parametrize("option", REAL)
 def test_real_numbers(query, option):
-    for value in ["nan", "-inf", "-1", "", "x", "²"]:
-        assert is_one_line(query(f"--{option}={value}")), (option, value)
-    if option != "evalue":
-        for value in ["inf", "1e400", HUGE]:
-            assert is_one_line(query(f"--{option}={value}")), (option, value)
+    for value in ["nan", "-inf", "-1", "", "x", "²", *(["inf", "1e400", HUGE] if option != "evalue" else [])]:
+        outcome = query(f"--{option}={value}")
+        assert is_one_line(outcome), (option, value, outcome)
 
 
 @pytest.mark.parametrize(
