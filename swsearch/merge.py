@@ -1,12 +1,12 @@
-"""Merges runs: copies the results of the shares of one batch into a single new run. Also copies a run to another store.
+"""Merges runs: copies the results of the shards of one batch into a single new run. Also copies a run to another store.
 
-A run is a stored search of many queries; a share is the part of its queries that ``swsearch batch --shard i/n``
+A run is a stored search of many queries; a shard is the part of its queries that ``swsearch batch --shard i/n``
 searched. Inputs are open stores of hits that have the runs; outputs are a new run in the target store and a
 :class:`MergeReport` that names missing queries. The steps are :func:`choose_runs`, :func:`plan_merge` (which checks and
 writes nothing) and :meth:`MergePlan.carry_out`. ``swsearch runs merge`` calls them; ``swsearch runs export`` calls
 :func:`copy_run`.
 
-Each run stores a description of the queries of its batch (:mod:`swsearch.hits.shards`). Runs are shares of one batch if
+Each run stores a description of the queries of its batch (:mod:`swsearch.hits.shards`). Runs are shards of one batch if
 these descriptions and the search parameters are equal. The merged run stores the description of the complete batch, so
 that missing queries are known and ``swsearch batch --resume`` can search them.
 """
@@ -24,7 +24,7 @@ from swsearch.store.runs import StoredRun
 from swsearch.store.store import Store
 
 MAX_NAMED: Final = 8
-"""Largest number of missing shares that a message names."""
+"""Largest number of missing shards that a message names."""
 ADVICE: Final = "`swsearch runs merge --partial` merges what is there"
 
 
@@ -40,7 +40,7 @@ class Source:
 
     @property
     def shard(self) -> Shard | None:
-        """The share of the run; None if it is not known."""
+        """The shard of the run; None if it is not known."""
         return None if self.run.asked is None else self.run.asked.shard
 
 
@@ -56,7 +56,7 @@ class MergeReport:
         Number of queries that it contains, and number of queries that could not be searched.
     missing : list of int
         Numbers of the queries that are in no source; complete only if ``is_exact``.
-    missing_shares : list of Shard
+    missing_shards : list of Shard
     is_exact : bool
         Whether the sources describe the batch's queries; of some runs they are not known.
     """
@@ -65,17 +65,17 @@ class MergeReport:
     n_queries: int
     n_failed: int
     missing: list[int]
-    missing_shares: list[Shard]
+    missing_shards: list[Shard]
     is_exact: bool
 
 
 def choose_runs(stores: Sequence[Store | Source], notify: Callable[[str], None]) -> list[Source]:
-    """The runs that are shares of one batch, from one or several stores.
+    """The runs that are shards of one batch, from one or several stores.
 
     The batch is that of the first run that is named by a :class:`Source`, or else that of the newest run in the first
-    store that is a share, or else that of its newest run. A named run is always chosen. From each store, all runs that
-    are shares of the batch are chosen or, if there are none, its newest share or run. Shares of one batch have the same
-    search, queries and number of shares. If there are several runs of one share, of which exactly one is finished, the
+    store that is a shard, or else that of its newest run. A named run is always chosen. From each store, all runs that
+    are shards of the batch are chosen or, if there are none, its newest shard or run. Shards of one batch have the same
+    search, queries and number of shards. If there are several runs of one shard, of which exactly one is finished, the
     unfinished ones are left out; ``notify`` is called with a message about each run that is left out.
 
     Raises
@@ -89,27 +89,27 @@ def choose_runs(stores: Sequence[Store | Source], notify: Callable[[str], None])
     for store in stores:
         if isinstance(store, Source):
             continue
-        newest = _newest_share(store)
+        newest = _newest_shard(store)
         first = first or newest
         batch = [run for run in store.runs.all() if _same_batch(first, run)] or [newest]
         for run in batch:
             others = [other for other in batch if other.asked == run.asked and other.state == FINISHED]
             if run.state != FINISHED and len(others) == 1:
-                share = f"share {run.asked.shard}, " if run.asked else ""
+                shard = f"shard {run.asked.shard}, " if run.asked else ""
                 instead = f"run {others[0].id}, which is finished, is taken instead"
-                notify(f"run {run.id} of {store.name} ({share}{run.state}) is left out; {instead}")
+                notify(f"run {run.id} of {store.name} ({shard}{run.state}) is left out; {instead}")
                 continue
             chosen.append(Source(store, run))
     return chosen
 
 
-def _newest_share(store: Store) -> StoredRun:
-    shares = [run for run in store.runs.all() if run.asked is not None and run.asked.shard.count > 1]
-    return shares[-1] if shares else store.runs.newest()
+def _newest_shard(store: Store) -> StoredRun:
+    shards = [run for run in store.runs.all() if run.asked is not None and run.asked.shard.count > 1]
+    return shards[-1] if shards else store.runs.newest()
 
 
 def _same_batch(one: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs are shares of one batch; False for runs of complete batches."""
+    """Whether two runs are shards of one batch; False for runs of complete batches."""
     if one.asked is None or other.asked is None or one.asked.shard.count == 1:
         return False
     if one.asked.shard.count != other.asked.shard.count or one.info.differences(other.info):
@@ -118,7 +118,7 @@ def _same_batch(one: StoredRun, other: StoredRun) -> bool:
 
 
 def _other_queries(one: StoredRun, other: StoredRun) -> bool:
-    """Whether two runs are known to be shares of different queries."""
+    """Whether two runs are known to be shards of different queries."""
     digests = {run.asked.digest for run in (one, other) if run.asked is not None} - {None}
     return len(digests) == 2
 
@@ -136,18 +136,18 @@ class MergePlan:
         Queries that could not be searched, ascending by number.
     missing : list of int
         Numbers of the queries that are in no source.
-    missing_shares : list of Shard
+    missing_shards : list of Shard
     asked : AskedQueries or None
         Description of all queries of the batch; None if no source has it.
     partial : bool
-        Whether shares may be missing or unfinished; the merged run then gets a remark.
+        Whether shards may be missing or unfinished; the merged run then gets a remark.
     """
 
     sources: tuple[Source, ...]
     numbers: tuple[set[int], ...]
     failures: tuple[FailedQuery, ...]
     missing: list[int]
-    missing_shares: list[Shard]
+    missing_shards: list[Shard]
     asked: AskedQueries | None
     partial: bool
 
@@ -171,13 +171,13 @@ class MergePlan:
             for failed in self.failures:
                 target.results.add_failure(merged, failed)
             if self.partial:
-                target.runs.note_remark(merged, _remark(self.sources, self.missing_shares))
+                target.runs.note_remark(merged, _remark(self.sources, self.missing_shards))
             are_finished = all(source.run.state == FINISHED for source in self.sources)
             is_whole = are_finished if self.asked is None else not self.missing
             (target.runs.finish if is_whole else target.runs.interrupt)(merged)
         n_there = sum(map(len, self.numbers))
         is_exact = self.asked is not None
-        return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shares, is_exact)
+        return MergeReport(merged, n_there, len(self.failures), self.missing, self.missing_shards, is_exact)
 
 
 def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan:
@@ -187,13 +187,13 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
     ----------
     sources : sequence of Source
     partial : bool
-        Whether shares may be missing, unfinished, present twice or of different numbers of shares. A query that is
+        Whether shards may be missing, unfinished, present twice or of different numbers of shards. A query that is
         present twice is copied once.
 
     Raises
     ------
     StoreError
-        The runs are of different searches or of different queries; or, unless ``partial``, they are not all shares of
+        The runs are of different searches or of different queries; or, unless ``partial``, they are not all shards of
         one batch, each finished and present once.
     """
     if not sources:
@@ -203,7 +203,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
     counted = next((asked for asked in known if asked.n_queries is not None), None)
     n_queries = None if counted is None else counted.n_queries
     if not partial:
-        _check_shares(sources, n_queries)
+        _check_shards(sources, n_queries)
     numbers, failures = _numbers(sources, partial)
     there = {number for of_source in numbers for number in of_source} | failures.keys()
     numbered = range(max(there, default=-1) if n_queries is None else n_queries)
@@ -216,7 +216,7 @@ def plan_merge(sources: Sequence[Source], *, partial: bool = False) -> MergePlan
         numbers=tuple(numbers),
         failures=tuple(failures.values()),
         missing=missing,
-        missing_shares=_missing_shares(sources) if missing else [],
+        missing_shards=_missing_shards(sources) if missing else [],
         asked=None if counted is None else replace(counted, shard=Shard()),
         partial=partial,
     )
@@ -249,22 +249,22 @@ def _check_same(sources: Sequence[Source]) -> None:
     for source in sources[1:]:
         difference = first.run.info.differences(source.run.info)
         if difference:
-            advice = "leave it out, or search its share again with the same options"
+            advice = "leave it out, or search its shard again with the same options"
             raise StoreError(f"{source} is of another search than {first}: {difference}; {advice}")
     named = [source for source in sources if source.run.asked is not None and source.run.asked.digest is not None]
     for source in named[1:]:
         if _other_queries(named[0].run, source.run):
-            raise StoreError(f"{source} is a share of other queries than {named[0]}; merge shares of the same files")
+            raise StoreError(f"{source} is a shard of other queries than {named[0]}; merge shards of the same files")
 
 
-def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
-    """Refuse sources that are not all shares of one batch, each finished and present once."""
+def _check_shards(sources: Sequence[Source], n_queries: int | None) -> None:
+    """Refuse sources that are not all shards of one batch, each finished and present once."""
     for source in sources:
         if source.run.state != FINISHED:
-            share = "" if source.shard is None else f", share {source.shard},"
+            shard = "" if source.shard is None else f", shard {source.shard},"
             again = "" if source.shard is None else f" --shard {source.shard}"
             finish = f"finish it with `swsearch batch …{again} --store {source.store.name} --resume latest`"
-            raise StoreError(f"{source}{share} is {source.run.state}; {finish}, or {ADVICE}")
+            raise StoreError(f"{source}{shard} is {source.run.state}; {finish}, or {ADVICE}")
     there: dict[Shard, Source] = {}
     for source in sources:
         if source.shard is None:
@@ -272,23 +272,23 @@ def _check_shares(sources: Sequence[Source], n_queries: int | None) -> None:
         other = next(iter(there.values()), source)
         assert other.shard is not None
         if other.shard.count != source.shard.count:
-            problem = f"{source} is share {source.shard} and {other} is share {other.shard}"
-            raise StoreError(f"{problem}: these are not shares of one batch; {ADVICE}")
+            problem = f"{source} is shard {source.shard} and {other} is shard {other.shard}"
+            raise StoreError(f"{problem}: these are not shards of one batch; {ADVICE}")
         if source.shard in there:
-            problem = f"share {source.shard} is there twice, as {there[source.shard]} and as {source}"
+            problem = f"shard {source.shard} is there twice, as {there[source.shard]} and as {source}"
             is_same = str(source) == str(there[source.shard])
             named = "" if is_same else f", or name the run to take, as {source.store.name}#{source.run.id}"
             raise StoreError(f"{problem}; leave one out{named}")
         there[source.shard] = source
-    missing = _missing_shares(sources)
+    missing = _missing_shards(sources)
     if missing:
         n_missing = 0 if n_queries is None else sum(len(shard.numbers(n_queries)) for shard in missing)
         queries = "" if n_queries is None else f", {n_missing:,} of {n_queries:,} queries"
-        raise StoreError(f"{shares_named(missing)} missing{queries}; name the store that has it, or {ADVICE}")
+        raise StoreError(f"{shards_named(missing)} missing{queries}; name the store that has it, or {ADVICE}")
 
 
-def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
-    """The shares that are missing among the sources; empty if unknown."""
+def _missing_shards(sources: Sequence[Source]) -> list[Shard]:
+    """The shards that are missing among the sources; empty if unknown."""
     shards = {source.shard for source in sources}
     counts = {shard.count for shard in shards if shard is not None}
     if None in shards or len(counts) != 1:
@@ -298,14 +298,14 @@ def _missing_shares(sources: Sequence[Source]) -> list[Shard]:
     return [Shard(index, count) for index in range(1, count + 1) if index not in indices]
 
 
-def shares_named(shards: Sequence[Shard]) -> str:
-    """A list of shares followed by the verb in the matching number.
+def shards_named(shards: Sequence[Shard]) -> str:
+    """A list of shards followed by the verb in the matching number.
 
-    >>> shares_named([Shard(3, 3)]), shares_named([Shard(1, 3), Shard(3, 3)])
-    ('share 3/3 is', 'shares 1/3, 3/3 are')
+    >>> shards_named([Shard(3, 3)]), shards_named([Shard(1, 3), Shard(3, 3)])
+    ('shard 3/3 is', 'shards 1/3, 3/3 are')
     """
     named = ", ".join(map(str, shards[:MAX_NAMED])) + (", …" if len(shards) > MAX_NAMED else "")
-    return f"share {named} is" if len(shards) == 1 else f"shares {named} are"
+    return f"shard {named} is" if len(shards) == 1 else f"shards {named} are"
 
 
 def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], dict[int, FailedQuery]]:
@@ -318,7 +318,7 @@ def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], 
         for number in sorted(committed.keys() & taken.keys()):
             digest, earlier = taken[number]
             if not partial:
-                raise StoreError(f"query {number} is in {source} and in {earlier}; merge runs of different shares")
+                raise StoreError(f"query {number} is in {source} and in {earlier}; merge runs of different shards")
             if digest != committed[number]:
                 raise StoreError(f"query {number} of {source} is another than that of {earlier}; they do not merge")
         numbers.append(committed.keys() - taken.keys())
@@ -327,12 +327,12 @@ def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], 
     return numbers, {number: failed for number, failed in sorted(failures.items()) if number not in taken}
 
 
-def _remark(sources: Sequence[Source], missing_shares: Sequence[Shard]) -> str:
+def _remark(sources: Sequence[Source], missing_shards: Sequence[Shard]) -> str:
     """The remark that a partial merge stores with its run."""
     shards = [source.shard for source in sources if source.shard is not None]
-    merged = f"merged from {len(sources)} runs" + (f", shares {', '.join(map(str, shards))}" if shards else "")
-    if not missing_shares:
+    merged = f"merged from {len(sources)} runs" + (f", shards {', '.join(map(str, shards))}" if shards else "")
+    if not missing_shards:
         return merged
     return (
-        f"{merged}, without {'share' if len(missing_shares) == 1 else 'shares'} {', '.join(map(str, missing_shares))}"
+        f"{merged}, without {'shard' if len(missing_shards) == 1 else 'shards'} {', '.join(map(str, missing_shards))}"
     )

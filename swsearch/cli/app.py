@@ -58,7 +58,7 @@ _COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "rbh": ("swsearch.cli.rbh:rbh", "Report reciprocal best hits of two sets of sequences."),
     "msa": ("swsearch.cli.msa:msa", "Make deep multiple alignments for structure prediction."),
     "align": ("swsearch.cli.align:align", "Align two sequences, or two files pair by pair."),
-    "batch": ("swsearch.cli.batch:batch", "Search with many files; resumable, in shares."),
+    "batch": ("swsearch.cli.batch:batch", "Search with many files; resumable, in shards."),
     "report": ("swsearch.cli.report:report", "Print a stored run in any format."),
     "serve": ("swsearch.cli.serve:serve", "Serve searches to browsers and scripts."),
     "worker": ("swsearch.cli.serve:worker", "Search for a service, also on other hosts."),

@@ -26,7 +26,7 @@ def batch(
 
     A batch that was killed loses no finished query: --resume latest computes only what is missing. Identical queries
     are computed once. A record that is no sequence fails alone; it is named at the end, and the exit code is 1. With
-    --shard, the jobs of an array each take their share into a store of their own; `swsearch runs merge` joins them.
+    --shard, the jobs of an array each take their shard into a store of their own; `swsearch runs merge` joins them.
     Queries may be profiles; PSSMs and Stockholm files are known by their first line.
 
     Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest

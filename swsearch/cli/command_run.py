@@ -44,7 +44,7 @@ class CommandRun:
     arguments : Arguments
         The options of the command line.
     shard : Shard
-        The share of the queries that is searched.
+        The shard of the queries that is searched.
     paths : sequence of str
         The query files, for the advice how to go on.
     must_store : bool
@@ -127,7 +127,7 @@ class CommandRun:
         every_cell = arguments.no_bound or every_score or searcher.engine_name == "reference"
         unit = "GCUPS" if every_cell else "effective GCUPS"
         progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))
-        total = found.asked.n_of_share
+        total = found.asked.n_of_shard
         on_store_failure = None if self.must_store else self._do_without_store
 
         def done_of(so_far: RunOutcome) -> str:
@@ -217,7 +217,7 @@ def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
 
 
 def named_by_share(arguments: options.Arguments, shard: Shard) -> options.Arguments:
-    """The options with the share in place of ``{shard}`` in the names of all outputs."""
+    """The options with the shard in place of ``{shard}`` in the names of all outputs."""
     named: dict[str, Any] = {}
     for row in offered(arguments.command):
         value = getattr(arguments, row.name)
@@ -335,7 +335,7 @@ def _say_what_is_kept(
     from swsearch.cli.output import say
 
     n_kept = outcome.n_before + outcome.n_done
-    total = asked.n_of_share
+    total = asked.n_of_shard
     if total is not None and n_kept >= total:
         return
     why = "nobody reads the results any more: " if isinstance(error, OutputClosed) else ""

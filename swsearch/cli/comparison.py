@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The options of a command, checked and with the share in the names of its outputs.
+    """The options of a command, checked and with the shard in the names of its outputs.
 
     Attributes
     ----------
     arguments : Arguments
         The options.
     shard : Shard
-        The share of the queries that is searched.
+        The shard of the queries that is searched.
     must_store : bool
         Whether it is an error if the hits cannot be stored.
     report : Report or None

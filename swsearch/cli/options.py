@@ -109,7 +109,7 @@ def refuse_empty(option: str = "") -> NoReturn:
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
-    """Tell the registry which files a command line names, with the share in place of ``{shard}`` in outputs.
+    """Tell the registry which files a command line names, with the shard in place of ``{shard}`` in outputs.
 
     Results on stdout are told when they begin, because some commands refuse two of them with a better message. Here it
     matters only that stdout may have been redirected to a file.
@@ -133,7 +133,7 @@ def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
 
 
 def _of_share(name: str, shard: str | None) -> str:
-    """The name of an output with the share of ``--shard`` in place of ``{shard}``, if the command has this option."""
+    """The name of an output with the shard of ``--shard`` in place of ``{shard}``, if the command has this option."""
     if shard is None or "{shard}" not in name:
         return name
     from swsearch.hits.shards import asked_shard

@@ -86,10 +86,10 @@ def _database_rows(database: DatabaseInfo) -> list[tuple[str, str]]:
 
 def what_is_missing(run: StoredRun) -> str:
     """A text about the missing queries of a run; empty if none are missing."""
-    if not run.n_missing or run.asked is None or run.asked.n_of_share is None:
+    if not run.n_missing or run.asked is None or run.asked.n_of_shard is None:
         return ""
     verb = "is" if run.n_missing == 1 else "are"
-    return f"{run.n_missing:,} of the {run.asked.n_of_share:,} that it was asked for {verb} missing"
+    return f"{run.n_missing:,} of the {run.asked.n_of_shard:,} that it was asked for {verb} missing"
 
 
 @app.command("list")
@@ -169,7 +169,7 @@ def show(run: Run, store: options.KeptStore = DEFAULT_STORE, format_name: option
         *(("failed", failed.reason) for failed in failures),
     ]
     if stored.asked is not None and stored.asked.shard.count > 1:
-        rows.insert(2, ("share", str(stored.asked.shard)))
+        rows.insert(2, ("shard", str(stored.asked.shard)))
     if stored.is_at_work:
         rows.insert(2, ("worker", str(stored.process)))
     for name, value in info.parameters.items():
@@ -210,8 +210,8 @@ def merge(
     Example: swsearch runs merge hits.sqlite --store hits.sqlite
     """
     from swsearch.cli.output import say
-    from swsearch.cli.share_stores import named_runs, stores_of
-    from swsearch.merge import Source, choose_runs, plan_merge, shares_named
+    from swsearch.cli.shard_stores import named_runs, stores_of
+    from swsearch.merge import Source, choose_runs, plan_merge, shards_named
     from swsearch.store.staging import open_store
     from swsearch.store.store import Store
 
@@ -225,7 +225,7 @@ def merge(
         target = stack.enter_context(open_store(store, create=True, stage=stage_store))
         merged = plan.carry_out(target, command_line())
     if merged.missing:
-        which = f"; {shares_named(merged.missing_shares)} not there" if merged.missing_shares else ""
+        which = f"; {shards_named(merged.missing_shards)} not there" if merged.missing_shards else ""
         at_least = "" if merged.is_exact else "at least "
         number = f"number {merged.missing[0]} for one"
         say(f"warning: {at_least}{counted(len(merged.missing), 'query is', 'queries are')} missing, {number}{which}")

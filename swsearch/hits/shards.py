@@ -30,14 +30,14 @@ from typing import Final
 from swsearch.errors import InputError
 
 MAX_SHARES: Final = 999_999_999
-"""Largest number of shares. It is larger than any job array, and within the integer range of every SQL database."""
+"""Largest number of shards. It is larger than any job array, and within the integer range of every SQL database."""
 PLACEHOLDER: Final = "{shard}"
-"""The text in a file's name that stands for the share."""
+"""The text in a file's name that stands for the shard."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Share ``index`` of ``count`` shares of a batch, from 1; a share is every ``count``-th query.
+    """Shard ``index`` of ``count`` shards of a batch, from 1; a shard is every ``count``-th query.
 
     >>> Shard.parse("2/4").holds(5), Shard.parse("2/4").holds(6)
     (True, False)
@@ -48,7 +48,7 @@ class Shard:
 
     @staticmethod
     def parse(text: str) -> Shard:
-        """The share that a text of the form ``i/n`` denotes.
+        """The shard that a text of the form ``i/n`` denotes.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Shard:
 
     @property
     def label(self) -> str:
-        """The share as part of a file's name, with leading zeros so that names sort by share.
+        """The shard as part of a file's name, with leading zeros so that names sort by shard.
 
         >>> Shard(3, 8).label, Shard(3, 10).label
         ('3-of-8', '03-of-10')
@@ -82,11 +82,11 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def holds(self, number: int) -> bool:
-        """Whether the query with this number belongs to the share."""
+        """Whether the query with this number belongs to the shard."""
         return number % self.count == self.index - 1
 
     def contains(self, other: Shard) -> bool:
-        """Whether every query of ``other`` also belongs to this share, for any number of queries.
+        """Whether every query of ``other`` also belongs to this shard, for any number of queries.
 
         >>> Shard(1, 2).contains(Shard(3, 4)), Shard(1, 2).contains(Shard(2, 4)), Shard(1, 1).contains(Shard(2, 4))
         (True, False, True)
@@ -94,7 +94,7 @@ class Shard:
         return other.count % self.count == 0 and self.holds(other.index - 1)
 
     def numbers(self, n_queries: int) -> range:
-        """The numbers of the share's queries if the files contain ``n_queries`` queries."""
+        """The numbers of the shard's queries if the files contain ``n_queries`` queries."""
         return range(self.index - 1, n_queries, self.count)
 
 
@@ -109,9 +109,9 @@ class AskedQueries:
     Attributes
     ----------
     shard : Shard
-        The share of the files' queries.
+        The shard of the files' queries.
     n_queries : int or None
-        Number of queries of the files, over all shares and including records that cannot be searched; None until they
+        Number of queries of the files, over all shards and including records that cannot be searched; None until they
         are counted.
     digest : str or None
         SHA-256 of all these queries in their order, in hexadecimal; it depends neither on their distribution over files
@@ -123,8 +123,8 @@ class AskedQueries:
     digest: str | None = None
 
     @property
-    def n_of_share(self) -> int | None:
-        """Number of queries of the share; None until it is known."""
+    def n_of_shard(self) -> int | None:
+        """Number of queries of the shard; None until it is known."""
         return None if self.n_queries is None else len(self.shard.numbers(self.n_queries))
 
 
@@ -162,7 +162,7 @@ class QueryCount:
         self._digest.update(f"{header}\n{letters}\n".encode("utf-8", "surrogatepass"))
 
     def asked(self, shard: Shard) -> AskedQueries:
-        """The description of the counted queries, of which the share ``shard`` is searched."""
+        """The description of the counted queries, of which the shard ``shard`` is searched."""
         return AskedQueries(shard, self.n_queries, self._digest.hexdigest())
 
 
@@ -224,13 +224,13 @@ _SCHEDULERS: Final = (
 
 
 def asked_shard(text: str, environment: Mapping[str, str]) -> Shard:
-    """The share that a value of ``--shard`` denotes.
+    """The shard that a value of ``--shard`` denotes.
 
     Parameters
     ----------
     text : str
         ``i/n``; or ``auto``: the place of this task among the tasks of its array; or ``auto/n``: the number of this
-        task, of n shares. Only the last form works where the scheduler does not tell the number of tasks, and where
+        task, of n shards. Only the last form works where the scheduler does not tell the number of tasks, and where
         some tasks of an array are submitted again.
     environment : mapping of str to str
 
@@ -238,7 +238,7 @@ def asked_shard(text: str, environment: Mapping[str, str]) -> Shard:
     ------
     InputError
         The text has another form; or this process is not a task of an array, or the scheduler's variables are
-        incomplete, or do not describe an array from which the share follows.
+        incomplete, or do not describe an array from which the shard follows.
 
     >>> slurm = {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "0",
     ...          "SLURM_ARRAY_TASK_MAX": "4", "SLURM_ARRAY_TASK_STEP": "2"}
@@ -252,16 +252,16 @@ def asked_shard(text: str, environment: Mapping[str, str]) -> Shard:
     if not slash:
         return _place(scheduler, task, environment)
     try:
-        n_shares = Shard.parse(f"1/{count}").count
+        n_shards = Shard.parse(f"1/{count}").count
     except InputError:
         raise InputError(
-            f"--shard {text[:40]!r}: give auto, or auto/n with the number of shares, such as auto/8"
+            f"--shard {text[:40]!r}: give auto, or auto/n with the number of shards, such as auto/8"
         ) from None
-    if not 1 <= task <= n_shares:
-        problem = f"{scheduler.task} is {task}, and the shares are 1 to {n_shares:,}"
+    if not 1 <= task <= n_shards:
+        problem = f"{scheduler.task} is {task}, and the shards are 1 to {n_shards:,}"
         advice = f"number the tasks from 1, such as `{scheduler.example}` for auto/8"
         raise InputError(f"--shard {text}: {problem}; {advice}")
-    return Shard(task, n_shares)
+    return Shard(task, n_shards)
 
 
 def is_queued_again(environment: Mapping[str, str]) -> bool:
@@ -287,7 +287,7 @@ def _task(text: str, environment: Mapping[str, str]) -> tuple[_Scheduler, int]:
             return scheduler, _number(text, scheduler.task, environment)
     known = ", ".join(scheduler.task for scheduler in _SCHEDULERS)
     raise InputError(
-        f"--shard {text}: this is no task of a job array (none of {known} is set); give the share, such as --shard 3/8"
+        f"--shard {text}: this is no task of a job array (none of {known} is set); give the shard, such as --shard 3/8"
     )
 
 
@@ -313,9 +313,9 @@ def _place(scheduler: _Scheduler, task: int, environment: Mapping[str, str]) -> 
 def _number(text: str, variable: str, environment: Mapping[str, str]) -> int:
     value = environment.get(variable, "")
     if not value:
-        raise InputError(f"--shard {text}: {variable} is not set; give the share, such as --shard 3/8")
+        raise InputError(f"--shard {text}: {variable} is not set; give the shard, such as --shard 3/8")
     if not (value.isascii() and value.isdecimal() and len(value) <= len(str(MAX_SHARES))):
         raise InputError(
-            f"--shard {text}: {variable} is {value[:40]!r}, no number; give the share, such as --shard 3/8"
+            f"--shard {text}: {variable} is {value[:40]!r}, no number; give the shard, such as --shard 3/8"
         )
     return int(value)

@@ -1,6 +1,6 @@
 """The selection of the run of the store to which a search writes: a new run, or an earlier run that it resumes.
 
-A run is resumed only by the same search (matrix, costs, options, database), for the same share of the same queries, and
+A run is resumed only by the same search (matrix, costs, options, database), for the same shard of the same queries, and
 while no other process works on it. Otherwise it is refused, with a message about the difference, before anything is
 changed.
 """
@@ -40,7 +40,7 @@ def open_run(
 ) -> tuple[int, bool]:
     """The id of the run to write to, which is marked as in use by this process, and whether it existed before.
 
-    With ``latest``, a share that has a finished run continues this run, in which nothing is missing; with
+    With ``latest``, a shard that has a finished run continues this run, in which nothing is missing; with
     ``or_finished``, so does a search of all queries. A run of another
     machine is continued if a scheduler has queued this job again and the run has the same command line.
 
@@ -59,10 +59,10 @@ def open_run(
         if difference:
             return f"is of another search: {difference}; leave --resume out"
         if run.asked is not None and not shard.contains(run.asked.shard):
-            return f"is share {run.asked.shard}, which is not in --shard {shard}; give the share that it began with"
+            return f"is shard {run.asked.shard}, which is not in --shard {shard}; give the shard that it began with"
         foreign = next((number for number in store.results.committed(run.id) if not shard.holds(number)), None)
         if foreign is not None:
-            return f"has query {foreign}, which is not of --shard {shard}; give the share that it began with"
+            return f"has query {foreign}, which is not of --shard {shard}; give the shard that it began with"
         return None
 
     def was_left(run: StoredRun) -> bool:
@@ -79,7 +79,7 @@ def open_run(
 
     if resume == "latest" and (shard.count > 1 or or_finished) and asked.digest is not None:
         # A job array that is submitted again, or a task that is queued again after its end, has nothing left to do.
-        # Without this, it would store its share a second time, and `runs merge` would refuse both.
+        # Without this, it would store its shard a second time, and `runs merge` would refuse both.
         done = [
             run.id for run in store.runs.all() if run.state == "finished" and run.asked == asked and not obstacle(run)
         ]
@@ -123,7 +123,7 @@ def open_run(
 
 
 def _is_asked(run: StoredRun, asked: AskedQueries) -> bool:
-    """Whether a run has the same share and is not known to have other queries."""
+    """Whether a run has the same shard and is not known to have other queries."""
     if run.asked is None:
         return True
     digests = {run.asked.digest, asked.digest} - {None}

@@ -20,7 +20,7 @@ from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
 
 WHOLE: Final = Shard()
-"""The share that contains all queries."""
+"""The shard that contains all queries."""
 SAMPLE_QUERIES: Final = 256
 """Largest number of queries in the sample of a survey, for the engine's forecast."""
 
@@ -32,11 +32,11 @@ class Survey:
     Attributes
     ----------
     cells : int
-        Number of cells of the alignment matrices of the share's queries with all subjects.
+        Number of cells of the alignment matrices of the shard's queries with all subjects.
     asked : AskedQueries
-        Description of the files' queries and the share.
+        Description of the files' queries and the shard.
     sample : tuple of SequenceRecord
-        The first queries of the share, at most :data:`SAMPLE_QUERIES`.
+        The first queries of the shard, at most :data:`SAMPLE_QUERIES`.
     notes : tuple of str
         Messages for the user, about profiles whose scores are not on the scale of the search's matrix.
     """
@@ -62,7 +62,7 @@ def survey(
     files : QueriesByFile
     searcher : PlannedSearch
     shard : Shard
-        The share of the queries that is searched.
+        The shard of the queries that is searched.
     force_alphabet : bool
         Whether a file that looks like DNA is accepted as protein.
     skip_refused : bool

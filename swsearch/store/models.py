@@ -171,7 +171,7 @@ RUNS: Final = Table(
     Column("remark", FileText),
     sqlite_autoincrement=True,  # the number of a deleted run is not reused
 )
-"""One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its share."""
+"""One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its shard."""
 
 QUERIES: Final = Table(
     "queries",

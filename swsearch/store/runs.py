@@ -84,7 +84,7 @@ class StoredRun:
     @property
     def n_missing(self) -> int | None:
         """Number of queries that the run is to search and has neither searched nor refused; None if unknown."""
-        n_asked = None if self.asked is None else self.asked.n_of_share
+        n_asked = None if self.asked is None else self.asked.n_of_shard
         return None if n_asked is None else n_asked - self.n_queries - self.n_failed
 
 

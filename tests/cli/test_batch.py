@@ -96,7 +96,7 @@ def test_a_share_does_not_go_on_with_the_run_of_another(swsearch, few_proteins_d
     second = swsearch(*arguments, "--shard", "2/2", "--resume", "latest")
     assert second.out == "run 2 in b.sqlite: 17 queries done, 0 failed\n"
     refused = swsearch(*arguments, "--shard", "2/2", "--resume", "1")
-    assert "run 1 of b.sqlite is share 1/2, which is not in --shard 2/2; give the share that it began" in refused.error
+    assert "run 1 of b.sqlite is shard 1/2, which is not in --shard 2/2; give the shard that it began" in refused.error
     whole = swsearch(*arguments, "--resume", "1")
     assert whole.out == "run 1 in b.sqlite: 17 queries done, 18 were there before, 0 failed\n"
 
@@ -111,7 +111,7 @@ def test_shards_of_different_searches_or_the_same_queries_do_not_merge(
     assert "--top differs" in refused.error
     twice = swsearch("runs", "merge", "a.sqlite", "a.sqlite", "--store", "m.sqlite")
     assert twice.code == 1
-    assert "share 1/1 is there twice, as run 1 of a.sqlite and as run 1 of a.sqlite; leave one out" in twice.error
+    assert "shard 1/1 is there twice, as run 1 of a.sqlite and as run 1 of a.sqlite; leave one out" in twice.error
     assert not (tmp_path / "m.sqlite").exists()
 
 

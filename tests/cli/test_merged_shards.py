@@ -32,10 +32,10 @@ def test_a_shard_that_is_missing_is_named_and_nothing_is_merged(swsearch, tmp_pa
         there = [store for index, store in enumerate(shards) if index != absent]
         refused = swsearch("runs", "merge", *there, "--store", "m.sqlite")
         assert refused.code == 1
-        assert f"share {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
+        assert f"shard {absent + 1}/3 is missing, 12 of 36 queries; name the store that has it" in refused.error
         assert "`swsearch runs merge --partial` merges what is there" in refused.error
     refused = swsearch("runs", "merge", shards[1], "--store", "m.sqlite")
-    assert "shares 1/3, 3/3 are missing, 24 of 36 queries" in refused.error
+    assert "shards 1/3, 3/3 are missing, 24 of 36 queries" in refused.error
     assert not (tmp_path / "m.sqlite").exists()
 
 
@@ -44,14 +44,14 @@ def test_a_partial_merge_says_what_is_missing_and_can_be_completed(swsearch, few
     partial = swsearch("runs", "merge", *shards[:2], "--store", "m.sqlite", "--partial")
     assert partial.code == 0
     assert partial.out == "run 1 in m.sqlite: 24 queries of 2 shards, 12 missing\n"
-    assert "warning: 12 queries are missing, number 2 for one; share 3/3 is not there" in partial.err
+    assert "warning: 12 queries are missing, number 2 for one; shard 3/3 is not there" in partial.err
     with Store("m.sqlite") as store:
         run = store.runs.get(1)
         assert (run.state, run.n_missing) == ("interrupted", 12)
         assert store.results.missing(1) == list(range(2, 36, 3))
     shown = swsearch("runs", "show", "1", "--store", "m.sqlite").out
     assert re.search(r"^missing +12 of the 36 that it was asked for are missing$", shown, re.MULTILINE)
-    assert re.search(r"^remark +merged from 2 runs, shares 1/3, 2/3, without share 3/3$", shown, re.MULTILINE)
+    assert re.search(r"^remark +merged from 2 runs, shards 1/3, 2/3, without shard 3/3$", shown, re.MULTILINE)
     warned = swsearch("report", "1", "--store", "m.sqlite").err
     assert "the 24 queries that it has so far, 12 of the 36 that it was asked for are missing" in warned
     arguments = ["batch", *many_queries, few_proteins_db, "--top", "3"]
@@ -80,26 +80,26 @@ def test_doubled_unfinished_and_foreign_shards_are_refused(swsearch, tmp_path, f
         return outcome.error
 
     twice = refusal(*shards, shards[0])
-    assert "share 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
+    assert "shard 1/3 is there twice, as run 1 of 1.sqlite and as run 1 of 1.sqlite; leave one out" in twice
     batch = ["batch", *many_queries, few_proteins_db, "--top", "3"]
     assert swsearch(*batch, "--store", "four.sqlite", "--shard", "3/4").code == 0
-    assert "is share 3/4 and run 1 of 1.sqlite is share 1/3: these are not shares of one" in refusal(
+    assert "is shard 3/4 and run 1 of 1.sqlite is shard 1/3: these are not shards of one" in refusal(
         *shards[:2], "four.sqlite"
     )
     fewer = ["batch", many_queries[0], few_proteins_db, "--top", "3"]
     assert swsearch(*fewer, "--store", "fewer.sqlite", "--shard", "3/3").code == 0
-    assert "run 1 of fewer.sqlite is a share of other queries than run 1 of 1.sqlite" in refusal(
+    assert "run 1 of fewer.sqlite is a shard of other queries than run 1 of 1.sqlite" in refusal(
         *shards[:2], "fewer.sqlite"
     )
     with Store(shards[2]) as store:
         store.runs.interrupt(1)
-    assert "run 1 of 3.sqlite, share 3/3, is interrupted; finish it with" in refusal(*shards)
+    assert "run 1 of 3.sqlite, shard 3/3, is interrupted; finish it with" in refusal(*shards)
     forced = swsearch("runs", "merge", *shards, shards[0], "four.sqlite", "--store", "m.sqlite", "--partial")
     assert forced.out == "run 1 in m.sqlite: 35 queries of 5 shards, 1 failed\n"
 
 
 def test_shards_of_one_store_are_all_merged(swsearch, few_proteins_db, many_queries):
-    """Source: the batch without shards. The store also holds the run of a query and a killed run of one share."""
+    """Source: the batch without shards. The store also holds the run of a query and a killed run of one shard."""
     batch = ["batch", *many_queries, few_proteins_db, "--store", "h.sqlite", "--top", "3"]
     assert swsearch(*batch, "--shard", "1/2").code == 0
     with Store("h.sqlite") as store:
@@ -110,12 +110,12 @@ def test_shards_of_one_store_are_all_merged(swsearch, few_proteins_db, many_quer
     assert swsearch("query", QUERIES, few_proteins_db, "--store", "h.sqlite").code == 0
     merged = swsearch("runs", "merge", "h.sqlite", "--store", "h.sqlite")
     assert merged.out == "run 5 in h.sqlite: 35 queries of 2 shards\n"
-    assert "run 1 of h.sqlite (share 1/2, interrupted) is left out; run 3, which is finished, is taken" in merged.err
+    assert "run 1 of h.sqlite (shard 1/2, interrupted) is left out; run 3, which is finished, is taken" in merged.err
     assert swsearch(*batch).code == 0
     assert report(swsearch, "h.sqlite", "5") == report(swsearch, "h.sqlite", "6")
     assert swsearch(*batch, "--shard", "2/2").code == 0
     doubled = swsearch("runs", "merge", "h.sqlite", "--store", "m.sqlite")
-    assert "share 2/2 is there twice, as run 2 of h.sqlite and as run 7 of h.sqlite" in doubled.error
+    assert "shard 2/2 is there twice, as run 2 of h.sqlite and as run 7 of h.sqlite" in doubled.error
 
 
 def test_an_exported_shard_is_still_a_shard(swsearch, shards):

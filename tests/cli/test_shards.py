@@ -1,5 +1,5 @@
-"""Shares in job arrays: names of their stores, tasks that run again, and what `runs merge` takes. Expected values: by
-hand, or the same batch without shares."""
+"""Shards in job arrays: names of their stores, tasks that run again, and what `runs merge` takes. Expected values: by
+hand, or the same batch without shards."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def in_array(monkeypatch, task, last=3):
 
 
 @pytest.fixture
-def shares(swsearch, monkeypatch, few_proteins_db):
+def shards(swsearch, monkeypatch, few_proteins_db):
     """Three tasks of an array, each with a store of its own: the arguments with which they were started."""
     arguments = ["batch", QUERIES, few_proteins_db, "--shard", "auto", "--store", "h-{shard}.sqlite"]
     for task in (1, 2, 3):
@@ -36,8 +36,8 @@ def shares(swsearch, monkeypatch, few_proteins_db):
     return arguments
 
 
-def test_the_tasks_of_an_array_name_their_stores_and_are_merged_by_that_name(swsearch, few_proteins_db, shares):
-    """Source: the batch without shares."""
+def test_the_tasks_of_an_array_name_their_stores_and_are_merged_by_that_name(swsearch, few_proteins_db, shards):
+    """Source: the batch without shards."""
     merged = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
     assert (merged.out, merged.err) == ("run 1 in all.sqlite: 7 queries of 3 shards\n", "")
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
@@ -57,55 +57,55 @@ def test_a_query_takes_its_share_and_names_every_output_by_it(swsearch, monkeypa
     assert found <= {headers[1], headers[4]}
 
 
-def test_a_task_that_has_ended_has_nothing_to_do_when_it_runs_again(swsearch, monkeypatch, shares):
+def test_a_task_that_has_ended_has_nothing_to_do_when_it_runs_again(swsearch, monkeypatch, shards):
     """As if the whole array were submitted again because one task had failed; a second run could not be merged."""
     in_array(monkeypatch, 2)
-    again = swsearch(*shares, "--resume", "latest")
+    again = swsearch(*shards, "--resume", "latest")
     assert again.out == "run 1 in h-2-of-3.sqlite: 0 queries done, 2 were there before, 0 failed\n"
     assert swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite").code == 0
 
 
-def test_a_task_that_runs_again_in_other_files_begins_anew(swsearch, monkeypatch, tmp_path, few_proteins_db, shares):
-    """By hand: the first query is left out, so the share has other queries than the finished run."""
+def test_a_task_that_runs_again_in_other_files_begins_anew(swsearch, monkeypatch, tmp_path, few_proteins_db, shards):
+    """By hand: the first query is left out, so the shard has other queries than the finished run."""
     (tmp_path / "fewer.fasta").write_text(">" + ">".join(QUERIES.read_text().split(">")[2:]))
     in_array(monkeypatch, 2)
-    other = swsearch("batch", "fewer.fasta", few_proteins_db, *shares[3:], "--resume", "latest")
+    other = swsearch("batch", "fewer.fasta", few_proteins_db, *shards[3:], "--resume", "latest")
     assert other.out == "run 2 in h-2-of-3.sqlite: 2 queries done, 0 failed\n"
 
 
 def test_a_share_of_no_queries_is_merged_too(swsearch, few_proteins_db):
-    """Source: the batch without shares; it has 7 queries, so shares 8/9 and 9/9 are empty."""
+    """Source: the batch without shards; it has 7 queries, so shards 8/9 and 9/9 are empty."""
     for index in range(1, 10):
         outcome = swsearch("batch", QUERIES, few_proteins_db, "--shard", f"{index}/9", "--store", "s-{shard}.sqlite")
         n_done = "1 query" if index < 8 else "0 queries"
         assert outcome.out == f"run 1 in s-{index}-of-9.sqlite: {n_done} done, 0 failed\n"
     refused = swsearch("runs", "merge", *(f"s-{index}-of-9.sqlite" for index in range(1, 9)), "--store", "all.sqlite")
-    assert "share 9/9 is missing, 0 of 7 queries" in refused.error
+    assert "shard 9/9 is missing, 0 of 7 queries" in refused.error
     assert swsearch("runs", "merge", "s-{shard}.sqlite", "--store", "all.sqlite").code == 0
     assert swsearch("batch", QUERIES, few_proteins_db, "--store", "whole.sqlite").code == 0
     assert report(swsearch, "all.sqlite") == report(swsearch, "whole.sqlite")
 
 
-def test_a_name_for_all_shares_stands_for_the_stores_that_are_there(swsearch, tmp_path, few_proteins_db, shares):
+def test_a_name_for_all_shares_stands_for_the_stores_that_are_there(swsearch, tmp_path, few_proteins_db, shards):
     (tmp_path / "h-3-of-3.sqlite").rename(tmp_path / "away")
     missing = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
-    assert "share 3/3 is missing, 2 of 7 queries; name the store that has it" in missing.error
+    assert "shard 3/3 is missing, 2 of 7 queries; name the store that has it" in missing.error
     (tmp_path / "away").rename(tmp_path / "h-3-of-3.sqlite")
     shutil.copy(tmp_path / "h-1-of-3.sqlite", tmp_path / "h-01-of-10.sqlite")
     several = swsearch("runs", "merge", "h-{shard}.sqlite", "--store", "all.sqlite")
-    assert "there are stores of 3 and 10 shares; name those of one batch, such as h-*-of-10.sqlite" in several.error
+    assert "there are stores of 3 and 10 shards; name those of one batch, such as h-*-of-10.sqlite" in several.error
     nothing = swsearch("runs", "merge", "x-{shard}.sqlite", "--store", "all.sqlite")
-    assert "x-{shard}.sqlite: there is no such store of any share" in nothing.error
+    assert "x-{shard}.sqlite: there is no such store of any shard" in nothing.error
     assert not (tmp_path / "all.sqlite").exists()
 
 
-def test_a_run_is_chosen_by_its_number(swsearch, few_proteins_db, shares):
-    """By hand: share 1/3 is there twice in its store; the message names the runs as they can be given."""
+def test_a_run_is_chosen_by_its_number(swsearch, few_proteins_db, shards):
+    """By hand: shard 1/3 is there twice in its store; the message names the runs as they can be given."""
     again = ["batch", QUERIES, few_proteins_db, "--shard", "1/3", "--store", "h-1-of-3.sqlite"]
     assert swsearch(*again).out == "run 2 in h-1-of-3.sqlite: 3 queries done, 0 failed\n"
     rest = ["h-2-of-3.sqlite", "h-3-of-3.sqlite", "--store", "all.sqlite"]
     twice = swsearch("runs", "merge", "h-1-of-3.sqlite", *rest)
-    assert "share 1/3 is there twice" in twice.error
+    assert "shard 1/3 is there twice" in twice.error
     assert "name the run to take, as h-1-of-3.sqlite#2" in twice.error
     assert swsearch("runs", "merge", "h-1-of-3.sqlite#2", *rest).out == "run 1 in all.sqlite: 7 queries of 3 shards\n"
     assert swsearch("runs", "merge", *rest[:2], "h-1-of-3.sqlite#1", *rest[2:]).code == 0
@@ -114,11 +114,11 @@ def test_a_run_is_chosen_by_its_number(swsearch, few_proteins_db, shares):
 
 
 def test_the_batch_is_that_of_the_run_that_is_named(swsearch, few_proteins_db):
-    """By hand: one store with the shares of two batches, of which the newer one would be merged."""
+    """By hand: one store with the shards of two batches, of which the newer one would be merged."""
     for top in ("3", "5"):
         for index in (1, 2):
-            share = ["--shard", f"{index}/2", "--top", top, "--store", "h.sqlite"]
-            assert swsearch("batch", QUERIES, few_proteins_db, *share).code == 0
+            shard = ["--shard", f"{index}/2", "--top", top, "--store", "h.sqlite"]
+            assert swsearch("batch", QUERIES, few_proteins_db, *shard).code == 0
     assert swsearch("runs", "merge", "h.sqlite#1", "h.sqlite#2", "--store", "all.sqlite").code == 0
     assert swsearch("runs", "merge", "h.sqlite", "--store", "all.sqlite").code == 0
     with Store("all.sqlite") as store:
@@ -137,7 +137,7 @@ def test_auto_outside_an_array_stores_nothing(swsearch, tmp_path, few_proteins_d
 def test_a_killed_task_goes_on_from_its_published_store(
     swsearch, spawn_paused, monkeypatch, tmp_path, few_proteins_db, same_node
 ):
-    """Source: the batch without shares. The first query was published; the others are on the disk of the node alone."""
+    """Source: the batch without shards. The first query was published; the others are on the disk of the node alone."""
     node, other = tmp_path / "node", tmp_path / "other"
     for folder in (node, other):
         folder.mkdir()

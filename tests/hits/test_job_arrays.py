@@ -57,7 +57,7 @@ def test_auto_with_a_number_of_shares_is_the_number_of_the_task(environment):
         (grid_engine("undefined", "undefined", "undefined", "undefined"), "this is no task of a job array"),
         ({"PBS_ARRAY_INDEX": "3"}, "PBS does not tell how many tasks an array has; number the tasks from 1 and give"),
         ({"PBS_ARRAYID": "3"}, "Torque does not tell how many tasks an array has"),
-        ({"SLURM_ARRAY_TASK_ID": "3"}, "SLURM_ARRAY_TASK_MAX is not set; give the share, such as --shard 3/8"),
+        ({"SLURM_ARRAY_TASK_ID": "3"}, "SLURM_ARRAY_TASK_MAX is not set; give the shard, such as --shard 3/8"),
         ({**slurm(3), "SLURM_ARRAY_TASK_COUNT": "many"}, "SLURM_ARRAY_TASK_COUNT is 'many', no number"),
         ({"SGE_TASK_ID": "-1"}, "SGE_TASK_ID is '-1', no number"),
         # sbatch --array=3,5 and --array=3-5 of an array of 8: tasks that are submitted again
@@ -77,7 +77,7 @@ def test_what_is_no_complete_array_is_refused(environment, problem):
 
 @pytest.mark.parametrize("task", ["0", "9"])
 def test_a_number_beyond_the_shares_is_refused(task):
-    with pytest.raises(InputError, match=f"PBS_ARRAY_INDEX is {task}, and the shares are 1 to 8; number the tasks"):
+    with pytest.raises(InputError, match=f"PBS_ARRAY_INDEX is {task}, and the shards are 1 to 8; number the tasks"):
         asked_shard("auto/8", {"PBS_ARRAY_INDEX": task})
 
 

@@ -232,7 +232,7 @@ class PageSearches:
 
     def _view_of_run(self, run: StoredRun, reference: str) -> SearchView:
         first = self._store.views.summaries(run.id, 0, 1)
-        n_asked = None if run.asked is None else run.asked.n_of_share
+        n_asked = None if run.asked is None else run.asked.n_of_shard
         n_queries = run.n_queries + run.n_failed if n_asked is None else n_asked
         return SearchView(
             reference=reference,

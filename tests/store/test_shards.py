@@ -1,4 +1,4 @@
-"""Shares of a run: its requested, failed and missing queries, and the deletion and resumption of runs.
+"""Shards of a run: its requested, failed and missing queries, and the deletion and resumption of runs.
 
 The expected values are written by hand, or come from the stored runs that are merged.
 """
@@ -21,7 +21,7 @@ def asked(shard: str, n_queries: int | None = 7) -> AskedQueries:
 
 
 def test_what_a_run_lacks_is_known_to_the_last_query(target):
-    """By hand: share 2/3 of 7 queries has 1 and 4; failed queries count, both at the end and in the middle."""
+    """By hand: shard 2/3 of 7 queries has 1 and 4; failed queries count, both at the end and in the middle."""
     with Store(target, create=True) as store:
         run_id = store.runs.start(RUN, asked("2/3"))
         assert (store.runs.get(run_id).n_missing, store.results.missing(run_id)) == (2, [1, 4])
@@ -73,7 +73,7 @@ def test_a_run_at_work_is_deleted_by_force_alone(target):
 
 
 def test_shares_merge_in_any_kind_of_store(target, tmp_path):
-    """Both shares and the merged run are in one store; a copy of the merged run is made in another."""
+    """Both shards and the merged run are in one store; a copy of the merged run is made in another."""
     with Store(target, create=True) as store:
         for index in (1, 2):
             run_id = store.runs.start(RUN, asked(f"{index}/2"))
