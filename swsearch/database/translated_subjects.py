@@ -156,10 +156,10 @@ class TranslatedSubjects:
                 yield inside, translated.partition.residues, starts, lengths
 
 
-def frame_lengths(n_bases: Lengths) -> Lengths:
+def translated_lengths(n_bases: Lengths) -> Lengths:
     """Numbers of residues of subjects of ``n_bases``, shape (n,), in all frames; uint32, shape (n, 6).
 
-    >>> frame_lengths(np.array([7, 2], dtype=np.uint32)).tolist()
+    >>> translated_lengths(np.array([7, 2], dtype=np.uint32)).tolist()
     [[2, 2, 1, 2, 2, 1], [0, 0, 0, 0, 0, 0]]
     """
     lengths: Lengths = (np.maximum(n_bases[:, None], _OFFSETS) - _OFFSETS) // np.uint32(CODON)
@@ -177,7 +177,7 @@ def _layout(whole: Partition) -> tuple[Offsets, Lengths, NDArray[np.intp], int]:
     n_bytes : int
         Size of all frames in bytes, including padding.
     """
-    lengths = frame_lengths(whole.lengths)
+    lengths = translated_lengths(whole.lengths)
     order = np.argsort(lengths, axis=None, kind="stable")
     room = -(-lengths.ravel()[order].astype(np.int64) // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
     ends = np.cumsum(room)

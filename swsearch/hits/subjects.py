@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from swsearch.arguments import flag, whole_number
 from swsearch.errors import InputError
-from swsearch.sequences.fasta_text import reverse_complement
+from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.words import option
 
 MAX_FLANK: Final = 1_000_000
@@ -37,7 +37,7 @@ def letters_in_pieces(
     """
     if is_reversed:
         for last in range(stop, start, -_PIECE):
-            yield reverse_complement(subjects.letters(subject_index, max(start, last - _PIECE), last))
+            yield reverse_complement_letters(subjects.letters(subject_index, max(start, last - _PIECE), last))
     else:
         for first in range(start, stop, _PIECE):
             yield subjects.letters(subject_index, first, min(stop, first + _PIECE))

@@ -21,7 +21,7 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.scoring.matrix import SubstitutionMatrix, parse_matrix_text
 from swsearch.sequences.alphabet import ALPHABETS
-from swsearch.sequences.fasta_text import reverse_complement
+from swsearch.sequences.fasta_text import reverse_complement_letters
 
 # --- text ---
 
@@ -132,7 +132,7 @@ def shown(query: QueryResult, hit: Hit) -> ShownAlignment:
     if not hit.is_turned:
         return ShownAlignment(letters, alignment.subject_letters, alignment.cigar)
     backwards = "".join(f"{length}{operation}" for length, operation in reversed(parse(alignment.cigar)))
-    return ShownAlignment(letters, reverse_complement(alignment.subject_letters), backwards)
+    return ShownAlignment(letters, reverse_complement_letters(alignment.subject_letters), backwards)
 
 
 def matrix_of(run: RunInfo) -> SubstitutionMatrix:

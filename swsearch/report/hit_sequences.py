@@ -25,7 +25,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.hits.subjects import WHOLE, SubjectPart, letters_in_pieces
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_evalue
-from swsearch.sequences.fasta_text import part_header, reverse_complement, write_pieces
+from swsearch.sequences.fasta_text import part_header, reverse_complement_letters, write_pieces
 from swsearch.sequences.record import identifier
 
 
@@ -115,7 +115,7 @@ def hit_record(context: ReportContext, query: QueryResult, hit: Hit, part: Subje
         letters = letters_in_pieces(context.needed_subjects, hit.subject_index, start, end, is_reversed=is_reversed)
     else:
         stored = alignment.subject_letters
-        letters = (reverse_complement(stored) if is_reversed else stored,)
+        letters = (reverse_complement_letters(stored) if is_reversed else stored,)
     remark = f"query={identifier(query.header)}"
     if hit.evalue is not None:
         remark += f" evalue={blast_evalue(hit.evalue, digits=2).strip()}"

@@ -28,7 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import one_line
 from swsearch.report.summary import database_line, scoring_line
-from swsearch.sequences.fasta_text import reverse_complement
+from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.sequences.record import identifier, split_header
 
 UNMAPPED: Final = 4
@@ -134,7 +134,7 @@ def _line(query: QueryResult, hit: Hit, subject: str, place: int) -> str:
     letters = query.letters[alignment.query_start : alignment.query_end] if secondary else query.letters
     if hit.strand == "minus":
         clips = clips[::-1]
-        letters = reverse_complement(letters)
+        letters = reverse_complement_letters(letters)
     operation = "H" if secondary else "S"
     before, after = (f"{length}{operation}" if length else "" for length in clips)
     flag = (REVERSE if hit.strand == "minus" else 0) | (SECONDARY if secondary else 0)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated_subjects import TranslatedSubjects, frame_lengths
+from swsearch.database.translated_subjects import TranslatedSubjects, translated_lengths
 from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, SubjectQuery
@@ -117,7 +117,7 @@ class SearchSubjects:
         for whole in database.partitions():
             lengths = whole.lengths if chosen is None else whole.lengths[chosen[whole.subject_index]]
             if self._is_translated:
-                lengths = frame_lengths(lengths)
+                lengths = translated_lengths(lengths)
             n_residues += int(lengths.sum(dtype=np.int64))
             n_rows += int(np.count_nonzero(lengths))
         return n_residues, n_rows

@@ -79,10 +79,10 @@ def part_header(header: str, start: int, end: int, *, is_reversed: bool = False,
     return " ".join(word for word in (name, remark, description) if word)
 
 
-def reverse_complement(letters: str) -> str:
+def reverse_complement_letters(letters: str) -> str:
     """The other strand of DNA letters; each letter retains its case.
 
-    >>> reverse_complement("AACgN")
+    >>> reverse_complement_letters("AACgN")
     'NcGTT'
     """
     return letters.translate(_COMPLEMENT)[::-1]

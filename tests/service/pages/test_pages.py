@@ -16,7 +16,7 @@ from swsearch.database.opening import open_database
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
-from swsearch.sequences.fasta_text import reverse_complement
+from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
@@ -36,7 +36,7 @@ def protein(served):
 def read(served):
     """A search with the reverse complement of a read of the forward strand."""
     header, _, letters = READ.partition("\n")
-    return served.search(f"{header}\n{reverse_complement(letters.replace(chr(10), ''))}\n", "lambda.db")
+    return served.search(f"{header}\n{reverse_complement_letters(letters.replace(chr(10), ''))}\n", "lambda.db")
 
 
 @pytest.fixture(scope="module")
