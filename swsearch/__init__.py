@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Hit
     from swsearch.hits.result import QueryResult
-    from swsearch.hits.subjects import SubjectPart
+    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.search.api import open_searcher, sequence
     from swsearch.search.options import SearchOptions
     from swsearch.service.client import Client
@@ -52,7 +52,7 @@ _HOMES = {
     "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),
     "Store": ("swsearch.store.store", "Store"),
-    "SubjectPart": ("swsearch.hits.subjects", "SubjectPart"),
+    "SubjectPart": ("swsearch.hits.subject_letters", "SubjectPart"),
     "SwSearchError": ("swsearch.errors", "SwSearchError"),
     "align": ("swsearch.api", "align"),
     "align_families": ("swsearch.api", "align_families"),

@@ -19,7 +19,7 @@ import swsearch
 from swsearch.cli import app
 from swsearch.errors import InputError, ScoringError, SwSearchError
 from swsearch.hits.result import RunInfo
-from swsearch.results import SearchResults
+from swsearch.search_results import SearchResults
 
 PROTEIN = "MKVLAAGIVGLLLAQWERTY"
 

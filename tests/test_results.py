@@ -12,7 +12,7 @@ import pytest
 
 import swsearch
 from swsearch.errors import DatabaseError, EngineError, InputError
-from swsearch.results import SearchResults
+from swsearch.search_results import SearchResults
 from tests.patience import LIMIT_SECONDS
 
 SUBJECTS = ("MKVLAAGIVGLLLAQWERTY", "MKVLAAGWVGLLQWERTY", "WWWWHHHHWWWWCCCC", "PPGPPGPPGPPGDDDD")

@@ -20,7 +20,7 @@ RELATED: Final = (
     "swsearch.hits.hit.Alignment",
     "swsearch.hits.result.RunInfo",
     "swsearch.hits.result.SearchStats",
-    "swsearch.pairs.align.PairAlignment",
+    "swsearch.pairs.pair_alignment.PairAlignment",
     "swsearch.search.searcher.Searcher",
     "swsearch.sequences.record.SequenceRecord",
 )

@@ -41,7 +41,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.engine.registry import KERNELS, engine_info
 from swsearch.errors import EngineError
-from swsearch.pairs.align import PairAlignment, align_pair, cost_set
+from swsearch.pairs.pair_alignment import PairAlignment, align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
 
 TASKS: Final = ("search", "pair", "batch")

@@ -12,7 +12,7 @@ from swsearch.cli import options
 from swsearch.options import MACHINE, OUTPUT
 
 if TYPE_CHECKING:
-    from swsearch.pairs.align import PairAlignment
+    from swsearch.pairs.pair_alignment import PairAlignment
 
 
 def align(
@@ -124,9 +124,9 @@ def align(
     from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
     from swsearch.pairs import pair_report
-    from swsearch.pairs.align import CIGAR_CELLS, PairScoring, cost_set, mode_scoring, scheme_scoring
     from swsearch.pairs.aligner import PairAligner
-    from swsearch.pairs.matrices import check_matrix_size, score_matrix, write_matrix, write_plot
+    from swsearch.pairs.pair_alignment import CIGAR_CELLS, PairScoring, cost_set, mode_scoring, scheme_scoring
+    from swsearch.pairs.pair_matrices import check_matrix_size, score_matrix, write_matrix, write_plot
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
     from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions

@@ -28,7 +28,7 @@ from swsearch.words import quoted
 
 if TYPE_CHECKING:
     from swsearch.engine.registry import Machine
-    from swsearch.hits.subjects import SubjectPart
+    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.narrowing import Narrowing
     from swsearch.report.row_filter import RowFilter
     from swsearch.search.needs import QueryNeeds
@@ -406,7 +406,7 @@ class Arguments:
     @property
     def part(self) -> SubjectPart | None:
         """The part of each subject that the format ``fasta`` writes, checked; None if no option is given."""
-        from swsearch.hits.subjects import SubjectPart
+        from swsearch.hits.subject_letters import SubjectPart
 
         is_asked = self.aligned or self.flank is not None
         return SubjectPart(aligned=True, flank=self.flank or 0) if is_asked else None

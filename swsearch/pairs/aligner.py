@@ -1,8 +1,8 @@
 """Alignment of a stream of pairs, in order, each by a suitable backend; for the command line and for scripts.
 
-:class:`PairAligner` takes pairs and yields a :class:`swsearch.pairs.align.PairAlignment` for each. Short pairs are
-aligned in batches, on all threads or, if a batch is large enough, on a GPU. A long pair is aligned individually, on all
-threads or on a GPU. The engine ``reference`` computes complete matrices, and the kernel ``wavefront`` is the block
+:class:`PairAligner` takes pairs and yields a :class:`swsearch.pairs.pair_alignment.PairAlignment` for each. Short pairs
+are aligned in batches, on all threads or, if a batch is large enough, on a GPU. A long pair is aligned individually, on
+all threads or on a GPU. The engine ``reference`` computes complete matrices, and the kernel ``wavefront`` is the block
 wavefront of the GPU. Alignments do not depend on the backend.
 """
 
@@ -17,7 +17,7 @@ from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.align import (
+from swsearch.pairs.pair_alignment import (
     CIGAR_CELLS,
     Pair,
     PairAlignment,
@@ -47,7 +47,7 @@ class PairAligner(Closeable):
     Parameters
     ----------
     mode, scoring, free_ends
-        As for :func:`swsearch.pairs.align.align_pair`.
+        As for :func:`swsearch.pairs.pair_alignment.align_pair`.
     path : bool, optional
         Whether alignments are computed; by default, for pairs of up to 25 million cells.
     engine : str

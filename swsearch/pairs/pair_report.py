@@ -14,7 +14,7 @@ from typing import Final, TextIO
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
 from swsearch.hits.cigar import GAP, gapped, parse
-from swsearch.pairs.align import FREE_ENDS, PairAlignment, free_ends_of_mode
+from swsearch.pairs.pair_alignment import FREE_ENDS, PairAlignment, free_ends_of_mode
 from swsearch.words import counted
 
 FORMATS: Final = ("table", "tsv", "json", "jsonl", "pairwise")
@@ -141,7 +141,7 @@ def _mode(pair: PairAlignment) -> str:
 
 
 def _names(ends: FreeEnds) -> list[str]:
-    """The free ends by the fewest words of :data:`swsearch.pairs.align.FREE_ENDS`."""
+    """The free ends by the fewest words of :data:`swsearch.pairs.pair_alignment.FREE_ENDS`."""
     names = []
     for name, part in FREE_ENDS.items():
         if part in ends:

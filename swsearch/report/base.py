@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.subjects import SubjectReader
+from swsearch.hits.subject_letters import SubjectReader
 from swsearch.report.formats import FORMATS, Format, TaxonomyUse
 from swsearch.words import option
 

@@ -17,7 +17,7 @@ from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
-    from swsearch.hits.subjects import SubjectPart
+    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
 

@@ -10,7 +10,6 @@ once. Queries may be profiles; a run is then resumed only with profiles of the s
 ``search``   searches and commits; its entry point is :class:`Run`, whose results are given to the steps of
              :mod:`swsearch.report.steps`
 ``resume``   selects the run of the store to write to, and refuses a run that does not fit
-``queries``  counts, checks and compares the queries of a run
 """
 
 from swsearch.report.steps import ReportStep, Step, perform

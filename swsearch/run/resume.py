@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from swsearch.errors import RunTaken, StoreError
 from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, is_queued_again, query_digest
-from swsearch.run.queries import refusal
+from swsearch.run.surveys import refusal
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
 from swsearch.sequences.record import SequenceRecord

@@ -21,9 +21,8 @@ from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
 from swsearch.hits.shards import AskedQueries, FailedQuery, QueryCount, Shard
 from swsearch.report.steps import Step, perform
-from swsearch.run.queries import add_to_count, count_queries, query_key, refusal
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
-from swsearch.run.surveys import WHOLE
+from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, refusal
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries
 from swsearch.sequences.record import InvalidRecord, SequenceRecord

@@ -2,20 +2,22 @@
 
 :func:`survey` takes the query files and a searcher, and returns a :class:`Survey`: the number of cells for the progress
 bar, the digest of the queries for the store, and a sample of them for the engine's forecast. Files that cannot be
-searched raise their errors here, before any work could be lost.
+searched raise their errors here, before any work could be lost. The functions for single queries count, check and
+compare them wherever a run reads its files.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Final
 
+from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, QueryCount, Shard
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.query.scale import scale_note
-from swsearch.run.queries import add_to_count
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.queries import QueriesByFile, known_letters, located_refusal
+from swsearch.search.queries import Queries, QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
 
@@ -106,3 +108,39 @@ def survey(
     if notes:
         shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
     return Survey(cells, count.asked(shard), tuple(first), shown)
+
+
+# --- single queries ---
+
+
+def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> None:
+    """Count a query and add it to the digest; for an invalid record, only the identifier is added."""
+    if isinstance(record, SequenceRecord):
+        count.add(record.header, record.letters)
+    else:
+        count.add(record.identifier, "")
+
+
+def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
+    """The description of the files' queries; reads all files."""
+    count = QueryCount()
+    for record in files.records(searcher.scheme, searcher.needs):
+        add_to_count(count, record)
+    return count.asked(shard)
+
+
+def refusal(searcher: PlannedSearch, number: int, record: SequenceRecord) -> InvalidRecord | None:
+    """A readable sequence as an invalid record with its reason; None if it can be searched."""
+    try:
+        searcher.check(record)
+    except InputError as error:
+        return InvalidRecord("query", number, record.identifier, error.marked)
+    return None
+
+
+def query_key(record: SequenceRecord, searcher: PlannedSearch) -> bytes:
+    """A key that is equal for queries with equal hits; it depends on case only if case affects the scores."""
+    key = hashlib.blake2b((record.letters if searcher.case_counts else record.letters.upper()).encode(), digest_size=16)
+    if isinstance(record, PositionSpecificQuery):
+        key.update(record.scores.tobytes())
+    return key.digest()

@@ -18,7 +18,7 @@ from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
-from swsearch.hits.subjects import MAX_FLANK, SubjectPart
+from swsearch.hits.subject_letters import MAX_FLANK, SubjectPart
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.row_filter import MOST_ROWS, RowFilter
 from swsearch.sequences.record import identifier

@@ -30,7 +30,7 @@ from swsearch.errors import InputError, SwSearchError
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.hits.subjects import SubjectPart
+    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.row_filter import RowFilter
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"

@@ -22,7 +22,16 @@ from rapidfuzz.distance import LCSseq, Levenshtein
 from swsearch import _native
 from swsearch.engine.cpu.pairs import CpuPairs, cigars, usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
-from swsearch.pairs.align import EDIT, EDLIB_MODES, LCS, MODES, PairScoring, align_pair, align_pairs, free_ends_of_mode
+from swsearch.pairs.pair_alignment import (
+    EDIT,
+    EDLIB_MODES,
+    LCS,
+    MODES,
+    PairScoring,
+    align_pair,
+    align_pairs,
+    free_ends_of_mode,
+)
 from swsearch.pairs.sequence import PairSequence
 from swsearch.scoring.gap import MAX_GAP_COST
 from tests.campaign.parts import Budget, Outcome

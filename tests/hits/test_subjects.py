@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swsearch
-from swsearch.hits.subjects import letters_in_pieces
+from swsearch.hits.subject_letters import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
 from swsearch.sequences.fasta_text import write_pieces
 

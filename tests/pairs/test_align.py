@@ -16,9 +16,9 @@ from rapidfuzz.distance import Levenshtein
 
 from swsearch.engine.cpu.pairs import CpuPairs
 from swsearch.errors import EngineUnavailable, InputError
-from swsearch.pairs.align import COST_SETS, align_pair, scheme_scoring
 from swsearch.pairs.aligner import PairAligner
-from swsearch.pairs.matrices import common_words
+from swsearch.pairs.pair_alignment import COST_SETS, align_pair, scheme_scoring
+from swsearch.pairs.pair_matrices import common_words
 from swsearch.pairs.pair_report import common_letters, edits
 from swsearch.pairs.sequence import PairSequence, from_record, number_letters
 from swsearch.scoring.scheme import default_scheme

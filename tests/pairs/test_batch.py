@@ -14,10 +14,10 @@ from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs, cigars, usable_in
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
 from swsearch.errors import InputError
-from swsearch.pairs.align import COST_SETS, MODES, align_pair, align_pairs, scheme_scoring
 from swsearch.pairs.aligner import PairAligner
-from swsearch.pairs.matrices import MAX_CELLS as MATRIX_CELLS
-from swsearch.pairs.matrices import score_matrix
+from swsearch.pairs.pair_alignment import COST_SETS, MODES, align_pair, align_pairs, scheme_scoring
+from swsearch.pairs.pair_matrices import MAX_CELLS as MATRIX_CELLS
+from swsearch.pairs.pair_matrices import score_matrix
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN

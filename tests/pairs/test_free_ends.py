@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from swsearch.engine.pair_arrays import FreeEnds
 from swsearch.errors import InputError
-from swsearch.pairs.align import EDLIB_MODES, align_pair, free_ends_of_mode
+from swsearch.pairs.pair_alignment import EDLIB_MODES, align_pair, free_ends_of_mode
 from swsearch.pairs.sequence import PairSequence
 
 Run = Callable[..., tuple[int, str, str]]

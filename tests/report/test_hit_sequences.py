@@ -11,7 +11,7 @@ from Bio import SeqIO
 from Bio.Seq import reverse_complement
 
 from swsearch.errors import InputError
-from swsearch.hits.subjects import SubjectPart
+from swsearch.hits.subject_letters import SubjectPart
 from swsearch.report.formats import new_report
 from swsearch.report.hit_sequences import FastaReport, hit_records
 from tests.report.conftest import (

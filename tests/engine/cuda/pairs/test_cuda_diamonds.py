@@ -24,7 +24,7 @@ from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.pairs.align import MODES, align_pair, scheme_scoring
+from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme

@@ -22,7 +22,7 @@ from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.errors import InputError
-from swsearch.pairs.align import align_pair
+from swsearch.pairs.pair_alignment import align_pair
 from swsearch.pairs.sequence import PairSequence
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix

@@ -18,7 +18,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import CHECKPOINT_COLUMNS, SweepSha
 from swsearch.engine.cuda.pairs.diamonds import DiamondPairs, DiamondSweep
 from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
-from swsearch.pairs.align import MODES, align_pair, scheme_scoring
+from swsearch.pairs.pair_alignment import MODES, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import DNA

@@ -1,6 +1,6 @@
 """The choice of a method for pairs: batches on the emulated device, the wavefront, and a machine without a GPU.
 
-Expected values: :func:`swsearch.pairs.align.align_pair`.
+Expected values: :func:`swsearch.pairs.pair_alignment.align_pair`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory
 from swsearch.errors import EngineError, EngineUnavailable, InputError
-from swsearch.pairs.align import COST_SETS, PairScoring, align_pair, scheme_scoring
 from swsearch.pairs.aligner import PairAligner
+from swsearch.pairs.pair_alignment import COST_SETS, PairScoring, align_pair, scheme_scoring
 from swsearch.pairs.sequence import PairSequence, from_record
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN

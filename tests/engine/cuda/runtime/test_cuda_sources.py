@@ -25,7 +25,7 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, Sequences
 from swsearch.engine.protocol import ScoreEngine
-from swsearch.pairs.align import align_pair, cost_set
+from swsearch.pairs.pair_alignment import align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.gap import GapPenalty

@@ -20,7 +20,7 @@ from swsearch.engine.reference_pairs import Matrix, fill, letter_scores
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
 from swsearch.output_files import text_file
-from swsearch.pairs.align import Pair, PairAlignment, PairScoring, mode_scoring, pair_arrays
+from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring, mode_scoring, pair_arrays
 from swsearch.pairs.sequence import number_letters
 from swsearch.plots import check_plot, save_figure
 from swsearch.typing import Letters
@@ -37,8 +37,8 @@ def score_matrix(
 ) -> Matrix:
     """H of all nodes of a pair, int64 of shape (query length + 1, subject length + 1); distances for ``edit``.
 
-    Parameters are those of :func:`swsearch.pairs.align.align_pairs`. Raises :class:`InputError` if they do not fit, or
-    if the pair has more than 25 million cells.
+    Parameters are those of :func:`swsearch.pairs.pair_alignment.align_pairs`. Raises :class:`InputError` if they do not
+    fit, or if the pair has more than 25 million cells.
 
     >>> from swsearch.pairs.sequence import PairSequence
     >>> int(score_matrix((PairSequence("", "RISOTTO"), PairSequence("", "PRESTO")), "edit")[7, 6])
