@@ -1,4 +1,4 @@
-"""Estimates of time: of the searches that wait (:func:`forecasts`), and of a batch of a worker (:class:`Pace`).
+"""Estimates of time: of the searches that wait (:func:`search_estimates`), and of a batch of a worker (:class:`Pace`).
 
 The first are made from the cells that are left of all searches. The time of a batch has a part for its cells, one for
 its queries, and one for its alignments. The first two are fitted to the batches that were measured. A batch of
@@ -18,7 +18,7 @@ from swsearch.store.search_records import Waiting
 
 
 @dataclass(frozen=True)
-class SearchForecast:
+class SearchEstimate:
     """When a search is predicted to end.
 
     Attributes
@@ -33,15 +33,15 @@ class SearchForecast:
     seconds: float | None
 
 
-def forecasts(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, SearchForecast]:
-    """The forecast of every unfinished search, by its key, if owners and each owner's searches share evenly.
+def search_estimates(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, SearchEstimate]:
+    """The estimate of every unfinished search, by its key, if owners and each owner's searches share evenly.
 
     A search with c cells left ends when each other search of its owner has had min(c, its own) cells, and each other
     owner as many cells as this owner until then, or all of theirs if these are fewer. The counters of
     :mod:`swsearch.store.queue` share so; batches and fresh searches make it an estimate.
 
-    >>> found = forecasts([Waiting("big", "ann", 900), Waiting("small", "ann", 100), Waiting("other", "bob", 50)], 10.0)
-    >>> {key: (forecast.position, forecast.seconds) for key, forecast in found.items()}
+    >>> waiting = [Waiting("big", "ann", 900), Waiting("small", "ann", 100), Waiting("other", "bob", 50)]
+    >>> {key: (end.position, end.seconds) for key, end in search_estimates(waiting, cells_per_second=10.0).items()}
     {'other': (1, 10.0), 'small': (2, 25.0), 'big': (3, 105.0)}
     """
     of_owner: dict[str, list[int]] = {}
@@ -58,7 +58,7 @@ def forecasts(waiting: Sequence[Waiting], cells_per_second: float) -> dict[str, 
     order = sorted(ends, key=lambda key: ends[key])
     speed = cells_per_second if cells_per_second > 0 else None
     return {
-        key: SearchForecast(place, None if speed is None else ends[key] / speed) for place, key in enumerate(order, 1)
+        key: SearchEstimate(place, None if speed is None else ends[key] / speed) for place, key in enumerate(order, 1)
     }
 
 

@@ -206,8 +206,8 @@ def hit_page_json(page: StoredPage, offset: int) -> bytes:
 
 def search_answer(status: SearchStatus) -> Search:
     """A search as the API shows it."""
-    search, forecast = status.search, status.forecast
-    seconds = None if forecast is None or forecast.seconds is None else round(forecast.seconds, 2)
+    search, estimate = status.search, status.estimate
+    seconds = None if estimate is None or estimate.seconds is None else round(estimate.seconds, 2)
     return Search(
         id=search.key,
         state=search.state,
@@ -219,7 +219,7 @@ def search_answer(status: SearchStatus) -> Search:
         queries=QueryCounts(total=search.n_queries, done=search.n_done, failed=search.n_failed),
         cells=search.cells,
         cells_done=search.cells_done,
-        position=None if forecast is None else forecast.position,
+        position=None if estimate is None else estimate.position,
         seconds_left=seconds,
         created=search.created,
         started=search.started,

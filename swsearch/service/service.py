@@ -29,7 +29,7 @@ from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
 from swsearch.service.databases import Databases, SubjectSets
-from swsearch.service.estimates import SearchForecast, forecasts
+from swsearch.service.estimates import SearchEstimate, search_estimates
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
 from swsearch.store.accounts import is_link_key
@@ -41,7 +41,7 @@ from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""
-_FORECAST_SECONDS: Final = 0.25
+_ESTIMATE_SECONDS: Final = 0.25
 _TOKEN_SECONDS: Final = 2.0
 """Time for which a token's owner is remembered; a revoked token works for this long."""
 _MOST_TOKENS: Final = 1000
@@ -50,10 +50,10 @@ _MOST_TOKENS: Final = 1000
 
 @dataclass(frozen=True)
 class SearchStatus:
-    """A search, and its forecast if it is unfinished."""
+    """A search, and its estimated end if it is unfinished."""
 
     search: StoredSearch
-    forecast: SearchForecast | None
+    estimate: SearchEstimate | None
 
     def under(self, key: str) -> SearchStatus:
         """The same with another key of the search: that of a link by which it is seen."""
@@ -94,8 +94,8 @@ class Service(Closeable):
         self._hit_limit = HitLimit(settings.limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
-        self._forecasts: tuple[float, list[Waiting], float, dict[str, SearchForecast]] = (-1.0, [], 0.0, {})
-        """When the forecasts were made, of what, with which speed, and the forecasts."""
+        self._estimates: tuple[float, list[Waiting], float, dict[str, SearchEstimate]] = (-1.0, [], 0.0, {})
+        """When the estimates were made, of what, with which speed, and the estimates."""
         self._owners: dict[str, tuple[float, str]] = {}
 
     def close(self) -> None:
@@ -229,28 +229,28 @@ class Service(Closeable):
         return self.status_of(cancelled)
 
     def status_of(self, search: StoredSearch) -> SearchStatus:
-        """A search with its forecast."""
+        """A search with its estimate."""
         if search.is_finished:
             return SearchStatus(search, None)
         if search.state == QUEUED and search.reason is None and not self.databases.has(search.database.name):
             reason = f"the database {search.database.name} is not there at the moment; the search waits for it"
             search = replace(search, reason=reason)
-        forecast = self.forecasts().get(search.key)
-        if forecast is None:  # the search was submitted after those forecasts were made
+        estimate = self.estimates().get(search.key)
+        if estimate is None:  # the search was submitted after those estimates were made
             with self._lock:
-                _, waiting, speed, _ = self._forecasts
+                _, waiting, speed, _ = self._estimates
             mine = Waiting(search.key, search.owner, search.cells - search.cells_done)
-            forecast = forecasts([*waiting, mine], speed)[search.key]
-        return SearchStatus(search, forecast)
+            estimate = search_estimates([*waiting, mine], speed)[search.key]
+        return SearchStatus(search, estimate)
 
-    def forecasts(self) -> dict[str, SearchForecast]:
-        """The forecasts of all unfinished searches, at most a quarter of a second old."""
+    def estimates(self) -> dict[str, SearchEstimate]:
+        """The estimates of all unfinished searches, at most a quarter of a second old."""
         with self._lock:
-            if time.monotonic() - self._forecasts[0] > _FORECAST_SECONDS:
+            if time.monotonic() - self._estimates[0] > _ESTIMATE_SECONDS:
                 speed = sum(worker.cells_per_second for worker in self.store.searches.workers(SEEN_WITHIN))
                 waiting = self.store.searches.waiting()
-                self._forecasts = (time.monotonic(), waiting, speed, forecasts(waiting, speed))
-            return self._forecasts[3]
+                self._estimates = (time.monotonic(), waiting, speed, search_estimates(waiting, speed))
+            return self._estimates[3]
 
     # --- results ---
 

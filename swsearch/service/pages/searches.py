@@ -212,7 +212,7 @@ class PageSearches:
         return [self._view(status, titles[status.search.id]) for status in statuses]
 
     def _view(self, status: SearchStatus, title: str) -> SearchView:
-        search, forecast = status.search, status.forecast
+        search, estimate = status.search, status.estimate
         is_running = search.state == RUNNING
         return SearchView(
             reference=search.key,
@@ -222,8 +222,8 @@ class PageSearches:
             n_queries=search.n_queries,
             n_done=search.n_done + search.n_failed,
             submitted=search.created,
-            position=None if forecast is None or is_running else forecast.position - 1,
-            seconds_left=None if forecast is None else forecast.seconds,
+            position=None if estimate is None or is_running else estimate.position - 1,
+            seconds_left=None if estimate is None else estimate.seconds,
             share_done=search.cells_done / max(1, search.cells) if is_running else None,
             problem=self._service.databases.without_paths(search.reason or ""),
             expires=search.expires,
