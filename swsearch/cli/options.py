@@ -23,7 +23,6 @@ from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
 from swsearch.file_systems import check_staging
 from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
-from swsearch.report.formats import names_with_notes
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -157,12 +156,20 @@ def _table_option(row: Option, command: str) -> TyperOption:
         show_default=True,
         callback=None if check is None else lambda _ctx, _param, value: check(value),
         metavar=_metavar(row),
-        help=row.help.replace("{formats}", names_with_notes()),
+        help=_help(row),
         autocompletion=_completion(row),
         envvar=STORE_VARIABLE if row.name == "store" else None,
         show_envvar=True,
         rich_help_panel=row.panel,
     )
+
+
+def _help(row: Option) -> str:
+    if "{formats}" not in row.help:
+        return row.help
+    from swsearch.report.formats import names_with_notes  # only here: most commands have no reports
+
+    return row.help.replace("{formats}", names_with_notes())
 
 
 def _type(row: Option) -> Any:

@@ -38,7 +38,7 @@ class TaxonomyUse(IntEnum):
     """What no header states."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Format:
     """A report format.
 
