@@ -25,7 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.patience import LIMIT_SECONDS
-from tests.peers import are_thorough, chromium, need, peers_of
+from tests.peers import PEERS, chromium, need, peers_of
 
 # A shell that starts the tests in the background makes them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,7 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need programs of others as thorough, and change the order if that is asked for."""
     for item in items:
-        if are_thorough(peers_of(item)):
+        if any(PEERS[name].thorough for name in peers_of(item)):
             item.add_marker("thorough")
     seed = config.getoption("--order-seed")
     if seed is not None:

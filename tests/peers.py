@@ -175,11 +175,6 @@ def peers_of(item: pytest.Item) -> list[str]:
     return named + [STARTED_BY[name] for name in getattr(item, "fixturenames", ()) if name in STARTED_BY]
 
 
-def are_thorough(names: list[str]) -> bool:
-    """Return whether a test that needs these peers runs in ``make test-all`` only."""
-    return any(PEERS[name].thorough for name in names)
-
-
 def main() -> None:
     """Print the Debian packages that are missing."""
     missing = {peer.install: None for name, peer in PEERS.items() if peer.debian and not is_here(name)}

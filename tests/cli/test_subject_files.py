@@ -100,6 +100,7 @@ def test_a_sequence_file_is_searched_like_its_database(swsearch, files, cache, c
     assert len(entries(cache)) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "way",
     [
@@ -120,6 +121,7 @@ def test_subjects_come_through_pipes(shell, swsearch, files, way):
     assert outcome.stderr.count("packed into") == 1
 
 
+@pytest.mark.thorough
 def test_a_pipe_is_named_once_for_queries_and_subjects(shell):
     outcome = shell("cat q.fa | swsearch query - - --store none")
     assert "<stdin> is named twice" in outcome.stderr
@@ -135,6 +137,7 @@ def test_a_run_names_a_pipe_as_such(shell, swsearch):
     assert swsearch("report", "latest", "--format", "fasta", "--database", "s.fa").out.startswith(">one first\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
     ["swsearch index {} -o new.db", "swsearch db add s.db {}", "swsearch query q.fa {} --store none"],
@@ -166,6 +169,7 @@ def test_a_pipe_that_was_cut_is_no_database(shell, swsearch, files, cache, comma
     assert entries(cache) == []
 
 
+@pytest.mark.thorough
 def test_a_last_line_without_an_end_is_complete_in_files_queries_and_fastq(shell, files):
     """By hand: an editor, or ``printf``, leaves such a line; of FASTQ, the length of the qualities tells."""
     (files / "s.fa").write_text(PROTEINS.rstrip())
@@ -340,6 +344,7 @@ with packed(sys.argv[1], progress=wait) as entry:
 """Packs a file and waits after its first records."""
 
 
+@pytest.mark.thorough
 def test_a_file_is_packed_once_by_processes_at_the_same_time_and_again_after_a_kill(files, cache):
     """The second process waits for the lock of the first one, which is killed; then it packs the file itself."""
     command = [sys.executable, "-c", PACK, str(files / "s.fa")]

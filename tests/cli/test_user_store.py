@@ -126,6 +126,7 @@ def test_a_damaged_or_foreign_store_does_not_hide_the_hits(swsearch, user_store,
     assert swsearch("batch", QUERIES, few_proteins_db).code == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("limit", "is_open"), [(60_000, False), (600_000, True)])
 def test_a_disk_that_is_full_ends_the_storing_and_not_the_search(
     swsearch, tmp_path, user_store, few_proteins_db, limit, is_open
@@ -169,6 +170,7 @@ def test_a_staged_user_store_that_cannot_be_published_does_not_hide_the_hits(
     assert "stored as" not in errors
 
 
+@pytest.mark.thorough
 def test_searches_at_the_same_time_share_the_user_store(swsearch, spawn, user_store, few_proteins_db):
     searches = [spawn("query", QUERIES, few_proteins_db, "--quiet", "--threads", "1") for _ in range(4)]
     for search in searches:

@@ -112,6 +112,7 @@ def test_lists_of_words_are_in_the_description(app):
     assert "query_coverage" in words["sort"]
 
 
+@pytest.mark.thorough
 def test_no_worker_outlives_a_killed_server(tmp_path, databases):
     running = RunningServer(tmp_path, [databases / "few.db"])
     wait_until(lambda: running.request("/readyz")[0] == 200, "the worker is ready")

@@ -135,6 +135,7 @@ with Store(sys.argv[1], create=True) as store:
 """
 
 
+@pytest.mark.thorough
 def test_processes_that_create_and_write_at_once_all_succeed(target):
     """Four processes start without a store; at the end, the run of each has its ten queries."""
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -192,6 +193,7 @@ def test_a_run_of_before_is_judged_by_its_process_number_alone(tmp_path):
         assert store.runs.get(run_id).state == "interrupted"
 
 
+@pytest.mark.thorough
 def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
     """If the file were opened and closed beside SQLite, POSIX would release the locks of the first store.
 
@@ -211,6 +213,7 @@ def test_a_second_store_of_the_process_takes_no_locks_from_the_first(tmp_path):
         assert done.stdout == "2\n"
 
 
+@pytest.mark.thorough
 def test_a_killed_process_whose_parent_has_not_asked_for_its_exit_code_has_ended(tmp_path):
     """The process is a zombie, as it is below an init program of a container that waits for no child."""
     process = subprocess.Popen([sys.executable, "-c", WRITER, tmp_path / "z.sqlite"], cwd=REPOSITORY, stdout=-1)
