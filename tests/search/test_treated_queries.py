@@ -161,7 +161,7 @@ def test_correction_lowers_what_composition_alone_explains(proteins):
     [
         ({"mask": "simple"}, "mask='simple': choose none"),
         ({"mask_mode": "softly"}, "mask_mode='softly': choose soft or hard"),
-        ({"composition": "yes"}, "composition='yes': choose adjust or bias or none"),
+        ({"composition": "yes"}, "composition='yes': choose adjust, bias, none"),
     ],
 )
 def test_unknown_treatments_are_refused_by_name(options, words):
