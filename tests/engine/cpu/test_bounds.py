@@ -205,7 +205,7 @@ def test_the_choice_by_sample_changes_no_score(instruction_set: str) -> None:
 
 
 def test_bands_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(InputError, match="choose among 0, 1, 4, 6"):
+    with pytest.raises(InputError, match="choose from 0, 1, 4, 6"):
         CpuEngine(1, band_rows=5)
     profile = sequence_profile(np.zeros(4, np.uint8), default_scheme(PROTEIN))
     with pytest.raises(ValueError, match="a band has 1, 4 or 6 rows"):
