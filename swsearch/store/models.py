@@ -154,8 +154,8 @@ RUNS: Final = Table(
     Column("k", Double),
     Column("statistics", FileText, nullable=False),
     Column("search_space", Big, nullable=False),
-    Column("database_path", FileText, nullable=False),
-    Column("database_digest", FileText, nullable=False),
+    Column("database_paths", Text, nullable=False),
+    Column("database_digests", Text, nullable=False),
     Column("database_generation", Big, nullable=False),
     Column("database_alphabet", FileText, nullable=False),
     Column("database_n_subjects", Big, nullable=False),
@@ -171,7 +171,11 @@ RUNS: Final = Table(
     Column("remark", FileText),
     sqlite_autoincrement=True,  # the number of a deleted run is not reused
 )
-"""One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its shard."""
+"""One run: all values of :class:`~swsearch.hits.result.RunInfo`, its times, its process and its shard.
+
+``parameters`` is a JSON object; ``database_paths`` and ``database_digests`` are JSON arrays, because a run may search
+several databases as one.
+"""
 
 QUERIES: Final = Table(
     "queries",

@@ -7,8 +7,6 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
-import shlex
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -17,7 +15,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
-from swsearch.hits.result import DIGEST_JOINT, DatabaseInfo, RunInfo
+from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
 from swsearch.store.models import (
     FAILURES,
@@ -331,8 +329,8 @@ def run_values(info: RunInfo) -> dict[str, Any]:
         "k": info.k,
         "statistics": info.statistics,
         "search_space": info.search_space,
-        "database_path": database.path,
-        "database_digest": database.digest,
+        "database_paths": json.dumps(database.paths),
+        "database_digests": json.dumps(database.digests),
         "database_generation": database.generation,
         "database_alphabet": database.alphabet,
         "database_n_subjects": database.n_subjects,
@@ -343,14 +341,19 @@ def run_values(info: RunInfo) -> dict[str, Any]:
     }
 
 
-def _paths(text: str, n_databases: int) -> tuple[str, ...]:
-    """The paths of the databases of a run, as :attr:`DatabaseInfo.path` joins them."""
-    if n_databases > 1:
-        with suppress(ValueError):
-            paths = shlex.split(text)
-            if len(paths) == n_databases:
-                return tuple(paths)
-    return (text,)
+def _from_json(row: Row[Any], column: str) -> Any:
+    try:
+        return json.loads(getattr(row, column))
+    except ValueError as error:
+        raise ValueError(f"table runs, column {column}: {error}") from error
+
+
+def _texts(row: Row[Any], column: str) -> tuple[str, ...]:
+    """The texts of a column that is a JSON array, of at least one."""
+    texts = _from_json(row, column)
+    if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"table runs, column {column}: no JSON array of texts")
+    return tuple(texts)
 
 
 def stored_run(row: Row[Any]) -> StoredRun:
@@ -362,16 +365,12 @@ def stored_run(row: Row[Any]) -> StoredRun:
         A value is not valid in its column.
     """
     checked(row, RUNS)
-    try:
-        parameters = json.loads(row.parameters)
-    except ValueError as error:
-        raise ValueError(f"table runs, column parameters: {error}") from error
+    parameters = _from_json(row, "parameters")
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
-    digests = tuple(row.database_digest.split(DIGEST_JOINT))
     database = DatabaseInfo(
-        paths=_paths(row.database_path, len(digests)),
-        digests=digests,
+        paths=_texts(row, "database_paths"),
+        digests=_texts(row, "database_digests"),
         generation=row.database_generation,
         alphabet=row.database_alphabet,
         n_subjects=row.database_n_subjects,

@@ -165,9 +165,9 @@ def test_a_stored_run_says_which_databases_it_searched(swsearch, folder):
     report = json.loads(swsearch("report", "1", "--store", "s.sqlite", "--format", "json").out)
     assert report["databases"] == [{key: one[key] for key in ("name", "digest")} for one in found["databases"]]
     with sqlite3.connect(folder / "s.sqlite") as store:
-        stored = store.execute("SELECT database_path, database_digest FROM runs").fetchall()
+        stored = store.execute("SELECT database_paths, database_digests FROM runs").fetchall()
     store.close()
-    assert stored == [(f"{folder}/a.db {folder}/b.db", "+".join(digests))]
+    assert stored == [(json.dumps([f"{folder}/a.db", f"{folder}/b.db"]), json.dumps(digests))]
 
 
 @pytest.mark.thorough

@@ -16,6 +16,10 @@ from tests.store.conftest import RUN, make_query
 VALUES = [
     ("runs", "parameters", "{"),
     ("runs", "parameters", "[]"),
+    ("runs", "database_paths", "proteins.db"),
+    ("runs", "database_paths", "[]"),
+    ("runs", "database_digests", "{}"),
+    ("runs", "database_digests", "[1]"),
     ("runs", "process", 2**62),
     ("runs", "started_at", "2024-13-99"),
     ("runs", "lam", "x"),

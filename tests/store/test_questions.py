@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 import re
 import sqlite3
 import subprocess
@@ -118,7 +119,8 @@ def test_the_statements_answer_what_the_reports_do(ask, reported):
     assert [(query, subject) for query, subject, *_ in ask(4)] == pairs
     assert 0 < len(pairs) < len(best_forth) + 1
 
-    (proteins, n_runs, n_queries, n_hits), (queries, *counts) = [(path, *rest) for path, _, *rest in ask(5)]
+    databases = [(*json.loads(paths), *rest) for paths, _, *rest in ask(5)]
+    (proteins, n_runs, n_queries, n_hits), (queries, *counts) = databases
     assert (Path(proteins).name, n_runs, n_queries, n_hits) == ("proteins.fasta.gz", 2, 16, len(first) + len(third))
     assert (Path(queries).name, *counts) == ("queries.fasta", 1, len(best_back), len(second))
 
