@@ -18,10 +18,9 @@ from typer.main import get_click_type
 from typer.models import TyperPath
 
 from swsearch.cli import completion
-from swsearch.cli.stores import STORE_VARIABLE, created_store, kept_store, store_or_none
+from swsearch.cli.stores import STORE_VARIABLE, check_staging, created_store, kept_store, store_or_none
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.file_systems import check_staging
 from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
 from swsearch.words import quoted
 

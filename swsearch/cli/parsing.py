@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from typer.core import TyperOption
 
 from swsearch.cli import command_line, log
 from swsearch.cli.configuration import Given, converted, defaults_of
-from swsearch.cli.spellings import FIRST, LAST, SPELLINGS, NoCounterpart, Spelling, databases_of
 from swsearch.errors import UsageError
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.words import shortened
+
+if TYPE_CHECKING:
+    from swsearch.cli.spellings import Spelling
 
 PROGRAMS: Final = "swsearch.programs"
 """Key in ``ctx.meta`` for the programs whose words are parsed, also their short ones; by default, those of all."""
@@ -137,6 +139,8 @@ def _add(parser: Any, option: Any, names: Sequence[str], *, const: bool) -> None
 
 def _usable(command: str, options: Mapping[str, Any], programs: Sequence[str] | None) -> Iterable[Spelling]:
     """The rows that a command can follow: those of a program take precedence over its own names, others do not."""
+    from swsearch.cli.spellings import FIRST, LAST, SPELLINGS
+
     for row in SPELLINGS:
         is_own = row.name in options
         is_of = not (row.is_short or is_own) if programs is None else row.program in programs
@@ -155,6 +159,8 @@ def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
     """
     if not any(key.startswith("-") for key in opts):
         return
+    from swsearch.cli.spellings import FIRST, LAST
+
     options, programs = _options(command, ctx), ctx.meta.get(PROGRAMS)
     rows = {row.name: row for row in _usable(name_of(ctx), options, programs)}
     arguments = next((one.name for one in command.get_params(ctx) if one.param_type_name == "argument"), "")
@@ -185,6 +191,8 @@ def replace_names(command: Any, ctx: Any, opts: dict[str, Any]) -> None:
 
 def _own(row: Spelling, value: str | None, files: list[str]) -> list[tuple[str, str | None]]:
     """The options of swsearch for a value; names of fields behind it were parsed as files, and are taken from these."""
+    from swsearch.cli.spellings import NoCounterpart
+
     if row.takes_fields and value is not None:
         from swsearch.report.fields import FIELDS
 
@@ -204,6 +212,8 @@ def _add_databases(row: Spelling, value: str, files: list[str], opts: dict[str, 
     A sequence file or several databases are added as ``--db``, if the command has it: as the last argument, a sequence
     file would be a query file where the configuration file has databases.
     """
+    from swsearch.cli.spellings import databases_of
+
     databases = databases_of(value) if row.names_databases else [value]
     if "--db" in options and (len(databases) > 1 or os.path.isfile(value)):
         opts["db"] = [*(opts.get("db") or ()), *databases]

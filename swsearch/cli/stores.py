@@ -74,3 +74,10 @@ def say_if_former_default_is_here(*, quiet: bool = False) -> None:
     if _FORMER_DEFAULT.is_file() and _FORMER_DEFAULT.resolve() != path.resolve():
         advice = f"--store {_FORMER_DEFAULT} uses it"
         say(f"{_FORMER_DEFAULT} in this folder is not used, runs are kept in {path}; {advice}", quiet=quiet)
+
+
+def check_staging(staging: str) -> str:
+    """The value of ``--stage-store``, checked (:func:`swsearch.file_systems.check_staging`)."""
+    from swsearch.file_systems import check_staging as check
+
+    return check(staging)
