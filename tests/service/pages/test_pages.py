@@ -441,7 +441,7 @@ def test_a_share_is_a_link_to_the_same_result(served, protein):
 def test_a_run_of_the_command_line_is_shown(served):
     """The records are those that a command stores; its path of the database is on no page."""
     with Store(served.settings.store) as store:
-        database = replace(RUN.database, path="/secret/folder/proteins.db")
+        database = replace(RUN.database, paths=("/secret/folder/proteins.db",))
         command = "swsearch query q.fa /secret/folder/proteins.db"
         scores = matrix_text(named_matrix("BLOSUM62"))
         run_id = store.runs.start(replace(RUN, database=database, command=command, matrix_scores=scores))
