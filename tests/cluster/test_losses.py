@@ -66,7 +66,7 @@ import sys
 import swsearch
 
 swsearch.__version__ = "0.0.1"
-for name in ("tasks", "residents", "dask_connection"):  # of the fork; imported again, they find this version
+for name in ("tasks", "residents", "dask_connection"):  # imported again, they find this version
     sys.modules.pop(f"swsearch.cluster.{name}", None)
 """
 
