@@ -31,6 +31,7 @@ from swsearch.cli.command_line import begin
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.log import end_log
 from swsearch.cli.output import open_closed_streams, say
+from swsearch.cli.parsing import is_refusal
 from swsearch.cli.start import leave
 from swsearch.command_log import append
 from swsearch.errors import KernelCompileError, OutputClosed, SwSearchError, UsageError
@@ -250,9 +251,9 @@ def _end_unread() -> int:
     return 0
 
 
-def _wrong_usage(error: Exception) -> str | None:
+def _wrong_usage(error: Any) -> str | None:
     """The message of one line for an exception of Typer; None for any other exception, which is a bug."""
-    if not hasattr(error, "format_message"):
+    if not is_refusal(error):
         return None
     message = in_plain_words(str(error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)

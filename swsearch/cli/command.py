@@ -17,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 from swsearch.cli import log
 from swsearch.cli.command_line import texts
 from swsearch.cli.options import Arguments, table_options, tell_files
-from swsearch.cli.parsing import Preparation, leniently_parsed, option_names, prepare
+from swsearch.cli.parsing import Preparation, is_refusal, leniently_parsed, option_names, prepare
+from swsearch.errors import SwSearchError
 from swsearch.options import PANELS
 
 _VALUES: Final = {
@@ -57,9 +58,9 @@ class Command(TyperCommand):
         words = list(args)
         try:
             left = super().parse_args(ctx, args)
-        except typer.Exit:
-            raise
         except Exception as error:
+            if not is_refusal(error) and not isinstance(error, SwSearchError):
+                raise
             if getattr(error, "ctx", ctx) is None:  # an option without its value; the message names this command
                 error.ctx = ctx  # type: ignore[attr-defined]
             if similar := getattr(error, "possibilities", None):
@@ -139,10 +140,8 @@ class Group(TyperGroup):
         words = list(args)
         try:
             left = super().parse_args(ctx, args)
-        except typer.Exit:
-            raise
-        except Exception:
-            if not ctx.resilient_parsing:
+        except Exception as error:
+            if is_refusal(error) and not ctx.resilient_parsing:
                 log.begin_log(leniently_parsed(self, ctx, words).get(log.NAME), ())
                 self._refuse_other_words(ctx, words)
             raise
@@ -154,8 +153,8 @@ class Group(TyperGroup):
         """The command that the words name; the root of all answers words of other programs with the right line."""
         try:
             return super().resolve_command(ctx, args)
-        except Exception:
-            if not ctx.resilient_parsing:
+        except Exception as error:
+            if is_refusal(error) and not ctx.resilient_parsing:
                 log.begin_log(ctx.meta.get(log.KEY), ())
                 self._refuse_other_words(ctx, args)
             raise

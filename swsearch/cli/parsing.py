@@ -80,6 +80,11 @@ def prepare(command: Any, ctx: Any, opts: Mapping[str, Any]) -> None:
     )
 
 
+def is_refusal(error: Exception) -> bool:
+    """Whether an exception is the parser's refusal of a command line; any other one concerns the program."""
+    return hasattr(error, "format_message")
+
+
 def leniently_parsed(command: Any, ctx: Any, words: Sequence[str]) -> dict[str, Any]:
     """The values of a line that has wrong words, by the names of the parameters; those it states rightly."""
     lenient = typer.Context(

@@ -87,7 +87,7 @@ class RunOutcome:
 
 
 @dataclass(frozen=True)
-class _RunQuery:
+class _RunEntry:
     """A query in the order of the run: stored earlier, equal to another query, or (if neither) searched."""
 
     number: int
@@ -186,7 +186,7 @@ class Run(Closeable):
         self._refused_early: list[tuple[int, InvalidRecord]] = []
         self._counted: AskedQueries | None = None
         self._committed: dict[int, str] = {}
-        self._entries: deque[_RunQuery] = deque()
+        self._entries: deque[_RunEntry] = deque()
         """The queries that were read and whose results were not yielded, in order."""
         self._unstored_sources: dict[int, QueryResult] = {}
 
@@ -349,13 +349,13 @@ class Run(Closeable):
                 assert run_id is not None
                 check_query(searcher, store, run_id, number, record, self._committed[number])
                 if self.stored_too:
-                    self._entries.append(_RunQuery(number, stored=True))
+                    self._entries.append(_RunEntry(number, stored=True))
                 self._count_cells(record)
             elif known != number and not self.search_repeated:
-                self._entries.append(_RunQuery(number, copy_of=known, record=record))
+                self._entries.append(_RunEntry(number, copy_of=known, record=record))
                 self._count_cells(record)
             else:
-                self._entries.append(_RunQuery(number))
+                self._entries.append(_RunEntry(number))
                 yield record
         self._check_files(asked, count)
 
@@ -377,7 +377,7 @@ class Run(Closeable):
             self._store.runs.note_asked(self.outcome.run_id, self._counted)
             self._counted = None
 
-    def _from_store(self, entry: _RunQuery) -> QueryResult:
+    def _from_store(self, entry: _RunEntry) -> QueryResult:
         """A result without a search: it was stored before, or is that of a query with the same letters."""
         if entry.copy_of is None:
             return self._stored(entry.number)

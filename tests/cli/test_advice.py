@@ -99,7 +99,7 @@ def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(
     swsearch, tmp_path, monkeypatch, user_store, protein_db
 ):
     for command in (["query", QUERIES, protein_db], ["runs", "list"]):
-        assert "--store has an empty name" in swsearch(*command, "--store", "").error
+        assert "--store: the name is empty" in swsearch(*command, "--store", "").error
     monkeypatch.setenv("SWSEARCH_STORE", "")
     assert f"there is no store {user_store}; `swsearch query` makes one" in swsearch("runs", "list").error
     assert not list(tmp_path.iterdir())
