@@ -191,7 +191,7 @@ def test_a_device_that_fails_names_itself_in_one_line(tmp_path: Path, launch: in
     (line,) = done.stderr.splitlines()
     assert line.startswith("swsearch: error: ")
     assert " at PCI " in line
-    assert "illegal" in line
+    assert "illegal" in line or "misaligned" in line  # the driver names what it meets first
 
 
 def test_devices_of_one_thread_may_be_closed_in_any_order() -> None:
