@@ -71,12 +71,27 @@ def test_the_rates_in_the_readme_are_those_of_results():
     """Source: the results of the H200."""
     results = SCRIPTS[0].parent / "results"
     readme = (SCRIPTS[0].parents[1] / "README.md").read_text()
-    (sentence,) = re.findall(r"On an H200, 20 queries.*?CUDASW\+\+4\.0 at\s+\[[\d,]+\]", readme, re.DOTALL)
+    (sentence,) = re.findall(r"On an H200, .*?`make peers`", readme, re.DOTALL)
     ours = json.loads((results / "cuda-h200.json").read_text())
     peer = json.loads((results / "cudasw4-h200.json").read_text())
-    rates = [ours["subjects"], *(ours[mode]["gcups_geometric_mean"] for mode in ("single-all", "single-floors"))]
-    rates.append(peer["gcups_geometric_mean"])
-    assert re.findall(r"\d+,\d+", sentence) == [f"{value:,.0f}" for value in rates]
+    lengths = [query["lengths"][0] for query in ours["single-all"]["queries"]]
+    assert f"{len(lengths)} queries of {min(lengths)} to {max(lengths):,} residues" in sentence
+    rates = [ours["single-all"], peer, ours["single-floors"]]
+    expected = [max(lengths), ours["subjects"], *(one["gcups_geometric_mean"] for one in rates)]
+    assert re.findall(r"\d+,\d+", sentence) == [f"{value:,.0f}" for value in expected]
+
+
+def test_the_table_of_the_readme_is_that_of_results():
+    """Source: the results of iterated searches; each row has what was found in one round and in three, and seconds."""
+    results = SCRIPTS[0].parent / "results"
+    readme = (SCRIPTS[0].parents[1] / "README.md").read_text()
+    found = json.loads((results / "iterations.json").read_text())["tools"]
+    timed = json.loads((results / "iterations-hhblits-jackhmmer.json").read_text())["tools"]
+    for name in ("swsearch", "psiblast", "MMseqs2", "jackhmmer", "hhblits"):
+        key = {"MMseqs2": "mmseqs"}.get(name, name)
+        cells = [f"{found[key]['rounds'][number]['coverage']['1.0']:.3f}" for number in ("1", "3")]
+        cells.append(str(timed[key]["cpu_seconds"]) if key in timed else "not measured")
+        assert re.search(rf"^\| {name}[^|]* \| {re.escape(' | '.join(cells))} \|$", readme, re.MULTILINE), name
 
 
 def test_the_counted_loop_is_the_inner_one(monkeypatch):

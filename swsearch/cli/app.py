@@ -1,8 +1,9 @@
 """The ``swsearch`` command: its subcommands, and the conversion of all errors to messages and exit codes.
 
 Results are written to stdout, messages to stderr. The exit codes are 0 for success, 1 for invalid input or state, 2 for
-wrong usage, and 130 for an interrupt. A closed pipe (``swsearch query … | head``) ends the program without a message.
-``--debug`` also shows the traceback of an expected error. ``--log`` keeps what is said (:mod:`swsearch.cli.log`).
+wrong usage, 130 for an interrupt and 143 for SIGTERM. A closed pipe (``swsearch query … | head``) ends the program
+without a message. ``--debug`` also shows the traceback of an expected error. ``--log`` keeps what is said
+(:mod:`swsearch.cli.log`).
 """
 
 from __future__ import annotations

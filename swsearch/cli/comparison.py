@@ -1,6 +1,7 @@
 """What the commands share whose queries are the sequences of a database: ``allpairs``, ``cluster`` and ``rbh``.
 
-:func:`prepared` checks the options of such a command, and :func:`compared` performs one search of it.
+:func:`prepared` checks the options of such a command, and :func:`compared` opens what one of its searches needs;
+:meth:`Comparison.execute` performs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sources of the sequences of a database: sequence files, BLAST databases, and records that are left out.
+"""Where the sequences of a database come from, sequence files and BLAST databases, and the records that are left out.
 
 ``swsearch index`` and ``swsearch db add`` share these options and what they do.
 """

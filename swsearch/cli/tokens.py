@@ -1,4 +1,4 @@
-"""``swsearch tokens``: who may use a service."""
+"""``swsearch tokens``: add, list and revoke the tokens of the people who may use a service."""
 
 from __future__ import annotations
 

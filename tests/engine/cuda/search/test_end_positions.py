@@ -201,7 +201,7 @@ def test_a_score_that_is_not_the_best_is_refused(emulated: MakeDevice) -> None:
     scores, _, _ = expected(profile, subjects)
     with CudaEngine(emulated()) as engine:
         for change in (-1, 1, 5_000, 40_000):
-            with pytest.raises(EngineError, match=rf"subject 1 .* score {scores[1] + change}, .* {scores[1]}$"):
+            with pytest.raises(EngineError, match=rf"subject 1: .* {scores[1] + change}, but .* {scores[1]}$"):
                 engine.ends(profile, subjects, scores + np.array([0, change], dtype=np.int32))
         with pytest.raises(InputError, match="1 scores for 2 subjects"):
             engine.ends(profile, subjects, scores[:1])
