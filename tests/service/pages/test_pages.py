@@ -7,6 +7,7 @@ import io
 import re
 import time
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -25,6 +26,18 @@ from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
 
 PROTEIN, READ, SEVERAL = (example.fasta for example in EXAMPLES)
+
+
+@contextmanager
+def stored_run(served, info, queries):
+    """The id of a run of the command line, which only this test has in the store."""
+    with Store(served.settings.store) as store:
+        run_id = store.runs.start(info)
+        for query in queries:
+            store.results.add(run_id, query)
+        store.runs.finish(run_id)
+        yield run_id
+        store.runs.delete(run_id)
 
 
 @pytest.fixture(scope="module")
@@ -364,15 +377,12 @@ def test_sequences_are_parts_of_the_subjects(served, several):
 
 def test_sequences_of_a_database_that_has_changed_are_refused_but_for_aligned_parts(served):
     """The run was stored with a digest that no database has."""
-    with Store(served.settings.store) as store:
-        run_id = store.runs.start(RUN)
-        store.results.add(run_id, make_query(0))
-        store.runs.finish(run_id)
-    base = f"/results/run-{run_id}/queries/1/sequences.fasta"
-    answer = served.get(f"{base}?part=whole")
-    assert answer.status == 400
-    assert "download aligned parts" in answer.text
-    assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM:2-57 query=")
+    with stored_run(served, RUN, [make_query(0)]) as run_id:
+        base = f"/results/run-{run_id}/queries/1/sequences.fasta"
+        answer = served.get(f"{base}?part=whole")
+        assert answer.status == 400
+        assert "download aligned parts" in answer.text
+        assert served.get(f"{base}?part=aligned").text.startswith(">sp|P00001|NAME_ORGANISM:2-57 query=")
 
 
 def test_progress_is_sent_as_events_until_the_end(served):
@@ -440,21 +450,17 @@ def test_a_share_is_a_link_to_the_same_result(served, protein):
 
 def test_a_run_of_the_command_line_is_shown(served):
     """The records are those that a command stores; its path of the database is on no page."""
-    with Store(served.settings.store) as store:
-        database = replace(RUN.database, paths=("/secret/folder/proteins.db",))
-        command = "swsearch query q.fa /secret/folder/proteins.db"
-        scores = matrix_text(named_matrix("BLOSUM62"))
-        run_id = store.runs.start(replace(RUN, database=database, command=command, matrix_scores=scores))
-        for number in range(3):
-            store.results.add(run_id, make_query(number, 2))
-        store.runs.finish(run_id)
-    assert f"/results/run-{run_id}" in HtmlPage(served.get("/history").text).links
-    page = HtmlPage(served.get(f"/results/run-{run_id}").text)
-    assert [row[1].split()[0] for row in page.rows[1:]] == ["query_0", "query_1", "query_2"]
-    for path in ("", "/queries/2", "/commands", "/queries/2/hits/1"):
-        answer = served.get(f"/results/run-{run_id}{path}")
-        assert answer.status == 200
-        assert b"/secret" not in answer.content
+    database = replace(RUN.database, paths=("/secret/folder/proteins.db",))
+    command = "swsearch query q.fa /secret/folder/proteins.db"
+    info = replace(RUN, database=database, command=command, matrix_scores=matrix_text(named_matrix("BLOSUM62")))
+    with stored_run(served, info, [make_query(number, 2) for number in range(3)]) as run_id:
+        assert f"/results/run-{run_id}" in HtmlPage(served.get("/history").text).links
+        page = HtmlPage(served.get(f"/results/run-{run_id}").text)
+        assert [row[1].split()[0] for row in page.rows[1:]] == ["query_0", "query_1", "query_2"]
+        for path in ("", "/queries/2", "/commands", "/queries/2/hits/1"):
+            answer = served.get(f"/results/run-{run_id}{path}")
+            assert answer.status == 200
+            assert b"/secret" not in answer.content
 
 
 def test_databases_have_counts_and_digests(idle):
@@ -470,37 +476,37 @@ def test_a_result_of_100_000_hits_is_shown_in_pages(served):
     """The hits are copies of one, made in SQL; a page has 50 of them and is no larger than that of 50 hits."""
     import sqlite3
 
-    with Store(served.settings.store) as store:
-        run_id = store.runs.start(RUN)
-        store.results.add(run_id, replace(make_query(0), hits=(make_hit(1),), n_passed=100_000))
-        store.runs.finish(run_id)
-    with sqlite3.connect(served.settings.store) as connection:
-        query_id, columns = connection.execute(
-            "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?",
-            [run_id],
-        ).fetchone()
-        chosen = (
-            columns.replace("rank", "n").replace("score", "1000 - n % 900").replace("subject_header", "'s' || n", 1)
+    first = replace(make_query(0), hits=(make_hit(1),), n_passed=100_000)
+    with stored_run(served, RUN, [first]) as run_id:
+        with sqlite3.connect(served.settings.store) as connection:
+            query_id, columns = connection.execute(
+                "SELECT id, (SELECT group_concat(name) FROM pragma_table_info('hits')) FROM queries WHERE run_id = ?",
+                [run_id],
+            ).fetchone()
+            chosen = (
+                columns.replace("rank", "n").replace("score", "1000 - n % 900").replace("subject_header", "'s' || n", 1)
+            )
+            connection.execute(
+                "WITH RECURSIVE ranks(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM ranks WHERE n < 100000) "
+                f"INSERT INTO hits ({columns}) SELECT {chosen} FROM hits, ranks WHERE query_id = ? AND rank = 1",
+                [query_id],
+            )  # fmt: skip
+            connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
+        connection.close()
+        base = f"/results/run-{run_id}/queries/1"
+        answer = served.get(base)
+        page = HtmlPage(answer.text)
+        assert "Hits 1 to 50 of 100,000" in page.text
+        assert "The best 50 of the 100,000 hits below." in page.text
+        assert len(answer.content) < 120_000
+        last = HtmlPage(served.htmx(f"{base}?page=2000").text)
+        assert last.rows[-2][0] == "100000"
+        best = HtmlPage(served.htmx(f"{base}?sort=score&dir=asc").text)
+        assert best.rows[1][0] == "899"
+        assert (
+            "Hits 1 to 1 of 1 that fit the filter, of 100,000" in HtmlPage(served.htmx(f"{base}?text=s77777").text).text
         )
-        connection.execute(
-            "WITH RECURSIVE ranks(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM ranks WHERE n < 100000) "
-            f"INSERT INTO hits ({columns}) SELECT {chosen} FROM hits, ranks WHERE query_id = ? AND rank = 1",
-            [query_id],
-        )  # fmt: skip
-        connection.execute("UPDATE queries SET n_hits = 100000 WHERE id = ?", [query_id])
-    connection.close()
-    base = f"/results/run-{run_id}/queries/1"
-    answer = served.get(base)
-    page = HtmlPage(answer.text)
-    assert "Hits 1 to 50 of 100,000" in page.text
-    assert "The best 50 of the 100,000 hits below." in page.text
-    assert len(answer.content) < 120_000
-    last = HtmlPage(served.htmx(f"{base}?page=2000").text)
-    assert last.rows[-2][0] == "100000"
-    best = HtmlPage(served.htmx(f"{base}?sort=score&dir=asc").text)
-    assert best.rows[1][0] == "899"
-    assert "Hits 1 to 1 of 1 that fit the filter, of 100,000" in HtmlPage(served.htmx(f"{base}?text=s77777").text).text
-    assert "100,000 alignments" in HtmlPage(served.htmx(f"{base}/coverage").text).text
+        assert "100,000 alignments" in HtmlPage(served.htmx(f"{base}/coverage").text).text
 
 
 def test_without_a_worker_nothing_is_lost(idle):
