@@ -65,8 +65,7 @@ class PreparedQuery:
 
     def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
         """The score threshold of each profile, for all subjects or those of some lengths."""
-        of_frames = [self.threshold.min_score(lengths)] * len(self.frames)
-        return of_frames + [self.threshold.min_score(lengths, of_mask=True)] * len(self._masked_profiles)
+        return [self.threshold.min_score(lengths)] * len(self.profiles)
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,16 +171,15 @@ class Threshold:
         """The largest E-value of the score of a subject that matters."""
         return self.of_search.limits.evalue if self.initial is None else self.initial
 
-    def min_score(self, lengths: LengthRange | None = None, *, of_mask: bool = False) -> int:
+    def min_score(self, lengths: LengthRange | None = None) -> int:
         """The score threshold of the engine, for all subjects or those from the shortest to the longest length, both
         included.
-
-        That ``of_mask`` is for a masked profile, which only has to reach the E-value.
         """
         score = self.of_search.min_score(self.n_letters, self.evalue, lengths)
-        # A frame without masked residues counts as its own mask; and an alignment of a lower score may have the best
-        # adjusted E-value of a subject that reaches the lowest score in another frame.
-        needs_lower = of_mask or self.is_masked or (self.is_adjusted and self.n_comparisons > 1)
+        # A masked profile only has to reach the E-value, and a frame without masked residues counts as its own mask.
+        # An alignment of a lower score may have the best adjusted E-value of a subject that reaches the lowest score in
+        # another frame.
+        needs_lower = self.is_masked or (self.is_adjusted and self.n_comparisons > 1)
         return score if needs_lower else max(score, self.of_search.lowest_score)
 
     @property
