@@ -16,7 +16,8 @@ The alignments of a subject are ordered by ascending E-value, then descending sc
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
 so further alignments are computed, in growing numbers, until the unadjusted E-value of the next one shows that it
 cannot be listed (:meth:`swsearch.search.threshold.Threshold.min_next_scores`). Of very long sequences, a number of
-alignments that depends on the lengths alone is judged; those after them are listed last, if they are requested.
+alignments that depends on the lengths alone is judged; those after them are listed last, by descending score, if they
+are requested.
 """
 
 from __future__ import annotations
@@ -389,10 +390,12 @@ class _Alignments:
                 self._found[row].append(_Aligned(next(evalues), number, place, one))
 
     def in_order(self) -> list[list[_Aligned]]:
-        """The alignments of each candidate, best first; those of a comparison that are not judged follow the others."""
+        """The alignments of each candidate, best first; those of a comparison that are not judged follow the others, in
+        the order of their scores.
+        """
         in_order = []
         for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True):
-            several.sort(key=lambda one: one.key)
-            judged = [one for one in several if one.place < n_judged]
-            in_order.append(judged + [one for one in several if one.place >= n_judged])
+            judged = sorted((one for one in several if one.place < n_judged), key=lambda one: one.key)
+            others = sorted((one for one in several if one.place >= n_judged), key=lambda one: one.key[1:])
+            in_order.append(judged + others)
         return in_order

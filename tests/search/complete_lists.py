@@ -332,7 +332,7 @@ class CompleteLists:
         for subject, several in enumerate(alignments):
             residues = self.residues_of(subject, options) * self.query_residues(found.n_letters, options)
             n_judged = MOST if adjustment is None else max(FEWEST_JUDGED, JUDGED_CELLS // max(residues, 1))
-            several.sort(key=lambda one: (one[3] >= n_judged, *one[:4]))
+            several.sort(key=lambda one: (one[3] >= n_judged, *one[1 if one[3] >= n_judged else 0 : 4]))
         everything = range(len(self.records))
 
         def evalues_of(rows: list[list[int]]) -> NDArray[np.float64]:

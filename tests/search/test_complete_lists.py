@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from swsearch.hits import limits
-from swsearch.search import threshold
+from swsearch.search import ranking, threshold
 from swsearch.search.options import SearchOptions
 from tests.search import complete_lists
 from tests.search.complete_lists import expected_list
@@ -38,6 +38,17 @@ def test_every_list_is_the_complete_list_cut_afterwards(tmp_path: Path, seed: in
     assert not found, "\n" + "\n".join(found)
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_no_list_depends_on_how_many_candidates_are_aligned_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """With as many as are listed; the subjects of these databases are otherwise aligned at once."""
+    monkeypatch.setattr(ranking, "_MIN_BLOCK", 1)
+    with World(SEED, number, tmp_path) as world:
+        found = failures(world, CASES[SEED, number])
+    assert not found, "\n" + "\n".join(found)
+
+
 @pytest.mark.parametrize("way", ["cpu", "slices"])
 def test_a_round_includes_the_best_subjects_whatever_the_list_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
@@ -59,7 +70,7 @@ def test_the_number_of_judged_alignments_is_the_stated_one(tmp_path: Path, monke
     for module in (complete_lists, threshold):
         monkeypatch.setattr(module, "JUDGED_CELLS", 1)
     with World(SEED, 10, tmp_path) as world:
-        for options in ({"top": 1}, {"top": ALL}, {"top": ALL, "max_hsps": 2}):
+        for options in ({"top": 1}, {"top": ALL}, {"top": ALL, "max_hsps": 2}, {"top": ALL, "max_hsps": 5}):
             assert world.problems(Case({**options, "evalue": world.kind.evalue}, "cpu")) == []
 
 

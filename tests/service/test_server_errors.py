@@ -117,5 +117,6 @@ def test_no_worker_outlives_a_killed_server(tmp_path, databases):
     running = RunningServer(tmp_path, [databases / "few.db"])
     wait_until(lambda: running.request("/readyz")[0] == 200, "the worker is ready")
     (worker,) = worker_pids(running)
+    assert Path(f"/proc/{worker}").exists()
     running.kill()
     wait_until(lambda: not Path(f"/proc/{worker}").exists(), "the worker sees the end of its pipe")
