@@ -182,6 +182,19 @@ def test_queries_score_the_same_however_they_are_packed(instruction_set: str, pa
                     np.testing.assert_array_equal(block.subject_index, partition.subject_index[passing])
 
 
+def test_profiles_of_a_call_keep_their_own_gap_costs() -> None:
+    """Expected values: a gap of five residues in a copy of the query, by hand from the costs of each profile."""
+    query = random_protein(np.random.default_rng(5), 60)
+    matrix = default_scheme(PROTEIN).matrix
+    subject = np.delete(query, np.arange(28, 33))
+    partition = Partition.pack([subject])
+    profiles = [sequence_profile(query, ScoringScheme(matrix, GapPenalty(5, extend))) for extend in (1, 2, 3)]
+    pairs = int(matrix.scores[subject, subject].sum())
+    with CpuEngine(1) as engine:
+        found = [int(block.score[0]) for block in engine.score(profiles, partition)]
+    assert found == [pairs - (5 + 5 * extend) for extend in (1, 2, 3)]
+
+
 def test_calls_have_more_rows_with_more_threads() -> None:
     """Expected values: 2,040 rows for each two threads, as docs/design/cpu-engine.md states."""
     assert [CpuEngine(threads).rows_per_call for threads in (1, 2, 3, 16)] == [2040, 2040, 2040, 16_320]
