@@ -11,10 +11,10 @@ lane of the tables in docs/design/cuda-engine.md.
 
 With ``--write FILE``, the times in the sections ``inter_task`` and ``bound`` of FILE are calculated, and FILE is
 replaced by a copy. The loops of tiles that differ only in their words per lane have a number of instructions that
-increases linearly, so the smallest and the largest tile are counted. A strip takes the time of these instructions in
-all lanes of a group; neither the throughput of each instruction nor the memory traffic of boundaries enters, because
-both would have to be measured. The times are scaled such that the exact kernel of the fastest tile takes as long per
-row as on an H200, to which the other constants of the planner refer.
+increases linearly, so the smallest and the largest tile are counted, and FILE lists series of tiles. A strip takes the
+time of these instructions in all lanes of a group; neither the throughput of each instruction nor the memory traffic of
+boundaries enters, because both would have to be measured. The times are scaled such that the exact kernel of the
+fastest tile takes as long per row as on an H200, to which the other constants of the planner refer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tune_cuda import case_of, tuning_text
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import KernelSpec, Pairing, Tile
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS
-from swsearch.engine.cuda.search.tuning import tuned_for
+from swsearch.engine.cuda.search.tuning import tuned_for, words_of
 
 COLUMNS_PER_LOOP = 4
 SHOWN_WORDS = {0: 28, 4: 40, 5: 40, 6: 42, 8: 40}
@@ -108,7 +108,7 @@ def families(entry: dict[str, Any], pairing: Pairing) -> dict[str, list[Family]]
 
 
 def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecutor) -> None:
-    """Replace the times of a tuning file's tiles."""
+    """Replace the times of the series of tiles of a tuning file."""
     words: dict[Family, set[int]] = {}
     tiles = [
         (Pairing(pairing), entry)
@@ -119,24 +119,23 @@ def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecuto
     for pairing, entry in tiles:
         for of_key in families(entry, pairing).values():
             for family in of_key:
-                words.setdefault(family, set()).add(entry["words"])
+                words.setdefault(family, set()).update(words_of(entry))
     ends = [(family, end(of_family)) for family, of_family in words.items() for end in (min, max)]
     counts = dict(zip(ends, pool.map(lambda each: counter.count(each[0].spec(each[1])), ends), strict=True))
 
-    def instructions(family: Family, n_words: int) -> float:
+    def line(family: Family) -> tuple[float, float]:
+        """The instructions without words, and those per word."""
         least, most = min(words[family]), max(words[family])
-        below, above = counts[family, least], counts[family, most]
-        return below + (above - below) * (n_words - least) / max(most - least, 1)
+        per_word = (counts[family, most] - counts[family, least]) / max(most - least, 1)
+        return counts[family, least] - per_word * least, per_word
 
     exact = [entry for pairing, entry in tiles if pairing is Pairing.ROW_BLOCKS and "band" not in entry]
-    per_row = min(
-        instructions(Family(Pairing.ROW_BLOCKS, 0, False, False), entry["words"]) / (2 * entry["words"])
-        for entry in exact
-    )
+    base, per_word = line(Family(Pairing.ROW_BLOCKS, 0, False, False))
+    per_row = min((base + per_word * n_words) / (2 * n_words) for entry in exact for n_words in words_of(entry))
     scale = measured_per_row() / per_row
     for pairing, entry in tiles:
         for key, of_key in families(entry, pairing).items():
-            times = [round(scale * entry["group"] * instructions(each, entry["words"]), 2) for each in of_key]
+            times = [[round(scale * entry["group"] * part, 4) for part in line(each)] for each in of_key]
             entry[key] = times[0] if "band" in entry else times
 
 
@@ -152,7 +151,7 @@ def main() -> None:
     parser.add_argument("--architecture", type=int, required=True, help="120 for compute capability 12.0, 86 for 8.6")
     parser.add_argument("--nvcc", help="the compiler, by default the first that is found")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
-    parser.add_argument("--write", type=Path, help="an existing tuning file, whose times are replaced")
+    parser.add_argument("--write", type=Path, help="an existing tuning file of series, whose times are replaced")
     options = parser.parse_args()
     counter = Counter(Nvcc(options.nvcc or find_nvcc()[0]), options.architecture)
     with ThreadPoolExecutor(options.jobs) as pool:

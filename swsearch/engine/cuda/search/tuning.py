@@ -7,6 +7,10 @@ the tiles of the bound (``bound.cuh``), each with the rows of a band and one tim
 names the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or says that they were
 calculated from instruction counts (``benchmarks/count_instructions.py``). Only the ratios of a file's times matter, so
 all times of a file have one origin: plans compare those of the bound with those of the deferred kernel.
+
+Calculated times increase linearly with the words per lane. So an entry may be a series of tiles: ``words`` are the
+fewest and the most, from each to the next by the rows of a band (by one word without bands), and each time is a pair,
+the picoseconds without words and those per word.
 """
 
 from __future__ import annotations
@@ -55,6 +59,22 @@ def _files() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(path.read_text(encoding="utf-8")) for path in paths)
 
 
+def words_of(entry: dict[str, Any]) -> range:
+    """The words per lane of the tiles of an entry with times: of one tile, or of a series."""
+    words = entry["words"]
+    least, most = words if isinstance(words, list) else (words, words)
+    return range(least, most + 1, entry.get("band", 1))
+
+
+def _times(entry: dict[str, Any], key: str, words: int) -> tuple[float, float]:
+    """The times of a tile of an entry: of the exact kernel and of the deferred one, or twice that of the bound."""
+    of_kernels = [entry[key]] * 2 if "band" in entry else entry[key]
+    if isinstance(entry["words"], list):
+        of_kernels = [round(base + per_word * words, 2) for base, per_word in of_kernels]
+    exact, deferred = of_kernels
+    return exact, deferred
+
+
 def tuned_for(architecture: int) -> dict[str, Any]:
     """The data of the newest architecture that is not newer than this one, or of the oldest if all are newer."""
     known = [(int(arch), tuning) for tuning in _files() for arch in tuning["architectures"]]
@@ -71,16 +91,18 @@ def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> t
     tuned = tuned_for(architecture)
     if band:
         found = [entry for entry in tuned["bound"].get(pairing.value, ()) if entry["band"] == band]
-        times = [((entry["alone"],) * 2, (entry["edges"],) * 2) for entry in found]
     else:
         found = tuned["inter_task"][pairing.value]
-        times = [(tuple(entry["alone"]), tuple(entry["edges"])) for entry in found]
     if not found:
         raise EngineError(f"no tile has bands of {band} rows; choose one of {list(available_bands(architecture))}")
     shapes = [
-        TunedTile(Tile(pairing, entry["group"], entry["words"], columns), entry["threads"], entry["blocks"], *both)
-        for entry, both in zip(found, times, strict=True)
-    ]
+        TunedTile(
+            Tile(pairing, entry["group"], words, columns), entry["threads"], entry["blocks"],
+            _times(entry, "alone", words), _times(entry, "edges", words),
+        )
+        for entry in found
+        for words in words_of(entry)
+    ]  # fmt: skip
     return tuple(sorted(shapes, key=lambda shape: shape.tile.rows))
 
 

@@ -78,12 +78,21 @@ def test_counted_times_have_the_measured_scale_and_the_counted_ratios(
 @pytest.mark.parametrize("name", CALCULATED)
 def test_strips_with_boundaries_take_more_instructions_than_those_without(name: str) -> None:
     """By a quarter at most in tiles of 20 words and more: a boundary is read and written once per column."""
-    for section in ("inter_task", "bound"):
-        for entries in FILES[name][section].values():
-            for entry in (entry for entry in entries if "edges" in entry):
-                alone, edges = (np.array(entry[key]) for key in ("alone", "edges"))
-                assert (edges > alone).all(), entry
-                assert (edges < 1.25 * alone).all() or entry["words"] < 20, entry
+    architecture = FILES[name]["architectures"][0]
+    for band in (0, *available_bands(architecture)):
+        for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
+            for shape in tiles(architecture, pairing, 28, band):
+                for alone, edges in zip(shape.alone, shape.edges, strict=True):
+                    assert alone < edges
+                    assert edges < 1.25 * alone or shape.tile.words < 20, shape
+
+
+def test_a_series_has_the_tiles_and_times_of_its_line() -> None:
+    """By hand, from the first series of ``ampere.json``: 3 to 28 words in steps of 1, 1.7528 + 1.1748 * words."""
+    shapes = [shape for shape in tiles(86, Pairing.ROW_BLOCKS, 28) if shape.tile.group == 4]
+    assert [shape.tile.words for shape in shapes] == list(range(3, 29))
+    assert [shapes[0].alone[0], shapes[-1].alone[0]] == [5.28, 34.65]
+    assert {shape.tile.words for shape in tiles(86, Pairing.TWO_QUERIES, 28, 5)} == set(range(5, 41, 5))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
