@@ -31,11 +31,11 @@ from pathlib import Path
 from provenance import commit, processor
 
 from swsearch.bench.workloads import Measurement, measure, workload_of_file
-from swsearch.cores import usable_cores
 from swsearch.database.builder import build_database
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import usable_cores
 
 ENGINE_STEP = 25
 

@@ -34,11 +34,10 @@ import pyopal
 from provenance import commit, processor
 from scoring_matrices import ScoringMatrix
 
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch
 from swsearch.scoring.parameters import find_statistics
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 
 THRESHOLDS = (0.01, 0.1, 1.0, 3.0, 10.0)

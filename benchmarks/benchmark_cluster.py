@@ -46,9 +46,9 @@ from swsearch.cluster import ClusterSearcher, open_cluster_searcher
 from swsearch.database.builder import build_database
 from swsearch.engine.registry import Machine
 from swsearch.scoring.ungapped import background
-from swsearch.search.api import open_searcher
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
+from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 

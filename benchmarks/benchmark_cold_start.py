@@ -29,7 +29,6 @@ import numpy as np
 from benchmark_search import database
 from provenance import commit
 
-from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.device import DeviceFacts
@@ -43,6 +42,7 @@ from swsearch.query.profile import sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.queries import read_queries
 from swsearch.sequences.alphabet import PROTEIN
+from swsearch.threads import usable_cores
 
 MULTIPROCESSORS = 132
 FLOOR = 60

@@ -40,8 +40,8 @@ from swsearch.bench.workloads import (
     profiles_of,
     workload_of_file,
 )
-from swsearch.cores import usable_cores
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
+from swsearch.threads import usable_cores
 from swsearch.typing import Codes
 
 # Instruction sets without wide vectors compute fewer residues, so that each takes about the same time.

@@ -30,9 +30,8 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
 FREQUENCIES = {

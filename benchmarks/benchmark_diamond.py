@@ -30,7 +30,6 @@ import numpy as np
 from provenance import commit
 
 from swsearch import _native
-from swsearch.cores import usable_cores
 from swsearch.engine.cuda.pairs.diamond_launch import PairEnd
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, choose_shape, table_columns
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
@@ -39,6 +38,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.scoring.matrix import named_matrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA
 from swsearch.sequences.fasta import read_sequences
+from swsearch.threads import usable_cores
 
 Side = np.ndarray
 MEMORY_BYTES = 1 << 28

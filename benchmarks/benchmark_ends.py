@@ -26,10 +26,9 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.score_block import Ends
 from swsearch.hits.traceback import align_several
 from swsearch.query.profile import sequence_profile
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
-from swsearch.search.searcher import Searcher
+from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import reverse_complement
 from swsearch.typing import Codes
 

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 from provenance import commit
 
-from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -37,6 +36,7 @@ from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN
 from swsearch.sequences.fasta import read_sequences
+from swsearch.threads import usable_cores
 
 DNA_FLOOR = 40
 """Of the cases with floors: E is about 0.1 among 100 million bases."""

@@ -32,7 +32,7 @@ from typing import Any
 
 from provenance import commit, device_of
 
-from swsearch.cores import usable_cores
+from swsearch.threads import usable_cores
 
 EVALUE = "0.001"
 MOST_SUBJECTS = "100000"

@@ -30,7 +30,6 @@ from benchmark_search import write_fasta
 from provenance import commit
 
 import swsearch
-from swsearch.cores import threads_to_use
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import ScoreEngine
@@ -41,7 +40,7 @@ from swsearch.search.queries import read_queries
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.threads import SWITCH_SECONDS
+from swsearch.threads import SWITCH_SECONDS, threads_to_use
 
 LENGTH = 350
 SEED = 18

@@ -1,4 +1,4 @@
-"""How often the check of a query's scores warns (swsearch/search/sample_check.py), and how much time it takes.
+"""How often the check of a query's scores warns (swsearch/search/score_check.py), and how much time it takes.
 
     python benchmarks/benchmark_score_check.py SWISSPROT.fasta.gz [--queries 300] [--rounds 5]
 
@@ -37,8 +37,14 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine
 from swsearch.search.options import SearchOptions
 from swsearch.search.query_frames import QueryFrame
-from swsearch.search.sample_check import LOWEST_SCALE, SMALLEST_SAMPLE, SampleCheck
-from swsearch.search.score_check import fitted, histogram_edges, reduced_counts
+from swsearch.search.score_check import (
+    LOWEST_SCALE,
+    SMALLEST_SAMPLE,
+    SampleCheck,
+    fitted,
+    histogram_edges,
+    reduced_counts,
+)
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord

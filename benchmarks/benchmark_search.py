@@ -28,10 +28,9 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
-from swsearch.search.searcher import Searcher
+from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
 

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import estimated_statistics, find_statistics
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.simulation import simulate
 from swsearch.sequences.alphabet import PROTEIN

@@ -30,8 +30,8 @@ from swsearch.bench.kernels import (
     usable_gpu,
 )
 from swsearch.bench.workloads import generated_proteins
-from swsearch.cores import usable_cores
 from swsearch.engine.registry import engine_infos
+from swsearch.threads import usable_cores
 
 SIZES = (48, 9_024, 15_184, 19_456, 30_368, 100_000)
 QUERY_LENGTHS = (375, 2005)

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.fasta import read_sequences

@@ -17,16 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from swsearch.cores import usable_cores
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.fasta import read_sequences
+from swsearch.threads import usable_cores
 
 PROTEIN_SCHEMES = [("BLOSUM62", 11, 1), ("BLOSUM50", 13, 2), ("PAM250", 14, 2), ("BLOSUM62", 0, 6)]
 DNA_GAPS = [(5, 2), (0, 4)]

@@ -28,7 +28,6 @@ from benchmark_cuda import synthetic
 from benchmark_search import write_fasta
 from biased_queries import biased_queries
 
-from swsearch.cores import usable_cores
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
@@ -42,6 +41,7 @@ from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import usable_cores
 
 ROOT: Final = Path(__file__).parents[1]
 SEED: Final = 1

@@ -32,8 +32,8 @@ from pathlib import Path
 import swsearch
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.search.queries import read_queries
 from swsearch.sequences.fasta import read_sequences
 from swsearch.sequences.record import SequenceRecord

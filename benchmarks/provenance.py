@@ -6,7 +6,7 @@ import platform
 import subprocess
 from pathlib import Path
 
-from swsearch.cores import usable_cores
+from swsearch.threads import usable_cores
 from swsearch.words import counted
 
 _ROOT = Path(__file__).parents[1]

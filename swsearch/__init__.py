@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from swsearch.errors import SwSearchError
     from swsearch.hits.hit import Hit
     from swsearch.hits.result import QueryResult
-    from swsearch.hits.subject_letters import SubjectPart
-    from swsearch.search.api import open_searcher, sequence
     from swsearch.search.options import SearchOptions
+    from swsearch.search.searcher import open_searcher
+    from swsearch.sequences.fasta_text import SubjectPart
+    from swsearch.sequences.record import sequence
     from swsearch.service.client import Client
     from swsearch.store.store import Store
     from swsearch.store.user_store import user_store
@@ -52,16 +53,16 @@ _HOMES = {
     "RowFilter": ("swsearch.report.row_filter", "RowFilter"),
     "SearchOptions": ("swsearch.search.options", "SearchOptions"),
     "Store": ("swsearch.store.store", "Store"),
-    "SubjectPart": ("swsearch.hits.subject_letters", "SubjectPart"),
+    "SubjectPart": ("swsearch.sequences.fasta_text", "SubjectPart"),
     "SwSearchError": ("swsearch.errors", "SwSearchError"),
     "align": ("swsearch.api", "align"),
     "align_families": ("swsearch.api", "align_families"),
     "all_pairs": ("swsearch.api", "all_pairs"),
     "build_database": ("swsearch.database.builder", "build_database"),
     "open_database": ("swsearch.api", "open_database"),
-    "open_searcher": ("swsearch.search.api", "open_searcher"),
+    "open_searcher": ("swsearch.search.searcher", "open_searcher"),
     "search_database": ("swsearch.api", "search_database"),
-    "sequence": ("swsearch.search.api", "sequence"),
+    "sequence": ("swsearch.sequences.record", "sequence"),
     "user_store": ("swsearch.store.user_store", "user_store"),
     "write_report": ("swsearch.api", "write_report"),
 }

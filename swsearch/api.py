@@ -43,7 +43,6 @@ from swsearch.engine.registry import Machine
 from swsearch.errors import InputError, WrongType
 from swsearch.file_registry import registered, registry
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.subject_letters import SubjectPart
 from swsearch.options import EVERY_SUBJECT, FAMILY_EVALUE, FAMILY_ITERATIONS, FAMILY_TOP, PAIR_EVALUE
 from swsearch.output_files import refuse_compressed, text_file
 from swsearch.pairs.pair_alignment import MODES, PairAlignment, PairScoring, align_pair, mode_scoring, scheme_scoring
@@ -54,12 +53,13 @@ from swsearch.report.row_filter import EVERY_ROW, RowFilter
 from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
-from swsearch.search.api import named_sequence, open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, given_queries
+from swsearch.search.searcher import open_searcher
 from swsearch.search_results import SearchResults
 from swsearch.sequences.alphabet import detect_alphabet
-from swsearch.sequences.record import SequenceRecord
+from swsearch.sequences.fasta_text import SubjectPart
+from swsearch.sequences.record import SequenceRecord, named_sequence
 from swsearch.words import a_kind, option
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Output files, which appear by one rename when they are complete, and are compressed according to their names."""
+"""Output files, which appear by one rename when they are complete, and are compressed according to their names.
+
+Those of plots (:func:`check_plot`, :func:`save_figure`) require matplotlib, the extra ``plot``.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO, cast
 
 from swsearch.errors import InputError, writing_to
 from swsearch.file_registry import registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
 """Suffixes of file names that select compression."""
@@ -182,3 +188,43 @@ class _Unclosed(io.BufferedIOBase):
 
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+SUFFIXES: Final = (".png", ".svg", ".pdf")
+
+
+def check_plot(path: Path) -> None:
+    """Refuse the path of a plot that could not be drawn, before anything is computed.
+
+    Raises
+    ------
+    InputError
+        The name does not end in a known suffix, its folder does not exist or is not writable, or matplotlib is not
+        installed.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        what = "a plot is a file; " if str(path) == "-" else ""
+        raise InputError(f"--plot {path}: {what}choose a name that ends in {', '.join(SUFFIXES)}")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"--plot {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"--plot {path}: nothing can be written to the folder {folder}; choose another one")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError("--plot needs matplotlib; install it with: pip install 'swsearch[plot]'") from error
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure to a file, which appears only when it is complete.
+
+    Raises
+    ------
+    InputError
+        The file cannot be created.
+    OSError
+        The file cannot be written, for example because the disk is full.
+    """
+    with binary_file(path, "--plot") as stream:
+        figure.savefig(stream, format=path.suffix.lower().removeprefix("."), dpi=150)

@@ -1,22 +1,68 @@
-"""Work on several threads whose results come in order: the steps of indexing, verification and export.
+"""Threads: how many are used, and work on several threads whose results come in order.
 
-The steps are functions of the native module, of ``hashlib`` and of the operating system, which release Python's global
-lock. :class:`Threads` runs them, and :func:`read_ahead` moves an iterator, such as a decompressor, to its own thread.
-With one thread, nothing runs beside the caller. If the system starts fewer threads than requested, or none, those that
-it has started do the work, or the caller does.
+:func:`threads_to_use` is the meaning of ``--threads`` for engines. :class:`Threads` does the steps of indexing,
+verification and export: functions of the native module, of ``hashlib`` and of the operating system, which release
+Python's global lock. :func:`read_ahead` moves an iterator, such as a decompressor, to its own thread. With one thread,
+nothing runs beside the caller. If the system starts fewer threads than requested, or none, those that it has started do
+the work, or the caller does.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Any, Final, ParamSpec, TypeVar
 
-from swsearch.cores import check_threads, usable_cores
+from swsearch.arguments import whole_number
+from swsearch.errors import InputError
+from swsearch.words import option
 
-MAX_THREADS: Final = 16
+MAX_THREADS: Final = 1024
+"""Largest number of threads."""
+
+
+def usable_cores() -> int:
+    """Number of cores that this process may use, at least 1; a container or a batch system may limit them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_threads(threads: int) -> None:
+    """Refuse a number of threads that no engine accepts.
+
+    Raises
+    ------
+    InputError
+        It is no whole number, below 1, or above 1,024.
+    """
+    if whole_number("threads", threads) < 1:
+        raise InputError(f"{option('threads', threads)}: at least 1 thread is needed")
+    if threads > MAX_THREADS:
+        raise InputError(
+            f"{option('threads', threads)}: {MAX_THREADS:,} at most; the cores of this machine are taken without it"
+        )
+
+
+def threads_to_use(asked: int | None) -> int:
+    """The number of threads that the user requested, or one per usable core if ``asked`` is None.
+
+    Raises
+    ------
+    InputError
+        The number is below 1, or above 1,024.
+
+    >>> threads_to_use(3)
+    3
+    """
+    if asked is None:
+        return usable_cores()
+    check_threads(asked)
+    return asked
+
+
+MOST_DEFAULT_THREADS: Final = 16
 """Largest default number of threads. Reading, hashing and writing a file are sequential, so more are of no use."""
 
 SWITCH_SECONDS: Final = 0.0005
@@ -47,7 +93,7 @@ class Threads:
     def __init__(self, n_threads: int | None = None) -> None:
         if n_threads is not None:
             check_threads(n_threads)
-        wanted = min(usable_cores(), MAX_THREADS) if n_threads is None else n_threads
+        wanted = min(usable_cores(), MOST_DEFAULT_THREADS) if n_threads is None else n_threads
         self._pool, self.n_threads = _started(wanted) if wanted > 1 else (None, 1)
 
     def __enter__(self) -> Threads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import N_CODES, PAD_CODE, PROTEIN
 from swsearch.typing import Codes

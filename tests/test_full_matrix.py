@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 from tests.full_matrix import NEVER, full_matrices, local_end
 from tests.support import random_codes, random_profile
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from swsearch.engine.cuda.runtime.kernel_cache import cache_folder
-from swsearch.resources import user_cache, user_data
+from swsearch.folders import user_cache, user_data
 
 
 def test_places_follow_the_specification_of_xdg(monkeypatch):
@@ -28,7 +28,7 @@ def test_a_user_without_a_home_can_search(tmp_path):
         "import pathlib, pwd\n"
         "def unknown(*_): raise KeyError('getpwuid(): uid not found')\n"
         "pwd.getpwuid = unknown\n"
-        "from swsearch.resources import user_cache\n"
+        "from swsearch.folders import user_cache\n"
         "folder = user_cache('statistics')\n"
         "print(folder)\n"
         "try: folder.mkdir(parents=True)\n"

@@ -121,16 +121,16 @@ def align(
         options.refuse_empty()
     from swsearch.cli.output import result_stream, say
     from swsearch.cli.progress import ProgressReport
-    from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
+    from swsearch.output_files import check_plot
     from swsearch.pairs import pair_report
     from swsearch.pairs.aligner import PairAligner
     from swsearch.pairs.pair_alignment import CIGAR_CELLS, PairScoring, cost_set, mode_scoring, scheme_scoring
     from swsearch.pairs.pair_matrices import check_matrix_size, score_matrix, write_matrix, write_plot
     from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
-    from swsearch.plots import check_plot
     from swsearch.search.options import SearchOptions
     from swsearch.sequences.alphabet import ALPHABETS
+    from swsearch.threads import threads_to_use
 
     pair_report.check_format(format_name)
     if format_name == "pairwise":

@@ -64,8 +64,8 @@ def bench(
     )
     from swsearch.cli.documents import describe_measurement
     from swsearch.cli.output import say
-    from swsearch.cores import check_threads
     from swsearch.engine.cpu.engine import usable_instruction_sets
+    from swsearch.threads import check_threads
 
     for name in peer or []:
         missing = peer_missing(name)
@@ -170,8 +170,8 @@ def kernels(
     from swsearch.bench import kernels as kernel_bench
     from swsearch.bench.workloads import generated_proteins, workload_of_file
     from swsearch.cli.output import result_stream
-    from swsearch.cores import threads_to_use
     from swsearch.errors import InputError
+    from swsearch.threads import threads_to_use
 
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:

@@ -81,7 +81,7 @@ def begin_log(name: str | None, others: Sequence[str], shard: str | None = None)
     threading.excepthook = _log_thread
     import platform
 
-    from swsearch.cores import usable_cores
+    from swsearch.threads import usable_cores
 
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     host = f"{platform.node()} ({system}, {counted(usable_cores(), 'core')})"

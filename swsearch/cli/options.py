@@ -26,11 +26,11 @@ from swsearch.words import quoted
 
 if TYPE_CHECKING:
     from swsearch.engine.registry import Machine
-    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.narrowing import Narrowing
     from swsearch.report.row_filter import RowFilter
-    from swsearch.search.needs import QueryNeeds
     from swsearch.search.options import SearchOptions
+    from swsearch.search.queries import QueryNeeds
+    from swsearch.sequences.fasta_text import SubjectPart
 
 
 class NamedFile(TyperPath):
@@ -412,7 +412,7 @@ class Arguments:
     @property
     def part(self) -> SubjectPart | None:
         """The part of each subject that the format ``fasta`` writes, checked; None if no option is given."""
-        from swsearch.hits.subject_letters import SubjectPart
+        from swsearch.sequences.fasta_text import SubjectPart
 
         is_asked = self.aligned or self.flank is not None
         return SubjectPart(aligned=True, flank=self.flank or 0) if is_asked else None

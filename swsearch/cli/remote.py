@@ -134,8 +134,7 @@ def _subjects(client: Client, name: str) -> _Subjects:
 
 def _queries(subjects: _Subjects, paths: list[str], arguments: options.Arguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
-    from swsearch.search.needs import QueryNeeds
-    from swsearch.search.queries import QueryFiles, read_queries
+    from swsearch.search.queries import QueryFiles, QueryNeeds, read_queries
 
     needs = QueryNeeds(subjects.name, subjects.alphabet, arguments.translate)
     needs.check_database()

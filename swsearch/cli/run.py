@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from swsearch.run import RunOutcome
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueryFiles
-    from swsearch.search.sample_check import SampleCheck
-    from swsearch.search.score_check import ScoreCheck
+    from swsearch.search.score_check import SampleCheck, ScoreCheck
     from swsearch.search.searcher import Searcher
     from swsearch.store.store import Store
 
@@ -166,7 +165,7 @@ def _about_subjects(databases: list[str]) -> int:
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
     """Whether the query files have at least so many queries; pipes, which can be read once, may have many."""
-    from swsearch.sequences.lines import text_lines
+    from swsearch.sequences.source import text_lines
 
     if len(paths) >= n_queries or not all(map(os.path.isfile, paths)):
         return True
@@ -184,8 +183,7 @@ def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
 
 def _refuse_sequences(queries: QueryFiles) -> None:
     """Refuse files of ``--in-pssm`` that are not profiles; a file that cannot be read has its own message."""
-    from swsearch.sequences.lines import text_lines
-    from swsearch.sequences.source import shown_name
+    from swsearch.sequences.source import shown_name, text_lines
 
     for path, form in zip(queries.paths, queries.formats, strict=True):
         if form == "fasta":
@@ -226,7 +224,7 @@ def _refuse_contradictions(arguments: options.Arguments) -> None:
             raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
     refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
     if arguments.plot is not None:
-        from swsearch.plots import check_plot
+        from swsearch.output_files import check_plot
 
         check_plot(arguments.plot)
 
@@ -243,7 +241,7 @@ def _score_check(searcher: Searcher) -> ScoreCheck:
 def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
     """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
     from swsearch.engine.protocol import BackgroundEngine
-    from swsearch.search.sample_check import SampleCheck
+    from swsearch.search.score_check import SampleCheck
     from swsearch.search.searcher import Searcher
 
     if not SampleCheck.applies(searcher):
@@ -277,7 +275,7 @@ def _plot_scores(
 ) -> None:
     """Draw the counted scores; print and store the warning if they disagree with the statistics."""
     from swsearch.cli.output import say
-    from swsearch.search.score_plot import write_score_plot
+    from swsearch.search.score_check import write_score_plot
 
     checked = check.result()
     write_score_plot(checked, title, path)

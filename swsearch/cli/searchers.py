@@ -154,7 +154,7 @@ def _open_separate(
 def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
     """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
     from swsearch.cli.progress import ProgressReport
-    from swsearch.search.api import searcher_on
+    from swsearch.search.searcher import searcher_on
 
     asked = arguments.asked
     is_translated = asked.translate in ("subject", "both")

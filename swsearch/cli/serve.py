@@ -17,10 +17,10 @@ import typer
 
 from swsearch.cli import options, stores
 from swsearch.command_log import LOG_VARIABLE, log_path
-from swsearch.cores import threads_to_use
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
 from swsearch.options import DEFAULT_STORE
+from swsearch.threads import threads_to_use
 
 if TYPE_CHECKING:
     from swsearch.service.databases import Databases

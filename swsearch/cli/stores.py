@@ -77,7 +77,7 @@ def say_if_former_default_is_here(*, quiet: bool = False) -> None:
 
 
 def check_staging(staging: str) -> str:
-    """The value of ``--stage-store``, checked (:func:`swsearch.file_systems.check_staging`)."""
-    from swsearch.file_systems import check_staging as check
+    """The value of ``--stage-store``, checked (:func:`swsearch.folders.check_staging`)."""
+    from swsearch.folders import check_staging as check
 
     return check(staging)

@@ -29,8 +29,8 @@ from typing import Any, Final
 
 from swsearch.closeable import Closeable
 from swsearch.cluster.connection import Answered, WorkerInfo
-from swsearch.cores import usable_cores
 from swsearch.errors import EngineError, InputError
+from swsearch.threads import usable_cores
 
 PREFIX: Final = "local:"
 END_SECONDS: Final = 5.0

@@ -166,8 +166,9 @@ class Residents:
 
         Databases that were used least recently are closed until all fit the task's memory, if it is limited.
         ``following`` returns the next task, if there is one already; an engine that works in the background gets its
-        queries before the last results of this task. Raises the errors of :func:`swsearch.search.api.open_searcher`,
-        and :class:`SwSearchError` if the worker's database is not the driver's.
+        queries before the last results of this task. Raises the errors of
+        :func:`swsearch.search.searcher.open_searcher`, and :class:`SwSearchError` if the worker's database is not the
+        driver's.
         """
         searcher = self._searcher(task.spec, task.key, task.room_bytes)
         self._started = None

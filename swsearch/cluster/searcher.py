@@ -19,7 +19,6 @@ from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
-from swsearch.cores import check_threads
 from swsearch.database.member import DatabasePart
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
@@ -33,6 +32,7 @@ from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
+from swsearch.threads import check_threads
 from swsearch.words import counted
 
 SLICES: Final = ("auto", "yes", "no")

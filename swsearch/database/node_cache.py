@@ -23,8 +23,7 @@ from typing import Final
 
 from swsearch.closeable import Closeable
 from swsearch.errors import DatabaseError
-from swsearch.file_systems import is_shared
-from swsearch.resources import user_cache
+from swsearch.folders import is_shared, user_cache
 from swsearch.words import counted
 
 FOLDER_VARIABLE: Final = "SWSEARCH_CACHE"

@@ -3,7 +3,7 @@
 Inputs are a query profile and the residue codes of subjects; the output is the optimal local score of each. The engine
 is slow and simple; the scores of the other engines are tested against it.
 
-For query row i and subject column j, with s the profile's score and gaps as in :mod:`swsearch.scoring.gap`::
+For query row i and subject column j, with s the profile's score and gaps as in :mod:`swsearch.scoring.scheme`::
 
     E[i, j] = max(H[i, j-1] - first, E[i, j-1] - extend)      a gap that consumes the subject
     F[i, j] = max(H[i-1, j] - first, F[i-1, j] - extend)      a gap that consumes the query

@@ -10,10 +10,10 @@ from numbers import Integral
 from typing import Final
 
 from swsearch.arguments import choice, flag, whole_number
-from swsearch.cores import check_threads, threads_to_use
 from swsearch.engine.cuda.runtime.presence import GpuProbe, look_for_gpus
 from swsearch.engine.protocol import EngineInfo, ScoreEngine
 from swsearch.errors import EngineUnavailable, InputError, WrongType
+from swsearch.threads import check_threads, threads_to_use
 from swsearch.words import option
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")

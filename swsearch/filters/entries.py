@@ -16,9 +16,8 @@ from typing import Final
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.filters.subject_filters import identifier_lines
-from swsearch.hits.subject_letters import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
-from swsearch.sequences.fasta_text import REVERSED, part_header
+from swsearch.sequences.fasta_text import REVERSED, letters_in_pieces, part_header
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
 from swsearch.words import quoted, shortened

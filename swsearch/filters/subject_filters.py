@@ -20,8 +20,8 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.pulse import beat
 from swsearch.sequences.headers import names_of
-from swsearch.sequences.lines import text_lines
 from swsearch.sequences.record import split_header
+from swsearch.sequences.source import text_lines
 from swsearch.typing import SubjectIndex
 from swsearch.words import as_options, counted, option
 

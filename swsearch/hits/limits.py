@@ -1,14 +1,15 @@
 """The limits of a list of hits: which alignments are listed, which subjects a round includes, and where the list ends.
 
-:class:`Limits` has the options of a search that cut its lists, without those on the contents of alignments
-(:mod:`swsearch.filters.alignment_filter`). A search (:mod:`swsearch.search.threshold`), the merging of its slices, its
-rounds, and the reports of stored runs (:mod:`swsearch.report.narrowing`) ask it; nothing else compares a score or an
-E-value with a limit.
+:class:`Limits` has the options of a search that cut its lists, :class:`AlignmentFilter` those on the contents of
+alignments. A search (:mod:`swsearch.search.threshold`), the merging of its slices, its rounds, and the reports of
+stored runs (:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an E-value with a limit.
 
 The alignments of a subject are numbered by ascending E-value, then descending score, before any of them is left out.
 Each limit is a condition on one alignment; ``max_hsps`` is one on its number. A subject is listed if an alignment
 meets all conditions, and is ranked by the first that does. So limits may be applied in any order, or one by one: a
-stored list that is narrowed is the list of a search with the narrower limits.
+stored list that is narrowed is the list of a search with the narrower limits. Candidates are aligned in the order of
+their rank until enough of them pass the filter on alignments. Its percentages are those that reports print
+(``pident``, ``qcovs``), unrounded.
 
 Subjects are ordered by ascending E-value, then descending raw score, then ascending subject index.
 """
@@ -22,8 +23,38 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.hits.hit import Hit
+from swsearch.hits.hit import Alignment, Hit
 from swsearch.typing import Bools, Floats, Scores, SubjectIndex
+
+
+@dataclass(frozen=True)
+class AlignmentFilter:
+    """Lower bounds on an alignment.
+
+    ``min_identity`` is in percent of all columns, ``min_query_coverage`` and ``min_subject_coverage`` count the
+    residues between the alignment's ends, in percent of the length of the query or subject. ``min_columns`` counts gaps
+    as well.
+    """
+
+    min_identity: float = 0.0
+    min_query_coverage: float = 0.0
+    min_subject_coverage: float = 0.0
+    min_columns: int = 0
+
+    def __bool__(self) -> bool:
+        return self != AlignmentFilter()
+
+    def passes(self, alignment: Alignment, query_length: int, subject_length: int) -> bool:
+        """Whether an alignment of two sequences of these lengths meets all bounds."""
+        on_query = alignment.query_end - alignment.query_start
+        on_subject = alignment.subject_end - alignment.subject_start
+        return (
+            alignment.columns >= self.min_columns
+            and 100 * alignment.identities >= self.min_identity * alignment.columns
+            and 100 * on_query >= self.min_query_coverage * query_length
+            and 100 * on_subject >= self.min_subject_coverage * subject_length
+        )
+
 
 MOST_INCLUDED: Final = 10_000
 """Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from swsearch.engine.reference_pairs import Matrix, fill, letter_scores
 from swsearch.errors import InputError
 from swsearch.hits.cigar import parse
-from swsearch.output_files import text_file
+from swsearch.output_files import check_plot, save_figure, text_file
 from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring, mode_scoring, pair_arrays
 from swsearch.pairs.sequence import number_letters
-from swsearch.plots import check_plot, save_figure
 from swsearch.typing import Letters
 
 # --- scores ---

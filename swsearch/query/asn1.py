@@ -38,9 +38,8 @@ from swsearch.query.scale import query_lambda, scaled_scores
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
-from swsearch.sequences.lines import text_lines
 from swsearch.sequences.record import split_header
-from swsearch.sequences.source import shown_name
+from swsearch.sequences.source import shown_name, text_lines
 from swsearch.typing import Codes, Floats
 from swsearch.words import counted, quoted
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from swsearch.deterministic import exp, log, sum_in_order
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Codes, Floats, ScoreTable

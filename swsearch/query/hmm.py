@@ -27,8 +27,7 @@ from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.sequences.lines import text_lines
-from swsearch.sequences.source import shown_name
+from swsearch.sequences.source import shown_name, text_lines
 from swsearch.words import counted, first_word, quoted
 
 _MAGIC: Final = "HMMER3/"

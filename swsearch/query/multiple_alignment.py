@@ -26,8 +26,7 @@ from swsearch import _native
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.sequences.alphabet import CODE_MASK, INVALID, PAD_CODE, PROTEIN
-from swsearch.sequences.lines import text_lines
-from swsearch.sequences.source import shown_name
+from swsearch.sequences.source import shown_name, text_lines
 from swsearch.typing import Codes
 from swsearch.words import counted, first_word
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from swsearch.errors import ScoringError
 from swsearch.hits.result import N_AMINO_ACIDS, Pssm
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import MAX_SCORE, MIN_SCORE, PAD_SCORE, SubstitutionMatrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Scores, ScoreTable

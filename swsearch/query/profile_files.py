@@ -21,8 +21,7 @@ from swsearch.hits.result import N_AMINO_ACIDS
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.sequences.lines import text_lines, whole_number
-from swsearch.sequences.source import shown_name, source_name
+from swsearch.sequences.source import shown_name, source_name, text_lines, whole_number
 from swsearch.words import counted
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from swsearch.errors import InputError
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.subject_letters import SubjectReader
 from swsearch.report.formats import FORMATS, Format, TaxonomyUse
+from swsearch.sequences.fasta_text import SubjectReader
 from swsearch.words import option
 
 if TYPE_CHECKING:  # a report that uses no taxonomy need not import it

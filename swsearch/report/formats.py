@@ -17,9 +17,9 @@ from swsearch.words import option
 
 if TYPE_CHECKING:
     from swsearch.hits.result import RunInfo
-    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.base import Report
     from swsearch.report.row_filter import RowFilter
+    from swsearch.sequences.fasta_text import SubjectPart
 
 _TEXT: Final = "text/plain; charset=utf-8"
 _TABBED: Final = "text/tab-separated-values; charset=utf-8"

@@ -12,7 +12,7 @@ follow::
 Letters are those of the database in the direction of the query: of a hit on the minus strand, the reverse complement.
 The part of a translated subject is its nucleotides, which translate from the first on to the aligned residues.
 
-More than the aligned part of an untranslated subject is read from the database (:mod:`swsearch.hits.subject_letters`).
+More than the aligned part of an untranslated subject is read from the database (:mod:`swsearch.sequences.fasta_text`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,16 @@ from typing import TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
-from swsearch.hits.subject_letters import WHOLE, SubjectPart, letters_in_pieces
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_evalue
-from swsearch.sequences.fasta_text import part_header, reverse_complement_letters, write_pieces
+from swsearch.sequences.fasta_text import (
+    WHOLE,
+    SubjectPart,
+    letters_in_pieces,
+    part_header,
+    reverse_complement_letters,
+    write_pieces,
+)
 from swsearch.sequences.record import identifier
 
 

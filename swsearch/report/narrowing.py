@@ -19,9 +19,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from swsearch.errors import InputError
-from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.hits.hit import Hit
-from swsearch.hits.limits import Limits, rank_of, ranked
+from swsearch.hits.limits import AlignmentFilter, Limits, rank_of, ranked
 from swsearch.hits.result import QueryResult, RunInfo
 
 _LARGEST: Final = {

@@ -24,9 +24,8 @@ from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.report.anchored import aligned_letters
-from swsearch.search.api import USUAL_RESIDUES
 from swsearch.search.options import SearchOptions
-from swsearch.search.searcher import Searcher
+from swsearch.search.searcher import USUAL_RESIDUES, Searcher
 from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.record import SequenceRecord
 
@@ -61,7 +60,7 @@ def open_searchers(
     A sequence of databases in place of one is searched as one.
 
     The databases after the first have the options of :func:`options_of_further`. Parameters and errors are those of
-    :func:`swsearch.search.api.open_searcher`.
+    :func:`swsearch.search.searcher.open_searcher`.
 
     Raises
     ------

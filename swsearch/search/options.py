@@ -14,12 +14,10 @@ from typing import Any, Final
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
-from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
-from swsearch.hits.limits import Limits
+from swsearch.hits.limits import AlignmentFilter, Limits
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.query.masking import parse_maskers
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
     is_matrix_name,
@@ -28,7 +26,7 @@ from swsearch.scoring.matrix import (
     matrix_name,
     named_matrix,
 )
-from swsearch.scoring.scheme import ScoringScheme, default_gap, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_gap, default_scheme
 from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.sequences.alphabet import DNA, PROTEIN, Alphabet
 from swsearch.sequences.genetic_code import FRAMES, STANDARD_CODE, GeneticCode, frames_of_strand, genetic_code
@@ -104,7 +102,7 @@ class SearchOptions:
     min_bits : float, optional
         Lowest bit score reported; requires a scoring scheme with statistics.
     min_identity, min_query_coverage, min_subject_coverage : float, optional
-        Lowest percentages, 0 to 100, of a reported alignment (:mod:`swsearch.filters.alignment_filter`).
+        Lowest percentages, 0 to 100, of a reported alignment (:mod:`swsearch.hits.limits`).
     min_alignment_length : int, optional
         Smallest number of columns of a reported alignment, at least 1.
     min_length, max_length : int, optional

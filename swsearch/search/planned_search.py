@@ -23,8 +23,8 @@ from swsearch.query.composition_correction import BIAS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
-from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
+from swsearch.search.queries import QueryNeeds
 from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance

@@ -1,5 +1,8 @@
 """The queries of a run: sequences or profiles (position-specific scores) from files, records in memory, or subjects.
 
+:class:`QueryNeeds` has the alphabet that a search requires of its queries, which the database and ``--translate``
+determine, and the messages that refuse other queries with advice.
+
 :func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` contain all queries of a
 run as records, and the parameters that the run stores about them. :func:`given_queries` accepts the queries of a Python
 program (letters, records of this package, or objects of Biopython); :meth:`GivenQuery.record` checks the letters.
@@ -14,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, WrongType
@@ -22,14 +25,22 @@ from swsearch.hits.result import ALL_AGAINST_ALL
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import TRANSLATE_ADVICE
-from swsearch.sequences.alphabet import DNA, MIN_TELLING_RESIDUES, PROTEIN, Alphabet, detect_alphabet, refuse_dna
+from swsearch.sequences.alphabet import (
+    DNA,
+    MIN_TELLING_RESIDUES,
+    PROTEIN,
+    PROTEIN_ADVICE,
+    Alphabet,
+    detect_alphabet,
+    refuse_dna,
+)
 from swsearch.sequences.fasta import read_chunks, read_each, read_sequences
+from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import InvalidRecord, SequenceRecord
 from swsearch.sequences.source import refuse_repeated_pipes, seekable, shown_name
 from swsearch.typing import Lengths, SubjectIndex
-from swsearch.words import a_kind, option
+from swsearch.words import a_kind, counted, option, shortened
 
 if TYPE_CHECKING:
     from Bio.Seq import MutableSeq, Seq
@@ -41,6 +52,105 @@ if TYPE_CHECKING:
     Query: TypeAlias = SequenceRecord | SeqRecord | Seq | MutableSeq | str | tuple[str, str]
 else:
     Query = Any
+
+MAX_QUERY_LENGTH: Final = 2**24
+"""Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
+_OPTION = {
+    (PROTEIN.name, PROTEIN.name): f"to search with protein leave {option('translate')} out",
+    (DNA.name, PROTEIN.name): f"to translate it say {option('translate', 'query')}",
+    (PROTEIN.name, DNA.name): f"to translate the database say {option('translate', 'subject')}",
+    (DNA.name, DNA.name): f"to search with DNA leave {option('translate')} out, or say {option('translate', 'both')}",
+}
+"""The advice for each pair of alphabets, of queries and database."""
+
+
+@dataclass(frozen=True)
+class QueryNeeds:
+    """The queries that a search of one database with one value of ``--translate`` accepts.
+
+    Attributes
+    ----------
+    database : str
+        Name of the database, for messages.
+    holds : Alphabet
+        The database's alphabet.
+    translate : str or None
+        The field of :class:`swsearch.search.options.SearchOptions`.
+    """
+
+    database: str
+    holds: Alphabet
+    translate: str | None
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The required alphabet of the queries."""
+        return self.holds if self.translate is None else PROTEIN if self.translate == "subject" else DNA
+
+    def check_database(self) -> None:
+        """Refuse a database whose alphabet does not fit ``--translate``.
+
+        Raises
+        ------
+        AlphabetMismatch
+            The database has the other alphabet.
+        """
+        needed = {"query": PROTEIN, "subject": DNA, "both": DNA}.get(self.translate or "")
+        if needed is None or needed is self.holds:
+            return
+        if self.holds is PROTEIN:
+            fits = f"with queries of protein leave it out, with queries of DNA say {option('translate', 'query')}"
+        else:
+            subject, both = option("translate", "subject"), option("translate", "both")
+            fits = f"with queries of protein say {subject}, with DNA leave it out or say {both}"
+        advice = f"{option('translate', self.translate)} does not fit it: {fits}"
+        raise AlphabetMismatch(needed.name, self.holds.name, self.database, advice)
+
+    def advice(self, queries: Alphabet) -> str:
+        """The options with which queries of this alphabet can search the database."""
+        return f"{_OPTION[queries.name, self.holds.name]} ({self.database} is {self.holds.name})"
+
+    def refusal(self, what: str, found: Alphabet) -> AlphabetMismatch:
+        """The error for the query or file ``what``, whose alphabet ``found`` is not the required one."""
+        return AlphabetMismatch(self.alphabet.name, found.name, what, self.advice(found))
+
+    def check_query(self, query: SequenceRecord) -> None:
+        """Refuse a query of another alphabet, or one that is too short or too long.
+
+        Raises
+        ------
+        AlphabetMismatch
+            The alphabet of the query is not :attr:`alphabet`.
+        InputError
+            The query is empty, shorter than a codon although it is to be translated, or longer than
+            :data:`MAX_QUERY_LENGTH`.
+        """
+        name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
+        if query.alphabet is not self.alphabet:
+            raise self.refusal(name, query.alphabet)
+        shortest = CODON if self.translate in ("query", "both") else 1
+        if not shortest <= len(query) <= MAX_QUERY_LENGTH:
+            raise InputError(
+                f"{name} has {counted(len(query), 'residue')}; {shortest} to {MAX_QUERY_LENGTH} can be searched"
+            )
+
+    def of_this_search(self, problem: str) -> str:
+        """The message ``problem`` about a query's letter, with its advice on protein adapted to this search."""
+        return problem.replace(PROTEIN_ADVICE, self.advice(PROTEIN))
+
+    def refuse_dna(self, path: str | os.PathLike[str], letters: str, *, profiles: bool = False) -> None:
+        """Refuse letters of a file that look like DNA if protein is required.
+
+        With ``profiles``, ``letters`` are the consensus letters of profiles, and the message states that profiles are
+        protein.
+
+        Raises
+        ------
+        AlphabetMismatch
+            There are 30 letters or more, and they look like DNA.
+        """
+        meant = "profiles are of proteins alone, search with the sequences themselves" if profiles else self.advice(DNA)
+        refuse_dna(shown_name(path), letters, self.alphabet, advice=f"{meant}; ")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Searches one database: computes for each query (SequenceRecord) a QueryResult with its ranked hits.
 
-:class:`Searcher` is a planned search (:mod:`swsearch.search.planned_search`) with an open engine.
-:func:`swsearch.search.api.open_searcher` makes it; :mod:`swsearch.run` and :mod:`swsearch.api` use it. It neither
-stores nor prints results. The steps have their own modules:
+:class:`Searcher` is a planned search (:mod:`swsearch.search.planned_search`) with an open engine. :func:`open_searcher`
+opens a database and an engine for it; :mod:`swsearch.run` and :mod:`swsearch.api` use it. It neither stores nor prints
+results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
 ``query_frames``     the strands and frames of a query, with their profiles
@@ -19,12 +19,17 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
+from typing import Final
 
+from swsearch.arguments import function, of_type, whole_number
+from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
-from swsearch.engine.registry import Machine
+from swsearch.engine.registry import KERNELS, Machine, open_engine
+from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.hits.score_block import ScoreBlock
@@ -38,10 +43,12 @@ from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
 from swsearch.search.score_batches import PreparedQuery, ScoreBatch, begin, gather, in_proportion, results
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
-from swsearch.words import counted
+from swsearch.words import counted, option
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
+USUAL_RESIDUES: Final = 100_000
+"""Residues of all queries of a search, where their number is not known: some hundred proteins."""
 BatchObserver = Callable[[list[tuple[SequenceRecord, list[QueryFrame]]]], None]
 """A function of queries and their frames."""
 
@@ -303,3 +310,72 @@ class Searcher(PlannedSearch):
         of_frames = zip(prepared.frames, blocks, strict=False)
         chosen = [block if frame.masked_profile is None else next(masked) for frame, block in of_frames]
         return [of_frame for block in chosen for of_frame in self.search_subjects.by_frame(block)]
+
+
+# --- a searcher with its database and engine ---
+
+
+def open_searcher(
+    database: Databases,
+    options: SearchOptions | None = None,
+    *,
+    engine: str = "auto",
+    threads: int | None = None,
+    devices: Sequence[int] | None = None,
+    kernel: str = KERNELS[0],
+    bound: bool = True,
+    partition_residues: int | None = None,
+    query_residues: int = USUAL_RESIDUES,
+    translating: Progress | None = None,
+) -> AbstractContextManager[Searcher]:
+    """A searcher with its database and engine open, as a context manager that closes both on exit.
+
+    ``database`` is a path, as for :func:`swsearch.database.opening.open_database`, or an open database, which stays
+    open; or a sequence of several, which are searched as one.
+
+    ``query_residues`` is about the number of residues of all queries, from which ``auto`` predicts the time of the
+    search on each engine. Without ``bound``, no engine excludes subjects by an upper bound of their scores.
+
+    If subjects are translated, they are translated on entry; ``translating`` is called repeatedly with the number of
+    bases translated since the last call.
+
+    Yields
+    ------
+    searcher : Searcher
+        Its ``engine_choice`` states which engine was selected, and why.
+
+    Raises
+    ------
+    DatabaseError
+        The database cannot be opened.
+    EngineUnavailable
+        The requested engine cannot be used on this machine.
+    InputError
+        An option is out of range or does not fit the database.
+    """
+    chosen = SearchOptions() if options is None else of_type("options", options, SearchOptions, "a SearchOptions")
+    function("translating", translating)
+    if whole_number("query_residues", query_residues) < 0:
+        raise InputError(f"{option('query_residues', query_residues)}: choose a number of residues, at least 0")
+    machine = Machine(engine, threads, devices, kernel, bound, partition_residues)
+    return searcher_on(machine, database, chosen, query_residues, translating)
+
+
+@contextmanager
+def searcher_on(
+    machine: Machine,
+    database: Databases,
+    options: SearchOptions,
+    query_residues: int = USUAL_RESIDUES,
+    translating: Progress | None = None,
+) -> Iterator[Searcher]:
+    """A searcher that uses ``machine``; see :func:`open_searcher`, whose ``options`` are checked."""
+    with opened(database) as subjects, ExitStack() as stack:
+        options.scheme(options.aligned_alphabet(subjects.alphabet))  # loads its modules and data while GPUs start
+        scorer, why = open_engine(machine, subjects.n_residues * query_residues)
+        stack.enter_context(scorer)
+        searcher = Searcher(subjects, scorer, options, machine=machine, translating=translating, engine_choice=why)
+        if isinstance(scorer, BackgroundEngine):
+            for partition in searcher.search_subjects.partitions[:1]:
+                scorer.preload(partition)
+        yield searcher

@@ -35,9 +35,9 @@ from swsearch.database.partition import Partition
 from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.file_registry import registry
+from swsearch.folders import user_cache
 from swsearch.hits.traceback import align_hits
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.resources import user_cache
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.parameters import NoStatistics, estimated_statistics, find_statistics

@@ -1,9 +1,9 @@
 """The record of one sequence, consecutive records as arrays, and records that are not sequences of the alphabet.
 
-A :class:`SequenceRecord` has a header and residues as codes. A :class:`SequenceChunk` is what the readers of sequence
-files hand to the database builder. A batch reports its :class:`InvalidRecord` queries, and an index that skips invalid
-records lists them; the native reader returns them as arrays, because there may be as many as records
-(:func:`invalid_records`).
+A :class:`SequenceRecord` has a header and residues as codes; :func:`sequence` makes one of letters. A
+:class:`SequenceChunk` is what the readers of sequence files hand to the database builder. A batch reports its
+:class:`InvalidRecord` queries, and an index that skips invalid records lists them; the native reader returns them as
+arrays, because there may be as many as records (:func:`invalid_records`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from swsearch.sequences.alphabet import Alphabet
+from swsearch.arguments import choice, text
+from swsearch.errors import InputError
+from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.typing import Codes, Lengths, Offsets
 from swsearch.words import as_arguments, shortened
 
@@ -59,6 +61,38 @@ class SequenceRecord:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+
+def sequence(letters: str, alphabet: str, header: str = "") -> SequenceRecord:
+    """A sequence from its letters.
+
+    Parameters
+    ----------
+    letters : str
+    alphabet : str
+        ``protein`` or ``dna``.
+    header : str
+        Identifier and description, separated by a blank.
+
+    Raises
+    ------
+    InputError
+        A letter is not in the alphabet, or the alphabet is unknown.
+    WrongType
+        ``letters`` or ``header`` is not a string.
+    """
+    choice("alphabet", alphabet, tuple(ALPHABETS))
+    for name, given in (("letters", letters), ("header", header)):
+        text(name, given)
+    return named_sequence("letters", letters, ALPHABETS[alphabet], header)
+
+
+def named_sequence(name: str, letters: str, alphabet: Alphabet, header: str = "") -> SequenceRecord:
+    """A sequence from the letters that are the argument ``name``, for the message about a wrong one."""
+    try:
+        return SequenceRecord(header, alphabet.encode(letters), alphabet)
+    except InputError as error:
+        raise InputError(f"{name}, {error.marked}") from error
 
 
 def split_header(header: str) -> tuple[str, str]:

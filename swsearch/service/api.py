@@ -18,9 +18,9 @@ from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
 from swsearch.errors import InputError, SearchNotFound
-from swsearch.hits.subject_letters import MAX_FLANK, SubjectPart
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.row_filter import MOST_ROWS, RowFilter
+from swsearch.sequences.fasta_text import MAX_FLANK, SubjectPart
 from swsearch.sequences.record import identifier
 from swsearch.service import models
 from swsearch.service.bodies import readers_of

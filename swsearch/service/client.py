@@ -30,8 +30,8 @@ from swsearch.errors import InputError, SwSearchError
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.hits.subject_letters import SubjectPart
     from swsearch.report.row_filter import RowFilter
+    from swsearch.sequences.fasta_text import SubjectPart
 
 TOKEN_VARIABLE: Final = "SWSEARCH_TOKEN"
 """Environment variable of the token, which no command line should have."""

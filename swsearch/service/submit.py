@@ -21,9 +21,8 @@ from swsearch.hits.shards import all_of
 from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
-from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import read_queries
+from swsearch.search.queries import QueryNeeds, read_queries
 from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed

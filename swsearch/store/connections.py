@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 
 from swsearch.errors import StoreError, SwSearchError
-from swsearch.file_systems import is_shared
+from swsearch.folders import is_shared
 from swsearch.words import option
 
 BUSY_SECONDS: Final = 60.0

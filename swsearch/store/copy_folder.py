@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import StoreError
-from swsearch.file_systems import is_shared
+from swsearch.folders import is_shared
 
 _TURN: Final = "turn"
 _USERS: Final = "users"

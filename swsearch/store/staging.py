@@ -1,6 +1,6 @@
 """Stores on file systems that several machines share: written on this machine, and published there as whole files.
 
-SQLite in WAL mode must not write to a network file system (:mod:`swsearch.file_systems`). A
+SQLite in WAL mode must not write to a network file system (:mod:`swsearch.folders`). A
 :class:`StagedSession` therefore works on a copy in a folder of this machine, and publishes its state: when the first
 change is committed, within :data:`PUBLISH_SECONDS` after every other change, and when it is closed. To *publish* is to
 write a consistent copy to a temporary file beside the target, synchronize it, and rename it, so that the target is
@@ -38,7 +38,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
-from swsearch.file_systems import check_staging, is_shared
+from swsearch.folders import check_staging, is_shared
 from swsearch.store.connections import BUSY_SECONDS, display_name, store_url, translated
 from swsearch.store.copy_folder import CopyFolder
 from swsearch.store.models import INTERRUPTED, RUNNING

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.errors import StoreError
-from swsearch.resources import user_data
+from swsearch.folders import user_data
 from swsearch.words import option
 
 _FILE: Final = "hits.sqlite"

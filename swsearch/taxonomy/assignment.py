@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.sequences.headers import header_taxids, names_of
-from swsearch.sequences.lines import text_lines, whole_number
 from swsearch.sequences.record import split_header
+from swsearch.sequences.source import text_lines, whole_number
 from swsearch.taxonomy.tree_arrays import Numbers
 from swsearch.words import option
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
-from swsearch.resources import user_cache
+from swsearch.folders import user_cache
 from swsearch.taxonomy.dump import ADVICE, dump_files, read_dump
 from swsearch.taxonomy.tree import Taxonomy, packed_arrays, unpacked
 from swsearch.taxonomy.tree_arrays import ARRAY_DTYPES

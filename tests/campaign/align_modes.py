@@ -33,7 +33,7 @@ from swsearch.pairs.pair_alignment import (
     free_ends_of_mode,
 )
 from swsearch.pairs.sequence import PairSequence
-from swsearch.scoring.gap import MAX_GAP_COST
+from swsearch.scoring.scheme import MAX_GAP_COST
 from tests.campaign.parts import Budget, Outcome
 from tests.campaign.trials import Trial, run_trials
 from tests.pairs.whole_matrix import whole_matrix

@@ -26,9 +26,8 @@ from swsearch.engine.reference import local_score
 from swsearch.hits.rescore import rescore
 from swsearch.hits.traceback import align_several
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import MAX_GAP_COST, GapPenalty
 from swsearch.scoring.matrix import PAD_SCORE, SubstitutionMatrix, match_mismatch, matrix_names, named_matrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import MAX_GAP_COST, GapPenalty, ScoringScheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, Alphabet
 from swsearch.typing import Codes
 from tests.campaign.parts import Budget, Outcome

@@ -20,7 +20,8 @@ def test_the_plan_is_printed_instead_of_a_search(swsearch, tmp_path, protein_db,
 def test_the_plan_of_the_cuda_engine_names_its_kernels(swsearch, monkeypatch, protein_db, tmp_path):
     """By hand: BLOSUM62 has no score that makes a protein of 200 residues exceed 2,047, and E-values give a floor."""
     monkeypatch.setattr(
-        "swsearch.search.api.open_engine", lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132)), "emulated")
+        "swsearch.search.searcher.open_engine",
+        lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132)), "emulated"),
     )
     (tmp_path / "q.fa").write_text(">a\n" + "MKVLAAGIVG" * 20 + "\n>b\n" + "MKVLAAGIVG" * 60 + "\n")
     lines = swsearch("query", "q.fa", protein_db, "--explain").out.splitlines()

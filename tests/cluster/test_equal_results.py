@@ -19,10 +19,10 @@ from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.options import EVERY_SUBJECT
 from swsearch.run import Run
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles, SubjectQueries
+from swsearch.search.searcher import open_searcher
 from tests.cluster.clusters import Cluster
 from tests.sliced_databases import DATA
 from tests.tiers import mostly_thorough

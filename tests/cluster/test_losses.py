@@ -21,10 +21,10 @@ from swsearch.cluster import ClusterSearcher, dispatcher, open_cluster_searcher
 from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError
 from swsearch.hits.result import QueryResult
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
+from swsearch.search.searcher import open_searcher
 from swsearch.sequences.record import SequenceRecord
 from tests.cluster.clusters import Cluster
 from tests.patience import wait_until

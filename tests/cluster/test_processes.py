@@ -26,9 +26,9 @@ from swsearch.engine.cuda.runtime import presence
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
+from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.patience import wait_until

@@ -26,9 +26,8 @@ from swsearch.database.opening import open_database
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
-from swsearch.search.searcher import Searcher
+from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

@@ -25,8 +25,8 @@ from swsearch.database.opening import open_database
 from swsearch.database.staging import LOCK
 from swsearch.database.translated_subjects import TranslatedSubjects
 from swsearch.errors import DatabaseError, SwSearchError
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
+from swsearch.search.searcher import open_searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.sequences.genetic_code import genetic_code
 from swsearch.sequences.record import SequenceRecord

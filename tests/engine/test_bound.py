@@ -15,7 +15,7 @@ import pytest
 
 from swsearch.engine.reference import local_score
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 from tests.engine.bound_reference import (
     COLUMNS_PER_LOOK,
     HIGHEST_SCORE,

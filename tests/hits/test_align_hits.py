@@ -20,9 +20,8 @@ from swsearch.hits.rescore import rescore
 from swsearch.hits.score_block import Ends
 from swsearch.hits.traceback import align_hits, align_several
 from swsearch.query.profile import sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swsearch
-from swsearch.hits.subject_letters import letters_in_pieces
 from swsearch.sequences.alphabet import DNA
-from swsearch.sequences.fasta_text import write_pieces
+from swsearch.sequences.fasta_text import letters_in_pieces, write_pieces
 
 LENGTH = 2_500_000
 

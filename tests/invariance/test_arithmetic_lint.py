@@ -142,9 +142,9 @@ n = x.sum(axis=0, dtype=np.int64) + 2**n + np.int64(2) ** n
 
 def test_an_entry_that_nothing_needs_is_told(tmp_path, lint):
     """A list of exceptions stays short only if obsolete entries are reported: here the plot no longer uses ``exp``."""
-    done = lint(planted(tmp_path, "swsearch/search/score_plot.py", "y = 1\n"))
+    done = lint(planted(tmp_path, "swsearch/search/score_check.py", "y = 1\n"))
     assert done.returncode == 1
     assert (
-        "score_plot.py: numpy.exp is allowed in lint_arithmetic.py and does not occur; take the entry out"
+        "score_check.py: numpy.exp is allowed in lint_arithmetic.py and does not occur; take the entry out"
         in done.stdout
     )

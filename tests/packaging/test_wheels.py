@@ -142,7 +142,7 @@ def test_an_installed_wheel_works_without_a_compiler(installed, checkout_reports
     """Expected: the instruction sets of CMakeLists.txt, and reports with the bytes of those of the checkout."""
     python, variables = installed(minor)
     code = (
-        "import json, swsearch, swsearch._native as native\nfrom swsearch.resources import resource_folder\n"
+        "import json, swsearch, swsearch._native as native\nfrom swsearch.folders import resource_folder\n"
         "folders = [str(resource_folder(name)) for name in ('cuda', 'migrations')]\n"
         "print(json.dumps([[name for name, _ in native.instruction_sets()], swsearch.__file__, folders]))"
     )

@@ -13,9 +13,8 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import local_score
 from swsearch.query.composition_correction import corrected_profile, local_counts
 from swsearch.query.profile import sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
-from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.scheme import GapPenalty, default_scheme
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import PROTEIN
 from tests.support import random_protein

@@ -22,9 +22,8 @@ from swsearch.query.scale import query_lambda, scale_note
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import matrix_lambda
-from swsearch.search.needs import QueryNeeds
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryFiles
+from swsearch.search.queries import QueryFiles, QueryNeeds
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from tests.support import random_protein
 

@@ -11,9 +11,9 @@ from Bio import SeqIO
 from Bio.Seq import reverse_complement
 
 from swsearch.errors import InputError
-from swsearch.hits.subject_letters import SubjectPart
 from swsearch.report.formats import new_report
 from swsearch.report.hit_sequences import FastaReport, hit_records
+from swsearch.sequences.fasta_text import SubjectPart
 from tests.report.conftest import (
     BASES,
     DNA_QUERIES,

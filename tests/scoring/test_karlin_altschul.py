@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from swsearch import _native
 from swsearch.errors import InputError
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import estimated_statistics, find_statistics
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import DNA, PROTEIN

@@ -8,7 +8,6 @@ import pytest
 from Bio.Align import substitution_matrices
 
 from swsearch.errors import ScoringError
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import (
     PAD_SCORE,
     SubstitutionMatrix,
@@ -18,7 +17,7 @@ from swsearch.scoring.matrix import (
     named_matrix,
     unit_of,
 )
-from swsearch.scoring.scheme import default_gap
+from swsearch.scoring.scheme import GapPenalty, default_gap
 from swsearch.sequences.alphabet import DNA, IUPAC_BASES, PAD_CODE, PROTEIN
 
 IN_TENTHS = {"DAYHOFF", "GENETIC", "JOHNSON", "JONES", "MDM78", "RISLER"}

@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.engine.reference import local_scores
-from swsearch.filters.alignment_filter import AlignmentFilter
 from swsearch.hits.hit import Alignment, Hit
+from swsearch.hits.limits import AlignmentFilter
 from swsearch.hits.traceback import on_bases
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows

@@ -13,10 +13,9 @@ from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.reference import ReferenceEngine
-from swsearch.search import sample_check
+from swsearch.search import score_check
 from swsearch.search.options import SearchOptions
-from swsearch.search.sample_check import LARGEST_SAMPLE, SMALLEST_SAMPLE, SampleCheck
-from swsearch.search.score_check import ScoreCheck
+from swsearch.search.score_check import LARGEST_SAMPLE, SMALLEST_SAMPLE, SampleCheck, ScoreCheck
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -53,7 +52,7 @@ def database(tmp_path_factory):
 @pytest.fixture
 def free(monkeypatch):
     """Let the checks cost what they may."""
-    monkeypatch.setattr(sample_check, "FREE_CELLS", 10**13)
+    monkeypatch.setattr(score_check, "FREE_CELLS", 10**13)
 
 
 def checked(database, queries, engine=None, **options):
@@ -109,15 +108,15 @@ def test_the_correction_for_composition_changes_the_fit(database, coiled, free):
 
 def test_checks_cost_no_more_than_their_share(database, coiled, monkeypatch):
     """By hand: without a free part, one check of 200 residues needs the share of so many searched queries."""
-    monkeypatch.setattr(sample_check, "FREE_CELLS", 0)
+    monkeypatch.setattr(score_check, "FREE_CELLS", 0)
     queries = [SequenceRecord(f"q{number}", coiled[1].codes, PROTEIN) for number in range(400)]
     with CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions())
         check = SampleCheck(searcher)
         length = len(coiled[1])
         sample = sum(part.n_residues for part in check._samples)
-        cost = sample_check.SAMPLE_COST * length * sample + sample_check.THREAD_CELLS
-        budget = sample_check.SHARE * length * database.n_residues * len(queries)
+        cost = score_check.SAMPLE_COST * length * sample + score_check.THREAD_CELLS
+        budget = score_check.SHARE * length * database.n_residues * len(queries)
         check.add([(query, searcher._query_frames.frames(query)) for query in queries])
     assert check.n_queries == 400
     assert check.n_checked == int(budget / cost) > 0

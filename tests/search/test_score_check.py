@@ -17,8 +17,7 @@ from swsearch.engine.reference import ReferenceEngine, local_score
 from swsearch.errors import InputError
 from swsearch.query.profile import sequence_profile
 from swsearch.search.options import SearchOptions
-from swsearch.search.score_check import ScoreCheck
-from swsearch.search.score_plot import expected_counts, write_score_plot
+from swsearch.search.score_check import ScoreCheck, expected_counts, write_score_plot
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord

@@ -17,9 +17,9 @@ from swsearch.engine.protocol import Progress
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.search.api import sequence
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
+from swsearch.sequences.record import sequence
 
 PROTEINS = ">a\nMKVLAAGIVGLLLAQWERTYHHWW\n>b\nMKWVTFISLLFLFSSAYSPEPTIDE\n>c\nWWHHKKLLMMNNPPQQRRSSTTVVWW\n"
 

@@ -7,11 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import NoStatistics, find_statistics
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.search import simulation
 from swsearch.search.simulation import random_letters, scheme_statistics, simulate
 

@@ -20,10 +20,9 @@ from backports import zstd
 
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.query.profile_files import detect_query_format
-from swsearch.sequences import checked_text, lines
+from swsearch.sequences import checked_text, source
 from swsearch.sequences.fasta import read_sequences
-from swsearch.sequences.lines import text_lines, whole_number
-from swsearch.sequences.source import seekable
+from swsearch.sequences.source import seekable, text_lines, whole_number
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -68,7 +67,7 @@ def test_an_archive_on_standard_input_is_told_by_its_first_bytes(monkeypatch: py
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of a few kilobytes can hold a line of gigabytes; the limit is reduced for the test."""
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(source, "MAX_LINE_BYTES", 1000)
     path = tmp_path / "list"
     path.write_bytes(gzip.compress(b"P1\n" + b"A" * 1000 + b"\n"))
     with pytest.raises(InputError, match="the list, line 2: more than 1,000 bytes"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch import resources
+from swsearch import folders
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.store import schema
@@ -134,7 +134,7 @@ def later_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
     @contextmanager
     def call(further: str = "") -> Iterator[str]:
-        folder = shutil.copytree(resources.resource_folder("migrations"), tmp_path / "migrations")
+        folder = shutil.copytree(folders.resource_folder("migrations"), tmp_path / "migrations")
         script = _LATER.format(revision=_LATER_REVISION, head=schema.SCHEMA) + further
         (folder / "versions" / f"{_LATER_REVISION}_note.py").write_text(script)
         with monkeypatch.context() as later:

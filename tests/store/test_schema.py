@@ -10,7 +10,7 @@ import sys
 import pytest
 from sqlalchemy import MetaData, inspect
 
-from swsearch import resources
+from swsearch import folders
 from swsearch.errors import SchemaOutdated
 from swsearch.store import connections, models, schema
 from swsearch.store.store import Store
@@ -123,7 +123,7 @@ def test_nothing_but_a_store_loads_sqlalchemy_and_using_one_loads_no_alembic(tmp
 def test_resources_are_found_and_missing_ones_named():
     from swsearch.errors import SwSearchError
 
-    assert (resources.resource_folder("migrations") / "env.py").is_file()
-    assert resources.resource_folder("cuda").is_dir()
+    assert (folders.resource_folder("migrations") / "env.py").is_file()
+    assert folders.resource_folder("cuda").is_dir()
     with pytest.raises(SwSearchError, match="lacks its folder _nothing; install swsearch again"):
-        resources.resource_folder("nothing")
+        folders.resource_folder("nothing")

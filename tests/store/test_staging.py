@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from swsearch import file_systems
+from swsearch import folders
 from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
-from swsearch.file_systems import file_system
+from swsearch.folders import file_system
 from swsearch.store.models import FINISHED
 from swsearch.store.staging import StagedStore, open_store, upgrade_store
 from swsearch.store.store import Store
@@ -272,7 +272,7 @@ def test_a_machine_without_a_disk_of_its_own_is_one_line(target, monkeypatch):
     """The file systems of this machine are declared to be shared."""
     mounts = Path("/proc/self/mountinfo").read_text()
     types = {file_system(os.path.realpath(place), mounts) for place in (target.parent, "/tmp", "/var/tmp")}
-    monkeypatch.setattr(file_systems, "SHARED", types)
+    monkeypatch.setattr(folders, "SHARED", types)
     with pytest.raises(StoreError, match="no folder for temporary files is on a disk of this machine; set TMPDIR to"):
         open_store(target, create=True)
     assert not target.exists()
@@ -334,7 +334,7 @@ def test_a_service_whose_store_is_on_a_network_file_system_says_so(target, monke
     _warn_of_network(str(target))
     assert capsys.readouterr().err == ""
     mounts = Path("/proc/self/mountinfo").read_text()
-    monkeypatch.setattr(file_systems, "SHARED", {file_system(os.path.realpath(target.parent), mounts)})
+    monkeypatch.setattr(folders, "SHARED", {file_system(os.path.realpath(target.parent), mounts)})
     _warn_of_network(str(target))
     line = json.loads(capsys.readouterr().err)
     assert (line["level"], line["event"], line["store"]) == ("warning", "store on a network file system", str(target))

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 
 from swsearch import _native
-from swsearch.cores import check_threads
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
 from swsearch.errors import InputError
+from swsearch.threads import check_threads
 
 SHORT_LETTERS: Final = 2048
 """Maximum number of letters of either sequence of a short pair; a longer pair alone occupies all threads."""

@@ -35,8 +35,8 @@ from swsearch.engine.protocol import Progress
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import PAD_SCORE
+from swsearch.scoring.scheme import GapPenalty
 
 CLASSIC_KERNELS: Final = ("simt", "striped", "partitioned")
 THREADS: Final = 256

@@ -12,11 +12,10 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
-from swsearch.hits.subject_letters import SubjectPart
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import FORMATS, TAXA, new_report
 from swsearch.report.hit_sequences import hit_records, is_beyond_records
-from swsearch.sequences.fasta_text import write_pieces
+from swsearch.sequences.fasta_text import SubjectPart, write_pieces
 from swsearch.sequences.record import split_header
 from swsearch.service.reports import GONE, context_of
 

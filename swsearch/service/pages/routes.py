@@ -33,9 +33,9 @@ from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
-from swsearch.hits.subject_letters import MAX_FLANK
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.report.hit_sequences import is_beyond_records
+from swsearch.sequences.fasta_text import MAX_FLANK
 from swsearch.service.answers import EarlyAnswer, log_error
 from swsearch.service.api import owner_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form

@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFound, SwSearchError
-from swsearch.search.needs import QueryNeeds
+from swsearch.search.queries import QueryNeeds
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import described, log_error
 from swsearch.service.api import owner_of, service_of

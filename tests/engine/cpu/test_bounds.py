@@ -18,8 +18,7 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.scheme import GapPenalty, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes, Scores
 from tests.engine.bound_reference import LARGEST, LARGEST_WRAPPING, Pairs, bounds

@@ -17,9 +17,8 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine, local_score
 from swsearch.errors import EngineError, EngineUnavailable, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
 from swsearch.typing import Scores
 from tests.patience import interrupt

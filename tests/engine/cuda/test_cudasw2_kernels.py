@@ -26,9 +26,8 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, SOFT_MASK_BIT
 from swsearch.sequences.fasta import read_sequences
 from swsearch.typing import Codes

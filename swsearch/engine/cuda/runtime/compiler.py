@@ -23,7 +23,7 @@ from typing import Final, Protocol
 
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 
 HALF_MAXIMA: Final = (*range(80, 90), *range(110, 120))
 """Architectures without 16-bit integer maxima in hardware but with fp16 ones (``arithmetic.cuh``)."""

@@ -9,7 +9,7 @@ from swsearch.engine.cuda.runtime.presence import INSTALL, GpuProbe, look_for_gp
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.protocol import EngineInfo
 from swsearch.errors import EngineError, EngineUnavailable, SwSearchError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 
 
 def _unusable(reason: str, *, built: bool = True) -> EngineInfo:

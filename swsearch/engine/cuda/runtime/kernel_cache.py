@@ -19,7 +19,7 @@ from typing import Final
 
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.resources import resource_folder, user_cache
+from swsearch.folders import resource_folder, user_cache
 
 _COMPILING: Final[dict[Path, threading.Lock]] = {}
 """One lock per cached file that this process has compiled, because several devices may need the same kernel."""

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cache, cached_property
 from typing import Final, Literal
 
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from swsearch.cores import usable_cores
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.errors import EngineError
+from swsearch.threads import usable_cores
 
 INSTALL_COMPILER = "install the CUDA toolkit or pip install nvidia-cuda-nvrtc"
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.cores import usable_cores
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import (
     Argument,
@@ -36,6 +35,7 @@ from swsearch.engine.cuda.runtime.presence import INSTALL, look_for_gpus
 from swsearch.engine.cuda.runtime.shipped_kernels import ShippedKernels
 from swsearch.engine.cuda.runtime.warm_up import load_kernels_eagerly
 from swsearch.errors import EngineError, EngineUnavailable
+from swsearch.threads import usable_cores
 
 OLDEST_ARCHITECTURE: Final = 75
 REGISTER_UNIT: Final = 256

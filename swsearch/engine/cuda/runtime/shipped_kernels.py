@@ -21,7 +21,7 @@ from typing import Final
 from swsearch.engine.cuda.runtime.kernel_cache import kernel_key, source_digest
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import SwSearchError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 
 MANIFEST: Final = "manifest.json"
 _NAME: Final = re.compile(r"(sm|compute)(\d+)\.zip")

@@ -18,7 +18,6 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, IntraTaskEntry, KernelSpec, Tile
@@ -27,6 +26,7 @@ from swsearch.engine.cuda.search.planner import PlanCache, plan_batch, plan_list
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile
+from swsearch.threads import usable_cores
 
 VARIABLE: Final = "SWSEARCH_KERNELS"
 """Environment variable that overrides the policy of the commands, for comparison."""

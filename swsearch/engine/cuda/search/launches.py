@@ -22,7 +22,7 @@ from swsearch.engine.cuda.search.routing import (
     suits_teams,
 )
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 
 EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""

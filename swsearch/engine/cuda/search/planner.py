@@ -54,7 +54,7 @@ from swsearch.engine.cuda.search.routing import (
 from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.typing import Lengths
 
 MIN_BOUND_ROWS: Final = 32

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from swsearch.engine.cuda.runtime.kernels import WARP, Pairing, Tile
 from swsearch.errors import EngineError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 
 BLOCK_WORDS: Final = 64
 """Maximum words per lane, summed over strips, that fit 227 kB of shared memory with the 28 columns of proteins."""

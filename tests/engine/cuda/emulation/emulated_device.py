@@ -34,7 +34,7 @@ from swsearch.engine.cuda.runtime.device import (
 )
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 from tests.compiled import compiled, compiler_version, digest_of
 
 HERE = Path(__file__).parent

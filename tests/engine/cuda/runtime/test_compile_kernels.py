@@ -42,10 +42,9 @@ from swsearch.engine.cuda.runtime.kernels import (
 from swsearch.engine.cuda.search.generic import generic_kernels
 from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile, tiles
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
+from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile
-from swsearch.resources import resource_folder
-from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.scheme import default_scheme
+from swsearch.scoring.scheme import GapPenalty, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.compiled import compiled, digest_of
 from tests.tiers import mostly_thorough

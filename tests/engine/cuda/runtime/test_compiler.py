@@ -33,7 +33,7 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.scoring.gap import GapPenalty
+from swsearch.scoring.scheme import GapPenalty
 
 
 class PlayedCompiler:

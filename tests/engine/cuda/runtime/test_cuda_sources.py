@@ -28,9 +28,8 @@ from swsearch.engine.protocol import ScoreEngine
 from swsearch.pairs.pair_alignment import align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
 from swsearch.query.profile import sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.fasta import read_sequences
 

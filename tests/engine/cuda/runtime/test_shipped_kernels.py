@@ -26,7 +26,7 @@ from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
 from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
 from swsearch.errors import EngineError, KernelCompileError
-from swsearch.resources import resource_folder
+from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack
 from tests.patience import LIMIT_SECONDS, wait_until
 

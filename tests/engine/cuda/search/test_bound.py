@@ -36,9 +36,8 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import PAD_SCORE, match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import CODE_MASK, DNA, N_CODES, PAD_CODE, PROTEIN, reverse_complement
 from swsearch.typing import Codes
 from tests.engine.bound_reference import COLUMNS_PER_LOOK, Pairs, bounds

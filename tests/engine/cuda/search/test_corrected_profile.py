@@ -9,8 +9,8 @@ from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.composition_correction import corrected_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.scheme import GapPenalty
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.support import random_codes
 

@@ -24,9 +24,8 @@ from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.kernel_choice import KernelPolicy
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.typing import Codes
 

@@ -18,9 +18,8 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT, reverse_complement
 from swsearch.typing import Codes, Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

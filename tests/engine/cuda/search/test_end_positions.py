@@ -22,9 +22,8 @@ from swsearch.engine.protocol import EndsEngine
 from swsearch.engine.reference import local_score
 from swsearch.errors import EngineError, InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, N_CODES, PAD_CODE, PROTEIN, SOFT_MASK_BIT
 from swsearch.typing import Codes, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

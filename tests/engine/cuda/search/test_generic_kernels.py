@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from swsearch.cli.app import main
-from swsearch.cores import usable_cores
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, KernelSpec, Pairing
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -29,10 +28,10 @@ from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA, PROTEIN
+from swsearch.threads import usable_cores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice, OneAtATime
 from tests.support import random_codes
 from tests.tiers import mostly_thorough

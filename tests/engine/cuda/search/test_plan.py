@@ -19,9 +19,8 @@ from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.typing import Lengths, Scores
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

@@ -36,11 +36,10 @@ from swsearch.engine.cuda.search.routing import (
 )
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks
 from swsearch.engine.cuda.search.tuning import tiles
+from swsearch.folders import resource_folder
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.resources import resource_folder
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import named_matrix
-from swsearch.scoring.scheme import ScoringScheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from tests.support import random_codes
 
 ARCHITECTURES = [75, 80, 86, 89, 90, 110, 120]

@@ -16,9 +16,8 @@ from swsearch.engine.protocol import ScoreRequest, score_requests
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
 from swsearch.scoring.matrix import match_mismatch
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

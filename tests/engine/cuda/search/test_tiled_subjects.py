@@ -18,8 +18,7 @@ from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.query.profile import QueryProfile, sequence_profile
-from swsearch.scoring.gap import GapPenalty
-from swsearch.scoring.scheme import ScoringScheme, default_scheme
+from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import DNA
 from swsearch.typing import Codes
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

@@ -18,8 +18,8 @@ from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.planner import plan_search
 from swsearch.engine.cuda.search.tuning import available_bands, tiles, tuned_for
 from swsearch.engine.protocol import ScoreRequest
+from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile
-from swsearch.resources import resource_folder
 from swsearch.scoring.scheme import default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 from tests.support import random_codes

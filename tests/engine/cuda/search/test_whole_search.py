@@ -26,10 +26,9 @@ from swsearch.engine.protocol import BackgroundEngine, EndsEngine
 from swsearch.errors import EngineError
 from swsearch.hits.hit import Hit
 from swsearch.query.profile import sequence_profile
-from swsearch.search.api import open_searcher
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
-from swsearch.search.searcher import Searcher
+from swsearch.search.searcher import Searcher, open_searcher
 from swsearch.sequences.alphabet import DNA, PROTEIN, reverse_complement
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes

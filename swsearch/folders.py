@@ -1,0 +1,147 @@
+"""Folders: those of the program, caches and user's data, and which ones several machines share.
+
+:func:`resource_folder` finds ``migrations`` and ``cuda`` of a checkout or an installed package.
+
+:func:`is_shared` tells whether a file is on a network file system, where SQLite must not write in WAL mode. WAL mode
+keeps an index of the log in memory that all users of the file map. Machines that share a file do not share this memory,
+and the locks of network file systems may be missing (Lustre without ``flock``, NFS with ``nolock``). The mounts of this
+process are read from ``/proc/self/mountinfo``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from swsearch.errors import InputError, SwSearchError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+@cache
+def resource_folder(name: str) -> Path:
+    """The folder ``name`` of the checkout, or else the copy ``_name`` that the build adds to the package.
+
+    The checkout has precedence, so that an editable install uses the edited files.
+
+    Parameters
+    ----------
+    name : str
+        ``migrations`` or ``cuda``.
+
+    Raises
+    ------
+    SwSearchError
+        The folder is in neither location, so the installation is damaged.
+    """
+    checkout = _PACKAGE.parent
+    if (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir():
+        return checkout / name
+    # An editable install has the copies beside the compiled module, whose folder is also on the package's path.
+    import swsearch
+
+    for folder in swsearch.__path__:
+        if (Path(folder) / f"_{name}").is_dir():
+            return Path(folder) / f"_{name}"
+    raise SwSearchError(f"{_PACKAGE} lacks its folder _{name}; install swsearch again")
+
+
+def user_cache(name: str) -> Path:
+    """The folder ``swsearch/name`` under ``$XDG_CACHE_HOME`` or ``~/.cache``; it need not exist.
+
+    For a user without a home folder, as in some containers, the returned folder cannot be created, and nothing is
+    cached.
+    """
+    return (_user_folder("XDG_CACHE_HOME", ".cache") or Path(os.devnull)) / "swsearch" / name
+
+
+def user_data(name: str) -> Path | None:
+    """The file ``swsearch/name`` under ``$XDG_DATA_HOME`` or ``~/.local/share``; it need not exist.
+
+    None for a user without a home folder.
+    """
+    folder = _user_folder("XDG_DATA_HOME", ".local/share")
+    return None if folder is None else folder / "swsearch" / name
+
+
+def _user_folder(variable: str, usual: str) -> Path | None:
+    """The folder that ``variable`` names, or ``usual`` in the home folder; None if the user has no home folder.
+
+    A relative path in the variable is ignored, as the XDG Base Directory Specification requires.
+    """
+    given = Path(os.environ.get(variable, ""))
+    if given.is_absolute():
+        return given
+    try:
+        return Path.home() / usual
+    except RuntimeError:
+        return None
+
+
+SHARED: Final = frozenset(
+    {
+        "9p", "afs", "beegfs", "ceph", "cifs", "coda", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
+        "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "wekafs",
+        "fuse.beegfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.cephfs", "fuse.cvmfs", "fuse.davfs", "fuse.dfuse",
+        "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys", "fuse.hdfs", "fuse.juicefs", "fuse.mfs", "fuse.mount-s3",
+        "fuse.mountpoint-s3", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
+    }
+)  # fmt: skip
+"""Types of file systems, as the kernel names them."""
+STAGING: Final = ("auto", "always", "never")
+"""When a store is written in a folder of this machine and published (:mod:`swsearch.store.staging`): if its file is on
+a shared file system, always, or never."""
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+
+
+def check_staging(choice: str) -> str:
+    """A value of ``--stage-store``, checked.
+
+    Raises
+    ------
+    InputError
+        It is none of :data:`STAGING`.
+    """
+    if choice not in STAGING:
+        raise InputError(f"--stage-store {choice!r}: choose {', '.join(STAGING[:-1])} or {STAGING[-1]}")
+    return choice
+
+
+def is_shared(path: Path) -> bool:
+    """Whether the folder of a file, which need not exist, is on a file system of :data:`SHARED`; False if unknown."""
+    try:
+        mounts = _MOUNTS.read_text("utf-8", "surrogateescape")
+    except OSError:  # not Linux
+        return False
+    return file_system(os.path.realpath(path.parent), mounts) in SHARED
+
+
+def file_system(path: str, mounts: str) -> str | None:
+    r"""The type of the file system on which ``path`` is; None if no mount has it.
+
+    Parameters
+    ----------
+    path : str
+        An absolute path without links.
+    mounts : str
+        The text of ``/proc/self/mountinfo``. If several mounts have the same place, the last one hides the others.
+
+    >>> mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:35 / /home rw shared:1 - nfs4 server:/home rw\n"
+    >>> file_system("/home/me", mounts), file_system("/homeless", mounts)
+    ('nfs4', 'ext4')
+    """
+    found: str | None = None
+    longest = -1
+    for line in mounts.splitlines():
+        place, _, source = line.partition(" - ")
+        fields, types = place.split(" "), source.split(" ")
+        if len(fields) < 5 or not types[0]:
+            continue
+        folder = _ESCAPED.sub(lambda code: chr(int(code[1], 8)), fields[4]).rstrip("/")
+        if (path == folder or path.startswith(f"{folder}/")) and len(folder) >= longest:
+            found, longest = types[0], len(folder)
+    return found
