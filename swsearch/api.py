@@ -362,9 +362,9 @@ def write_report(
     path : path
         Output file, which is compressed if its name ends with .gz, .bz2, .xz or .zst.
     format : str
-        ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``a3m``,
-        ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta``, ``lca``,
-        ``kraken``, ``taxa-html`` or ``multiqc``.
+        ``table``, ``pairwise``, ``blast6``, ``blast7``, ``tsv``, ``csv``, ``json``, ``jsonl``, ``sam``, ``gff3``,
+        ``bed``, ``paf``, ``a3m``, ``sto``, ``afasta``, ``xml``, ``xml2``, ``json2``, ``parquet``, ``html``, ``fasta``,
+        ``lca``, ``kraken``, ``taxa-html`` or ``multiqc``.
     fields : sequence of str, optional
         Columns, for the formats in which they can be selected.
     rows : RowFilter, optional

@@ -99,7 +99,7 @@ def _nvcc() -> object:
 PEERS: dict[str, Peer] = {
     **_programs(
         "ncbi-blast+", "blastdbcmd", "blastn", "blastp", "blastx", "dustmasker", "makeblastdb", "psiblast", "segmasker",
-        "tblastx",
+        "tblastn", "tblastx",
     ),
     **_programs("fasta3", "lalign36", "ssearch36"),
     **_programs("hmmer", "hmmbuild"),
@@ -108,6 +108,7 @@ PEERS: dict[str, Peer] = {
     **_programs("diamond-aligner", "diamond"),
     **_programs("kraken2", "kraken2-build"),
     **_programs("samtools", "samtools"),
+    **_programs("bedtools", "bedtools"),
     **_programs("nginx", "nginx"),
     **_programs("openssl", "openssl"),
     **_programs("sqlite3", "sqlite3"),
@@ -126,6 +127,8 @@ PEERS: dict[str, Peer] = {
     ),
     "colabfold": _client("colabfold"),
     "boltz": _client("boltz"),
+    "gffutils": _client("gffutils"),
+    "pafpy": _client("pafpy"),
     "g++": _optional("Debian: g++", "g++", thorough=False),
     "emulated GPU": _optional("Debian: g++", "g++"),
     "gcc": _optional("Debian: gcc", "gcc", thorough=False),

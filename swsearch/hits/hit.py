@@ -185,6 +185,24 @@ class Hit:
         return positions[::-1] if self.is_turned or self.subject_frame < 0 else positions
 
     @property
+    def subject_direction(self) -> str:
+        """``-`` if the aligned strand of the subject is the reverse of the stored one, else ``+``.
+
+        As in :attr:`sstart`, the query of a DNA search is forward, and the subject reversed on its minus strand.
+        """
+        return "-" if self.is_turned or self.subject_frame < 0 else "+"
+
+    @property
+    def query_direction(self) -> str:
+        """``-`` if the query was aligned in a minus frame, else ``+``."""
+        return "-" if self.query_frame < 0 else "+"
+
+    @property
+    def direction(self) -> str:
+        """``-`` if one of both forward sequences is reversed in the alignment, else ``+``."""
+        return "+" if self.subject_direction == self.query_direction else "-"
+
+    @property
     def is_turned(self) -> bool:
         """Whether reports show the subject reversed: for DNA against DNA on the query's minus strand."""
         return self.strand == "minus" and self.query_frame == 0

@@ -1,0 +1,109 @@
+"""``gff3``: each alignment as a feature of its subject, for genome browsers (GFF3, version 1.26 of its specification).
+
+The type is the term of the Sequence Ontology for what matched: ``protein_match`` for a protein query,
+``nucleotide_match`` for DNA, and ``translated_nucleotide_match`` for translated DNA. The score is the E-value, as the
+specification recommends for similarity; without statistics it is unknown.
+
+``Target`` has the aligned part of the query, and ``Gap`` the operations of the CIGAR in the direction of the query or,
+if that was translated, of its frame; in a translated search they count residues, as the specification states for
+proteins on DNA.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TextIO
+from urllib.parse import quote
+
+from swsearch.hits.cigar import parse
+from swsearch.hits.hit import Hit
+from swsearch.hits.result import QueryResult, RunInfo
+from swsearch.report.base import Report, ReportContext
+from swsearch.report.formatting import shown
+from swsearch.sequences.record import identifier
+
+_SEQUENCE_NAME: Final = ".:^*$@!+_?-|"
+"""Characters beside letters and digits that the specification permits in the name of a sequence."""
+_ATTRIBUTE: Final = re.compile("[\0-\x20\x7f%;=&,]")
+"""Characters of an attribute's value that must be escaped; a blank separates the parts of ``Target``."""
+
+
+class Gff3Report(Report):
+    """The version of the format, then a line for each alignment, in the order of queries and ranks.
+
+    A line with the length of a subject precedes its first feature.
+    """
+
+    name = "gff3"
+
+    def begin(self, context: ReportContext, stream: TextIO) -> None:
+        """Write the version."""
+        super().begin(context, stream)
+        self._measured: set[int] = set()
+        stream.write("##gff-version 3\n")
+
+    def write(self, query: QueryResult) -> None:
+        """Write the lines of a query."""
+        for hit in query.hits:
+            if hit.subject_index not in self._measured:
+                self._measured.add(hit.subject_index)
+                self.stream.write(f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n")
+            self.stream.write(_line(self.run, query, hit))
+
+
+def _sequence_name(hit: Hit) -> str:
+    return quote(identifier(hit.subject_header), safe=_SEQUENCE_NAME, encoding="utf-8", errors="surrogateescape")
+
+
+def _escaped(value: str) -> str:
+    """The value of an attribute.
+
+    >>> _escaped("a b;c=d")
+    'a%20b%3Bc%3Dd'
+    """
+    return _ATTRIBUTE.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+def _line(run: RunInfo, query: QueryResult, hit: Hit) -> str:
+    alignment = hit.alignment
+    matched = "protein_match" if run.query_alphabet == "protein" else "nucleotide_match"
+    if hit.query_frame:
+        matched = "translated_nucleotide_match"
+    name = _escaped(identifier(query.header))
+    gap = " ".join(f"{operation}{length}" for length, operation in _joined(shown(query, hit).cigar))
+    attributes = {
+        "ID": f"match{query.number + 1}.{hit.rank}.{hit.hsp}",
+        "Name": name,
+        "Target": f"{name} {alignment.query_start + 1} {alignment.query_end} {hit.query_direction}",
+        "Gap": gap,
+        "score": str(hit.score),
+        "identity": f"{hit.pident:.2f}",
+    }
+    if hit.bits is not None:
+        attributes["bits"] = f"{hit.bits:.6g}"
+    columns = [
+        _sequence_name(hit),
+        run.program.partition(" ")[0],
+        matched,
+        str(alignment.subject_start + 1),
+        str(alignment.subject_end),
+        "." if hit.evalue is None else f"{hit.evalue:.6g}",
+        hit.subject_direction,
+        ".",
+        ";".join(f"{key}={value}" for key, value in attributes.items()),
+    ]
+    return "\t".join(columns) + "\n"
+
+
+def _joined(cigar: str) -> list[tuple[int, str]]:
+    """The runs of a CIGAR, where ``M`` stands for ``=`` and ``X``.
+
+    >>> _joined("3=1X2I1=")
+    [(4, 'M'), (2, 'I'), (1, 'M')]
+    """
+    runs: list[tuple[int, str]] = []
+    for length, operation in parse(cigar):
+        kind = "M" if operation in "=X" else operation
+        before = runs.pop()[0] if runs and runs[-1][1] == kind else 0
+        runs.append((before + length, kind))
+    return runs
