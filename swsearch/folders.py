@@ -1,4 +1,4 @@
-"""Folders: those of the program, caches and user's data, and which ones several machines share.
+"""Folders: those of the program, caches and user's data, which ones several machines share, and locks of files in them.
 
 :func:`resource_folder` finds ``migrations`` and ``cuda`` of a checkout or an installed package.
 
@@ -10,6 +10,7 @@ process are read from ``/proc/self/mountinfo``.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from functools import cache
@@ -145,3 +146,44 @@ def file_system(path: str, mounts: str) -> str | None:
         if (path == folder or path.startswith(f"{folder}/")) and len(folder) >= longest:
             found, longest = types[0], len(folder)
     return found
+
+
+def locked_file(path: Path, operation: int, mode: int = 0o600) -> int:
+    """The descriptor of a file with a lock (``flock``), which ends when the descriptor is closed or its process ends.
+
+    The holder of an exclusive lock may remove the file; those who wait for it then lock a new one.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is created if it is missing. A link is not followed, because others may have made it.
+    operation : int
+        ``LOCK_SH`` or ``LOCK_EX``, with ``LOCK_NB`` if another process is not waited for.
+    mode : int
+        Permissions of a new file.
+
+    Raises
+    ------
+    BlockingIOError
+        Another process has the lock, and is not waited for.
+    OSError
+        The file cannot be opened.
+    """
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, mode)
+        try:
+            fcntl.flock(lock, operation)
+            if _lies_at(lock, path):
+                return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)
+
+
+def _lies_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is still the one at ``path``."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -143,7 +143,7 @@ class CommandRun:
             queries,
             searcher,
             command=command_line(),
-            store=_store_opener(arguments.store, arguments.stage_store, self.stack, self.stores, on_store_failure),
+            store=_store_opener(arguments, self.stack, self.stores, on_store_failure),
             resume=arguments.resume,
             resume_finished=resume_finished,
             shard=self.shard,
@@ -300,14 +300,17 @@ def _event_stream(path: Path, stack: ExitStack) -> TextIO:
 
 
 def _store_opener(
-    store: str, stage: str, stack: ExitStack, opened: list[Store], on_failure: Callable[[StoreError], None] | None
+    arguments: options.Arguments,
+    stack: ExitStack,
+    opened: list[Store],
+    on_failure: Callable[[StoreError], None] | None,
 ) -> Callable[[], Store] | None:
     """A function that opens the store and adds it to ``opened``; None if nothing is stored.
 
     The store is opened late because the import of SQLAlchemy takes a fifth of a second, during which a GPU can work.
     ``stack`` closes it; an error is then passed to ``on_failure``, if that is a function.
     """
-    if store == "none":
+    if arguments.store == "none":
         return None
 
     def close() -> None:
@@ -319,9 +322,11 @@ def _store_opener(
             on_failure(error)
 
     def open_store() -> Store:
+        from swsearch.cli.output import say
         from swsearch.store.staging import open_store
 
-        opened.append(open_store(store, create=True, stage=stage))
+        notify = partial(say, quiet=arguments.quiet)
+        opened.append(open_store(arguments.store, create=True, stage=arguments.stage_store, notify=notify))
         stack.callback(close)
         return opened[0]
 

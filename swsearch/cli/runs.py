@@ -222,7 +222,7 @@ def merge(
             given += [opened] if runs is None else [Source(opened, opened.runs.get(runs))]
         sources = choose_runs(given, say)
         plan = plan_merge(sources, partial=partial)
-        target = stack.enter_context(open_store(store, create=True, stage=stage_store))
+        target = stack.enter_context(open_store(store, create=True, stage=stage_store, notify=say))
         merged = plan.carry_out(target, command_line())
     if merged.missing:
         which = f"; {shards_named(merged.missing_shards)} not there" if merged.missing_shards else ""
@@ -248,6 +248,7 @@ def export(
 
     Example: swsearch runs export latest --out run7.sqlite
     """
+    from swsearch.cli.output import say
     from swsearch.file_registry import store_identities
     from swsearch.merge import Source, copy_run
     from swsearch.store.staging import open_store
@@ -259,7 +260,7 @@ def export(
         raise InputError(f"--out {out}: this is the store that is read; choose another for the copy")
     with Store(store, only_read=True) as source:
         stored = find_run(source, run)
-        with open_store(out, create=True, stage=stage_store) as target:
+        with open_store(out, create=True, stage=stage_store, notify=say) as target:
             copied = copy_run(target, Source(source, stored))
     print(f"run {stored.id} of {source.name} is run {copied} of {target.name}")
 
@@ -281,9 +282,10 @@ def delete(
 
     Example: swsearch runs delete 3 5 8
     """
+    from swsearch.cli.output import say
     from swsearch.store.staging import open_store
 
-    with open_store(store, stage=stage_store) as opened:
+    with open_store(store, stage=stage_store, notify=say) as opened:
         for run in runs:
             find_run(opened, run)
         for run_id in opened.runs.delete(*runs, force=force):
@@ -320,7 +322,7 @@ def prune(
     if not keep and older_than is None:
         raise InputError("say which runs to delete: --older-than 30d, --keep 100, or both")
     before = None if older_than is None else datetime.now(UTC) - _age(older_than)
-    with open_store(store, stage=stage_store) as opened:
+    with open_store(store, stage=stage_store, notify=say) as opened:
         old = opened.runs.old(keep=keep, before=before)
         for run in old:
             if not dry_run:
@@ -349,8 +351,9 @@ def upgrade(store: options.KeptStore = DEFAULT_STORE, stage_store: options.Stage
 
     Example: swsearch runs upgrade --store hits.sqlite
     """
+    from swsearch.cli.output import say
     from swsearch.store.connections import display_name, store_url
     from swsearch.store.staging import upgrade_store
 
-    upgrade_store(store, stage=stage_store)
+    upgrade_store(store, stage=stage_store, notify=say)
     print(f"{display_name(store_url(store))} is up to date")

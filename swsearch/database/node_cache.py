@@ -23,7 +23,7 @@ from typing import Final
 
 from swsearch.closeable import Closeable
 from swsearch.errors import DatabaseError
-from swsearch.folders import is_shared, user_cache
+from swsearch.folders import is_shared, locked_file, user_cache
 from swsearch.words import counted
 
 FOLDER_VARIABLE: Final = "SWSEARCH_CACHE"
@@ -102,13 +102,13 @@ class NodeCache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             while True:
-                lock = self._locked(key, fcntl.LOCK_SH)
+                lock = locked_file(self._lock_of(key), fcntl.LOCK_SH)
                 if entry.is_dir() and is_whole(entry):
                     os.utime(lock)
                     return CacheEntry(entry, lock)
                 os.close(lock)
                 lock = None
-                lock = self._locked(key, fcntl.LOCK_EX)
+                lock = locked_file(self._lock_of(key), fcntl.LOCK_EX)
                 if not (entry.is_dir() and is_whole(entry)):  # another process may have created it meanwhile
                     shutil.rmtree(entry, ignore_errors=True)
                     self._create(key, n_bytes, create)
@@ -142,20 +142,8 @@ class NodeCache:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise
 
-    def _locked(self, key: str, operation: int) -> int:
-        """The descriptor of an entry's locked file."""
-        path = self.folder / f"{key}.lock"
-        while True:
-            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            try:
-                fcntl.flock(lock, operation)
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(lock), os.stat(path)):
-                        return lock
-            except BaseException:
-                os.close(lock)
-                raise
-            os.close(lock)  # its entry was removed, and the file with it
+    def _lock_of(self, key: str) -> Path:
+        return self.folder / f"{key}.lock"
 
     def _make_room(self, key: str, n_bytes: int) -> None:
         """Remove the oldest entries that are not in use, until there is room for ``n_bytes`` more."""
@@ -186,7 +174,7 @@ class NodeCache:
 
     def _remove(self, key: str) -> bool:
         """Remove an entry unless it is in use; returns whether it is gone."""
-        path = self.folder / f"{key}.lock"
+        path = self._lock_of(key)
         try:
             lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:

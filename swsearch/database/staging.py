@@ -33,6 +33,7 @@ from swsearch.database.catalogue import catalogue_text, read_catalogue, write_ca
 from swsearch.database.format import CATALOGUE, GENERATION, TOMBSTONES, Catalogue
 from swsearch.errors import DatabaseError, InputError
 from swsearch.file_registry import BUILDING, is_sqlite, registry
+from swsearch.folders import locked_file
 from swsearch.words import counted, option
 
 LOCK: Final = "writer.lock"
@@ -56,7 +57,14 @@ def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
     OSError
         The folder cannot be written to.
     """
-    lock = _take(folder, wait=wait)
+    path = folder / LOCK
+    try:
+        lock = locked_file(path, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), mode=0o666)
+    except BlockingIOError:
+        holder = path.read_text("utf-8", "replace") or "another process"
+        raise DatabaseError(
+            f"{folder} is being changed by {holder}; run the command again when that has ended"
+        ) from None
     try:
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
@@ -64,36 +72,6 @@ def writer_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
         os.ftruncate(lock, 0)
     finally:
         os.close(lock)
-
-
-def _take(folder: Path, *, wait: bool) -> int:
-    """Lock the file; return its descriptor."""
-    path = folder / LOCK
-    while True:
-        # Links are not followed, because the file that they point to would be emptied.
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if _lies_at(lock, path):
-                return lock
-        except BlockingIOError:
-            holder = os.pread(lock, 200, 0).decode("utf-8", "replace") or "another process"
-            os.close(lock)
-            raise DatabaseError(
-                f"{folder} is being changed by {holder}; run the command again when that has ended"
-            ) from None
-        except BaseException:
-            os.close(lock)
-            raise
-        os.close(lock)
-
-
-def _lies_at(lock: int, path: Path) -> bool:
-    """Whether the locked file is still the one at ``path``; the database may have been replaced by another one."""
-    try:
-        return os.path.samestat(os.fstat(lock), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 _FORCE = option("overwrite", True, flag="--force")

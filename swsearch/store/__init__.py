@@ -16,7 +16,7 @@ module                  noun
 ``queue``               ``store.queue``: claim, complete, retry; ``scheduling`` says whose turn it is
 ``accounts``            ``store.accounts``: tokens of owners, links to searches
 ``process``             the process that works on a run
-``staging``             stores on network file systems; ``copy_folder``
+``staging``             stores on network file systems
 ``user_store``          where the store of a user is
 ======================  ================================================================================
 """

@@ -1,35 +1,36 @@
 """Stores on file systems that several machines share: written on this machine, and published there as whole files.
 
 SQLite in WAL mode must not write to a network file system (:mod:`swsearch.folders`). A
-:class:`StagedSession` therefore works on a copy in a folder of this machine, and publishes its state: when the first
-change is committed, within :data:`PUBLISH_SECONDS` after every other change, and when it is closed. To *publish* is to
-write a consistent copy to a temporary file beside the target, synchronize it, and rename it, so that the target is
-always a complete store.
+:class:`StagedSession` therefore owns a private copy of the store in a folder of this machine, and publishes its state:
+when the first change is committed, with the first change that is committed :data:`PUBLISH_SECONDS` after the last
+publication, and when it is closed. To *publish* is to write a consistent copy to a temporary file beside the target,
+synchronize it, and rename it, so that the target is always a complete store.
 
-**What survives a kill.** On the same machine, everything that was committed: the folder remains, and the next process
-that opens the store continues in it. On another machine, everything that was published: the target has the runs of the
-process as ``interrupted``, so that ``--resume latest`` continues them there. What was committed after that is searched
-again, with the same results.
+**What survives a kill.** Everything that was published: the target has the runs of the process as ``interrupted``, so
+that ``--resume latest`` continues them on any machine. What was committed after that is searched again, with the same
+results.
 
-**One machine.** The processes of one user on one machine share the copy (:mod:`swsearch.store.copy_folder`), as they
-would share a file on a local disk. Processes of other machines are detected when a state is published: every published
-file has a random number (SQLite's ``user_version``), and the target must still be the file that this machine has read
-or published last. Otherwise nothing is replaced, and the error names the file with this machine's results.
+**Other processes.** On one machine, a process of the same user that opens the store waits until this one has closed it.
+Processes of other machines are detected when a state is published: every published file has a random number (SQLite's
+``user_version``), and the target must still be the file that this process has read or published last. Otherwise nothing
+is replaced. A process that cannot publish its last state keeps it, and the error names the file.
 
 :func:`open_store` decides whether a store is staged.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
 import sqlite3
-import tempfile
+import stat
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -38,9 +39,8 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from swsearch.errors import InputError, StoreError
-from swsearch.folders import check_staging, is_shared
-from swsearch.store.connections import BUSY_SECONDS, display_name, store_url, translated
-from swsearch.store.copy_folder import CopyFolder
+from swsearch.folders import check_staging, is_shared, locked_file
+from swsearch.store.connections import display_name, store_url, translated
 from swsearch.store.models import INTERRUPTED, RUNNING
 from swsearch.store.process import HostProcess
 from swsearch.store.schema import check_file, upgrade
@@ -48,19 +48,23 @@ from swsearch.store.session import Session, register_store
 from swsearch.store.store import Store
 
 PUBLISH_SECONDS: Final = 30.0
-"""Shortest time between two publications, and longest time until a change is published, in seconds."""
+"""Shortest time between two publications, in seconds."""
 MAX_SHARE_OF_TIME: Final = 0.05
 """Largest part of the time that publications take; a store of many gigabytes is published less often."""
 
+Notify = Callable[[str], None]
+"""Is called with the line that says for which process this one waits."""
+
 _HEADER_BYTES: Final = 100
 """Size of the header of an SQLite file, which has the number of its last change and ``user_version``."""
-_BASES: Final = "bases"
-"""File in the folder of the copy: the identities of the target from which the copy continues."""
-_NEW: Final = "no file"
-"""The identity of a target that does not exist."""
+_LOCK: Final = "lock"
+_OPEN: Final[set[Path]] = set()
+"""The stores that this process has staged: it would wait for itself."""
 
 
-def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto") -> Store:
+def open_store(
+    target: str | os.PathLike[str], *, create: bool = False, stage: str = "auto", notify: Notify | None = None
+) -> Store:
     """Open a store to write to it; close it, or use it as a context manager.
 
     Parameters
@@ -72,6 +76,9 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
     stage : str
         ``auto`` to stage a file that is on a network file system, ``always`` to stage every file, ``never`` to write
         to the file itself.
+    notify : callable, optional
+        Is called with a line if another process of this machine has staged the store, before this one waits for it. By
+        default, the line is printed on stderr.
 
     Raises
     ------
@@ -81,11 +88,11 @@ def open_store(target: str | os.PathLike[str], *, create: bool = False, stage: s
         The store cannot be opened.
     """
     if _is_staged(target, stage):
-        return StagedStore(target, create=create)
+        return StagedStore(target, create=create, notify=notify)
     return Store(target, create=create)
 
 
-def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto") -> None:
+def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto", notify: Notify | None = None) -> None:
     """Bring a store up to date (:func:`swsearch.store.schema.upgrade`), staged as :func:`open_store` would stage it.
 
     Raises
@@ -94,7 +101,7 @@ def upgrade_store(target: str | os.PathLike[str], *, stage: str = "auto") -> Non
         As these functions raise them.
     """
     if _is_staged(target, stage):
-        StagedStore(target, is_upgrade=True).close()
+        StagedStore(target, is_upgrade=True, notify=notify).close()
     else:
         upgrade(target)
 
@@ -123,6 +130,22 @@ def _is_file(url: URL) -> bool:
     return url.drivername == "sqlite" and "uri" not in url.query and url.database not in (None, "", ":memory:")
 
 
+class StagedStore(Store):
+    """A store on a :class:`StagedSession`, whose parameters and errors it has."""
+
+    def __init__(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        create: bool = False,
+        is_upgrade: bool = False,
+        notify: Notify | None = None,
+    ) -> None:
+        session = StagedSession(target, create=create, is_upgrade=is_upgrade, notify=notify)
+        self.publish = session.publish
+        self._use(session)
+
+
 class StagedSession(Session):
     """The session of a store that is written on this machine and published to its file; see the module's description.
 
@@ -132,17 +155,16 @@ class StagedSession(Session):
         A file, or a URL of SQLite. Links are followed.
     create : bool
         Create the store if there is none; otherwise a missing store is an error.
-    busy_seconds : float
-        As for :class:`Store`.
-    publish_seconds : float
-        Shortest time between two publications, in seconds.
     is_upgrade : bool
         Whether to bring a store of an older version up to date; otherwise it is refused.
+    notify : callable, optional
+        As for :func:`open_store`.
 
     Raises
     ------
     StoreError
-        The store cannot be opened or read, or SQLite's side files show that a process writes to the file itself.
+        The store cannot be opened or read, this process has staged it already, or SQLite's side files show that a
+        process writes to the file itself.
     """
 
     def __init__(
@@ -150,72 +172,58 @@ class StagedSession(Session):
         target: str | os.PathLike[str],
         *,
         create: bool = False,
-        busy_seconds: float = BUSY_SECONDS,
-        publish_seconds: float = PUBLISH_SECONDS,
         is_upgrade: bool = False,
+        notify: Notify | None = None,
     ) -> None:
         url = store_url(target)
         register_store(target, create=create)
-        check_file(url, create=create)
         shown = display_name(url)
         self._target = Path(os.path.realpath(str(url.database)))
-        self._folder = CopyFolder(self._target, shown, busy_seconds)
-        self._local = self._folder.path / "store.sqlite"
-        self._is_open = True
-        self._is_replaced = False
-        self._publish_seconds = publish_seconds
+        self._folder = _PrivateFolder(self._target, shown, notify)
         self._next_publication = 0.0
         self._publishing = threading.RLock()
-        self._timer: threading.Timer | None = None
-        self._failure: StoreError | None = None
-        is_left = True
+        self._is_open = True
+        local = self._folder.store
         try:
-            if self._folder.is_alone:
-                with _naming(shown):
-                    is_left = self._take_over(shown)
+            check_file(url, create=create)
+            with _naming(shown):
+                self._seen = _read(self._target, local, shown)
             try:
-                if is_upgrade:
-                    before, after = upgrade(self._local)
-                    is_left |= before != after
-                super().__init__(self._local, create=True, busy_seconds=busy_seconds)
+                before, after = upgrade(local) if is_upgrade else ("", "")
+                super().__init__(local, create=True)
             except StoreError as error:  # its message names the copy
-                raise StoreError(error.marked.replace(str(self._local), shown)) from error
+                raise StoreError(error.marked.replace(str(local), shown)) from error
         except BaseException:
-            if not is_left:
-                self._folder.remove()
             self._folder.close()
             raise
         self.name = shown
-        # What a killed process has committed is published, even if nothing follows.
-        self._has_changed = self._folder.is_alone and is_left
-        self._watch = sqlite3.connect(self._local, isolation_level=None, check_same_thread=False)
-        self._published_version = None if is_left else self._version()  # None if that is not known
-        self._folder.join()
+        self._has_changed = before != after
 
     def close(self) -> None:
-        """Publish the last changes; the last process that uses the copy removes it. Further calls have no effect.
+        """Publish the last changes, and remove the private copy. Further calls have no effect.
 
         Raises
         ------
         StoreError
-            The target cannot be written, or another process has replaced it; the copy then remains, and the next
-            process of this machine that opens the store continues in it, or the message names it.
+            The target cannot be written, or another process has replaced it; the message names the file that has what
+            is stored.
         """
-        with self._publishing:  # the timer's thread finishes its publication, or finds the store closed
+        with self._publishing:
             if not self._is_open:
                 return
             self._is_open = False
-            self._stop_timer()
-        try:
-            with self._folder.leaving() as is_last:
-                # A process that was killed may have left changes that only the last one can publish.
-                if self._has_changed or (is_last and self._version() != self._published_version):
-                    self._publish()
-                self._watch.close()
+            try:
+                if self._has_changed:
+                    self.publish()
+            except BaseException as error:
                 super().close()
-        finally:
-            self._watch.close()
-            super().close()
+                kept = self._folder.keep()
+                if isinstance(error, StoreError):
+                    raise StoreError(f"{error.marked}; what was stored is kept in {kept}") from error
+                raise
+            finally:
+                super().close()
+                self._folder.close()
 
     def publish(self) -> None:
         """Publish the current state.
@@ -225,37 +233,25 @@ class StagedSession(Session):
         StoreError
             The target cannot be written, or another process has replaced it.
         """
-        with self._publishing, self._folder.turn():
-            self._publish()
-
-    def _publish(self) -> None:
-        """Publish the current state in the turn of this process."""
-        if self._is_replaced:
-            return  # the error was raised, and the results up to then are kept
-        began = time.monotonic()
-        whole = self._folder.path / "published.sqlite"
-        self._has_changed = False  # before the copy, since others may commit meanwhile
-        try:
-            with _naming(self.name):
-                version = self._version()
-                _copy_of(self._local, whole)
-                if _identity(self._target) not in self._bases():
-                    raise self._replaced(whole)
-                new = _identity(whole)
-                self._note_bases(*self._bases(), new)  # a kill before the next line leaves both possible
+        with self._publishing, _naming(self.name):
+            began = time.monotonic()
+            self._has_changed = False  # before the copy, since other threads may commit meanwhile
+            try:
+                whole = self._folder.whole
+                _copy_of(self._folder.store, whole)
+                if _identity(self._target) != self._seen:
+                    raise self._replaced()
                 _replace(self._target, whole)
-                self._note_bases(new)
-                whole.unlink()
-        except BaseException:
-            self._has_changed = True
-            raise
-        self._published_version = version
-        took = time.monotonic() - began
-        self._next_publication = time.monotonic() + max(self._publish_seconds, took / MAX_SHARE_OF_TIME)
+                self._seen = _identity(whole)
+            except BaseException:
+                self._has_changed = True
+                raise
+            took = time.monotonic() - began
+            self._next_publication = time.monotonic() + max(PUBLISH_SECONDS, took / MAX_SHARE_OF_TIME)
 
-    def _version(self) -> int:
-        """A number that changes when another connection, of this process or another one, commits to the copy."""
-        return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+    def _replaced(self) -> StoreError:
+        problem = f"{self.name} was deleted or replaced by another process, which this one must not overwrite"
+        return StoreError(f"{problem}; give each process a store of its own, such as --store hits-{{shard}}.sqlite")
 
     def compact(self) -> None:
         """Reduce the copy, and publish it at the latest when the store is closed; errors are those of ``Store``."""
@@ -264,127 +260,120 @@ class StagedSession(Session):
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """As for ``Session``; the change is then published in time."""
-        if self._failure is not None and not self.is_within_whole:
-            failure, self._failure = self._failure, None
-            raise failure
+        """As for ``Session``; the change is then published, if the last publication is long enough ago."""
         with super().writing() as connection:
             yield connection
-        if not self.is_within_whole:
-            self._has_changed = True
-            self._publish_in_time()
-
-    def _publish_in_time(self) -> None:
-        """Publish now if the interval is over, or else when it is over, however long the next query takes."""
-        if not self._publishing.acquire(blocking=False):
-            return  # the timer's thread publishes, and then looks for later changes
-        try:
-            wait = self._next_publication - time.monotonic()
-            if wait <= 0:
-                self._stop_timer()
+        if self.is_within_whole:
+            return
+        self._has_changed = True
+        # While another thread publishes, this one goes on: a later publication has its change.
+        if time.monotonic() >= self._next_publication and self._publishing.acquire(blocking=False):
+            try:
                 self.publish()
-            elif self._timer is None and wait < threading.TIMEOUT_MAX:
-                self._timer = threading.Timer(wait, self._publish_in_background)
-                self._timer.daemon = True
-                self._timer.start()
-        finally:
-            self._publishing.release()
+            finally:
+                self._publishing.release()
 
-    def _publish_in_background(self) -> None:
-        """Publish from the timer's thread; an error is raised by the next change."""
+
+class _PrivateFolder:
+    """The folder of this machine with the copy of one store, which the calling process alone uses until it closes it.
+
+    ``target`` is the store, an absolute path without links, ``shown`` its name in messages.
+    """
+
+    def __init__(self, target: Path, shown: str, notify: Notify | None) -> None:
+        if target in _OPEN:
+            raise StoreError(f"{shown} is open in this process already; use that store, or close it first")
+        self._target = target
+        self._path = _own_folder(target)
+        self._lock_path = self._path.with_name(f"{self._path.name}.lock")
+        self.store = self._path / "store.sqlite"
+        self.whole = self._path / "published.sqlite"
         try:
-            with self._publishing:
-                self._timer = None
-                if self._has_changed and self._is_open:
-                    self.publish()
-            if self._has_changed and self._is_open and not self._is_replaced:
-                self._publish_in_time()
-        except StoreError as error:
-            self._failure = error
+            self._lock = self._locked(shown, notify or _print)
+            try:
+                self._make()
+            except BaseException:
+                self._unlock()
+                raise
+        except OSError as error:
+            advice = "set TMPDIR to a folder that can be written to"
+            raise StoreError(f"{error.filename or self._path}: {error.strerror}; {advice}") from error
+        _OPEN.add(target)
 
-    def _stop_timer(self) -> None:
-        timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
+    def _locked(self, shown: str, notify: Notify) -> int:
+        """The descriptor of the lock; waits for the process that has it."""
+        try:
+            lock = locked_file(self._lock_path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with suppress(FileNotFoundError):  # that process has just ended
+                owner = self._lock_path.read_text() or "a process"
+                notify(f"{shown} is in use by {owner} of this machine; waiting for its end")
+            lock = locked_file(self._lock_path, fcntl.LOCK_EX)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"process {os.getpid()}".encode(), 0)
+        return lock
 
-    # --- the copy and the file from which it was made ---
-
-    def _take_over(self, shown: str) -> bool:
-        """Bring the copy to the state of the target, or keep a copy with later changes that a kill has left.
-
-        Returns whether there is such a copy.
-        """
-        for end in ("-wal", "-journal"):
-            beside = Path(f"{self._target}{end}")
-            if beside.exists() and beside.stat().st_size:
-                problem = f"{shown}{end} shows that a process writes to the store itself, or was killed"
-                advice = (
-                    f"wait for its end; if it has ended, `swsearch runs list --store {shown}` puts the store in order"
-                )
-                raise StoreError(f"{problem}; {advice}")
-        is_left = self._local.exists() and (self._folder.path / _BASES).exists()
-        if is_left and _identity(self._target) in self._bases():
-            return True
-        for file in self._folder.files():
+    def _make(self) -> None:
+        """Create the folder, without what a killed process has left in it."""
+        with suppress(FileExistsError):
+            self._path.mkdir(mode=0o700)
+        found = self._path.lstat()
+        if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+            raise StoreError(f"{self._path} belongs to another user; set TMPDIR to another folder")
+        for file in self._path.iterdir():
             file.unlink()
-        base = _identity(self._target)
-        try:
-            if base != _NEW:
-                shutil.copyfile(self._target, self._local)
-                if base != _identity(self._target):
-                    raise StoreError(f"{shown} was replaced while it was read; run the command again")
-                with closing(sqlite3.connect(self._local)) as local, translated(store_url(self._target)):
-                    local.execute("PRAGMA journal_mode = WAL")
-        except BaseException:
-            self._folder.remove()
-            raise
-        self._note_bases(base)
-        return False
 
-    def _bases(self) -> list[str]:
-        """The identities of the target with which the copy may replace it."""
-        return (self._folder.path / _BASES).read_text().splitlines()
+    def keep(self) -> Path:
+        """Give the folder a name by which no process removes it; returns the place of the copy, which nobody uses."""
+        self.whole.unlink(missing_ok=True)
+        kept = self._path.rename(self._path.with_name(f"swsearch-unpublished-{secrets.token_hex(4)}"))
+        return (kept / self.store.name).rename(kept / self._target.name)
 
-    def _note_bases(self, *identities: str) -> None:
-        unfinished = self._folder.path / f"{_BASES}.unfinished"
-        unfinished.write_text("".join(f"{identity}\n" for identity in identities))
-        unfinished.replace(self._folder.path / _BASES)
+    def close(self) -> None:
+        """Remove the folder, and let the next process begin."""
+        _OPEN.discard(self._target)
+        shutil.rmtree(self._path, ignore_errors=True)
+        self._unlock()
 
-    def _replaced(self, whole: Path) -> StoreError:
-        """The error if another process has replaced the target; the results are kept under another name."""
-        kept = Path(tempfile.mkdtemp(prefix="swsearch-unpublished-", dir=self._folder.path.parent)) / self._target.name
-        shutil.copyfile(whole, kept)
-        self._is_replaced = True
-        problem = f"{self.name} was deleted or replaced by another process, which this one must not overwrite"
-        advice = "give each process a store of its own, such as --store hits-{shard}.sqlite"
-        return StoreError(f"{problem}; what this process found is in {kept}; {advice}")
+    def _unlock(self) -> None:
+        self._lock_path.unlink(missing_ok=True)
+        os.close(self._lock)
 
 
-class StagedStore(Store):
-    """A store on a :class:`StagedSession`, whose parameters and errors it has."""
-
-    def __init__(
-        self,
-        target: str | os.PathLike[str],
-        *,
-        create: bool = False,
-        busy_seconds: float = BUSY_SECONDS,
-        publish_seconds: float = PUBLISH_SECONDS,
-        is_upgrade: bool = False,
-    ) -> None:
-        session = StagedSession(
-            target,
-            create=create,
-            busy_seconds=busy_seconds,
-            publish_seconds=publish_seconds,
-            is_upgrade=is_upgrade,
-        )
-        self.publish = session.publish
-        self._use(session)
+def _own_folder(target: Path) -> Path:
+    """A folder of this user on this machine for the copy of ``target``; the same for every process."""
+    places = filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp"))
+    place = next((Path(place) for place in places if os.path.isdir(place) and not is_shared(Path(place, "file"))), None)
+    if place is None:
+        raise StoreError(f"{target}: no folder for temporary files is on a disk of this machine; set TMPDIR to one")
+    digest = hashlib.sha256(os.fsencode(target)).hexdigest()[:24]
+    return place / f"swsearch-{os.getuid()}-{digest}"
 
 
-def _identity(path: Path) -> str:
-    """What distinguishes the content of a store's file from its earlier states.
+def _print(line: str) -> None:
+    print(f"swsearch: {line}", file=sys.stderr)
+
+
+def _read(target: Path, local: Path, shown: str) -> str | None:
+    """Copy the store to ``local``; returns its identity, which is None for a store that does not exist yet."""
+    for end in ("-wal", "-journal"):
+        beside = Path(f"{target}{end}")
+        if beside.exists() and beside.stat().st_size:
+            problem = f"{shown}{end} shows that a process writes to the store itself, or was killed"
+            advice = f"wait for its end; if it has ended, `swsearch runs list --store {shown}` puts the store in order"
+            raise StoreError(f"{problem}; {advice}")
+    try:
+        shutil.copyfile(target, local)
+    except FileNotFoundError:
+        return None
+    found = _identity(local)
+    with closing(sqlite3.connect(local)) as copy, translated(store_url(target)):
+        copy.execute("PRAGMA journal_mode = WAL")
+    return found
+
+
+def _identity(path: Path) -> str | None:
+    """What distinguishes the content of a store's file from its other states; None if there is no file.
 
     The file is opened, since a network file system compares with its server only then.
     """
@@ -392,7 +381,7 @@ def _identity(path: Path) -> str:
         with path.open("rb") as file:
             return f"{os.fstat(file.fileno()).st_size} {hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()}"
     except FileNotFoundError:
-        return _NEW
+        return None
 
 
 def _copy_of(local: Path, copy: Path) -> None:
@@ -428,7 +417,8 @@ def _replace(target: Path, whole: Path) -> None:
         finally:
             os.close(folder)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
         raise
 
 
@@ -439,6 +429,6 @@ def _naming(shown: str) -> Iterator[None]:
         yield
     except OSError as error:
         problem = f"{shown} cannot be copied or published: {error.strerror or error} ({error.filename or 'copy'})"
-        raise StoreError(f"{problem}; what was stored is kept, run the command again on this machine") from error
+        raise StoreError(problem) from error
     except sqlite3.Error as error:
         raise StoreError(f"{shown}: {error}") from error

@@ -4,14 +4,16 @@ The processes that are killed are real. Another machine is a process with anothe
 therefore sees the published file alone. Expected values: by hand.
 """
 
-import fcntl
+import errno
 import json
+import math
 import os
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,20 +22,21 @@ from swsearch import folders
 from swsearch.cli.serve import _warn_of_network
 from swsearch.errors import InputError, StoreError
 from swsearch.folders import file_system
+from swsearch.store import staging
 from swsearch.store.models import FINISHED
 from swsearch.store.staging import StagedStore, open_store, upgrade_store
 from swsearch.store.store import Store
 from tests import processes
-from tests.patience import wait_until
 from tests.store.conftest import RUN, make_query
 
 ADD_AND_WAIT = """
 import sys
-from swsearch.store.staging import StagedStore
+from swsearch.store import staging
 from tests.store.conftest import RUN, make_query
 
+staging.PUBLISH_SECONDS = 1e9
 path, n_published, n_queries = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-store = StagedStore(path, create=True, publish_seconds=1e9)
+store = staging.StagedStore(path, create=True)
 run = store.runs.start(RUN)
 for number in range(n_queries):
     store.results.add(run, make_query(number))
@@ -45,6 +48,38 @@ store.runs.finish(run)
 store.close()
 """
 
+WAIT = """
+import sys
+from swsearch.store.staging import open_store
+from tests.store.conftest import RUN
+
+with open_store(sys.argv[1], create=True, stage="always") as store:
+    run = store.runs.get(1)
+    print(run.state, sorted(store.results.committed(1)))
+    store.runs.finish(store.runs.start(RUN))
+"""
+
+KILLED_AT = """
+import os, signal, sys
+from swsearch.store import staging
+from tests.store.conftest import RUN, make_query
+
+def trace(frame, event, _argument):
+    if frame.f_code.co_filename != staging.__file__:
+        return None
+    if event == "line" and lines[frame.f_lineno - 1].strip() == {line!r}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return trace
+
+lines = open(staging.__file__).read().splitlines()
+assert [each.strip() for each in lines].count({line!r}) == 1
+store = staging.StagedStore(sys.argv[1])
+with store.whole():
+    store.results.add(store.runs.start(RUN), make_query(7))
+    sys.settrace(trace)
+raise AssertionError("the line was not reached")
+"""
+
 
 @pytest.fixture(autouse=True)
 def node(tmp_path, monkeypatch):
@@ -52,6 +87,13 @@ def node(tmp_path, monkeypatch):
     (tmp_path / "node").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "node"))
     return tmp_path / "node"
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every commit is due to be published."""
+    monkeypatch.setattr(staging, "PUBLISH_SECONDS", 0.0)
+    monkeypatch.setattr(staging, "MAX_SHARE_OF_TIME", math.inf)
 
 
 @pytest.fixture
@@ -101,27 +143,17 @@ def test_a_finished_store_is_one_file_that_any_program_reads(target, node):
         assert list(store.results.queries(1)) == [make_query(number) for number in range(3)]
 
 
-def test_a_killed_process_loses_no_committed_query_on_this_machine(start, target):
-    kill(start(target, 5))
-    with Store(target) as published:
-        assert (published.runs.get(1).state, numbers(published)) == ("interrupted", [])
+def test_a_killed_owner_loses_nothing_that_was_published(start, target, node):
+    """The next process removes the copy that a killed one has left, and continues from the published store."""
+    kill(start(target, 5, n_published=3))
+    assert list(node.glob("*/store.sqlite"))
     with StagedStore(target) as store:
-        assert (store.runs.get(1).state, numbers(store)) == ("interrupted", [0, 1, 2, 3, 4])
+        assert (store.runs.get(1).state, numbers(store)) == ("interrupted", [0, 1, 2])
         store.runs.resume(1)
-        store.results.add(1, make_query(5))
+        store.results.add(1, make_query(3))
+    assert list(node.iterdir()) == []
     with Store(target) as published:
-        assert numbers(published) == [0, 1, 2, 3, 4, 5]
-
-
-@pytest.mark.thorough
-def test_what_a_killed_process_has_left_is_published_by_the_next_one_that_changes_nothing(start, target):
-    kill(start(target, 5))
-    StagedStore(target).close()
-    with Store(target) as published:
-        with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
-            assert connection.execute("SELECT state FROM runs").fetchall() == [("interrupted",)]
-        connection.close()
-        assert numbers(published) == [0, 1, 2, 3, 4]
+        assert numbers(published) == [0, 1, 2, 3]
 
 
 def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path, monkeypatch):
@@ -130,6 +162,9 @@ def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with StagedStore(target) as store:
         assert (store.runs.get(1).state, numbers(store)) == ("interrupted", [0, 1, 2])
+        with sqlite3.connect(f"{target.as_uri()}?mode=ro", uri=True) as connection:
+            assert connection.execute("SELECT state FROM runs").fetchall() == [("interrupted",)]
+        connection.close()
         store.runs.resume(1)
         for number in (3, 4, 5):
             store.results.add(1, make_query(number))
@@ -139,93 +174,99 @@ def test_another_machine_goes_on_with_what_was_published(start, target, tmp_path
         assert (store.runs.get(1).state, numbers(store)) == ("finished", [0, 1, 2, 3, 4, 5])
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("renamed", [False, True])
-def test_a_kill_during_a_publication_loses_nothing(start, target, node, renamed):
-    """A process that is killed while it publishes leaves the target before or after its rename; `bases` has both."""
-    kill(start(target, 2))
-    before = target.read_bytes()
-    (bases,) = node.glob("*/bases")
-    known = bases.read_text()
-    kill(start(target, 3, n_published=3))
-    assert target.read_bytes() != before
-    bases.write_text(known + bases.read_text())
-    if not renamed:
-        target.write_bytes(before)
+@pytest.mark.parametrize("line", ["unfinished.replace(target)", "self._seen = _identity(whole)"])
+def test_a_kill_during_a_publication_leaves_the_old_store_or_the_new_one(start, target, line):
+    """The process is killed when it comes to this line, before and after the rename."""
+    kill(start(target, 2, n_published=2))
+    script = KILLED_AT.format(line=line)
+    process = processes.start(["-c", script, str(target)], stderr=subprocess.PIPE, env=dict(os.environ))
+    errors = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, errors
+    is_published = line.startswith("self")
     with StagedStore(target) as store:
-        assert [numbers(store, run.id) for run in store.runs.all()] == [[0, 1], [0, 1, 2]]
+        assert [numbers(store, run.id) for run in store.runs.all()] == [[0, 1], [7]][: 1 + is_published]
+    assert sorted(path.name for path in target.parent.iterdir() if "unfinished" not in path.name) == ["hits.sqlite"]
 
 
-def test_a_query_is_published_in_time_although_no_other_follows(target):
-    """The interval is short, and nothing is written while the test waits for the second publication."""
-    with StagedStore(target, create=True, publish_seconds=0.05) as store:
+def test_a_change_is_published_if_the_last_publication_is_long_enough_ago(target, at_once, monkeypatch):
+    with StagedStore(target, create=True) as store:
         run = store.runs.start(RUN)
-        for number in range(3):
+        for number in (0, 1, 2):
             store.results.add(run, make_query(number))
-
-        def published() -> list[int]:
-            with Store(target) as found:
-                return numbers(found)
-
-        wait_until(lambda: published() == [0, 1, 2], "the publication of the last query")
-        with Store(target) as found:  # while the store is open, and its run is not finished
-            assert [numbers(found, each.id) for each in found.runs.all()] == [[0, 1, 2]]
-            assert found.runs.get(run).state != FINISHED
-
-
-def test_an_error_of_a_publication_in_time_ends_the_next_change(target):
-    with StagedStore(target, create=True, publish_seconds=0.05) as store:
-        run = store.runs.start(RUN)
-        target.unlink()
-        store.results.add(run, make_query(0))
-        wait_until(lambda: list(target.parents[1].glob("node/swsearch-unpublished-*")), "the refused publication")
-        with pytest.raises(StoreError, match="was deleted or replaced by another process"):
-            wait_until(lambda: store.runs.interrupt(run), "the error")
-    assert not target.exists()
-
-
-@pytest.mark.thorough
-def test_processes_of_this_machine_share_the_copy(start, target, node):
-    """Each sees what the other has committed before it is published, and both publish; the last removes the copy."""
-    process = start(target, 2)
-    with StagedStore(target, publish_seconds=1e9) as store:
-        assert numbers(store) == [0, 1]
+            with Store(target) as published:  # while the store is open, and its run is not finished
+                assert numbers(published) == list(range(number + 1))
+                assert published.runs.get(run).state != FINISHED
+        monkeypatch.setattr(staging, "PUBLISH_SECONDS", 1e9)
+        for number in (3, 4):  # one more publication, whose interval is a long one
+            store.results.add(run, make_query(number))
         with Store(target) as published:
-            assert numbers(published) == []
-        assert store.runs.start(RUN) == 2
-        store.results.add(2, make_query(7))
-        store.runs.finish(2)
+            assert numbers(published) == [0, 1, 2, 3]
     with Store(target) as published:
-        assert (numbers(published), numbers(published, 2)) == ([0, 1], [7])
-    _, errors = process.communicate("\n")
-    assert (process.returncode, errors) == (0, "")
+        assert numbers(published) == [0, 1, 2, 3, 4]
+
+
+def test_threads_share_a_staged_store(target, at_once):
+    """Every commit is due to be published, while other threads commit and publish."""
+    with StagedStore(target, create=True) as store:
+        run = store.runs.start(RUN)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda number: store.results.add(run, make_query(number)), range(40)))
+    with Store(target) as published:
+        assert numbers(published) == list(range(40))
+
+
+def test_a_second_process_of_the_machine_waits_and_says_so(start, target, node):
+    """It then continues from what the first one has published at its end."""
+    first = start(target, 2)
+    second = processes.start(
+        ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    )
+    line = second.stderr.readline()
+    assert line == f"swsearch: {target} is in use by process {first.pid} of this machine; waiting for its end\n"
+    _, errors = first.communicate("\n")
+    assert (first.returncode, errors) == (0, "")
+    printed, errors = second.communicate()
+    assert (second.returncode, printed, errors) == (0, "finished [0, 1]\n", "")
     assert list(node.iterdir()) == []
     with Store(target) as published:
-        assert [(run.state, run.n_queries) for run in published.runs.all()] == [("finished", 2), ("finished", 1)]
+        assert len(published.runs.all()) == 2
+
+
+def test_a_process_that_waits_goes_on_when_the_owner_is_killed(start, target, node):
+    first = start(target, 5, n_published=3)
+    second = processes.start(
+        ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    )
+    assert "waiting for its end" in second.stderr.readline()
+    kill(first)
+    printed, errors = second.communicate()
+    assert (second.returncode, printed, errors) == (0, "interrupted [0, 1, 2]\n", "")
+    assert list(node.iterdir()) == []
 
 
 @pytest.mark.thorough
-def test_the_last_process_publishes_what_a_killed_one_has_committed(start, target, node):
-    process = start(target, 5)
-    with StagedStore(target) as store:
-        kill(process)
-        assert numbers(store) == [0, 1, 2, 3, 4]
+def test_many_processes_of_the_machine_take_turns(target, node):
+    with StagedStore(target, create=True) as store:
+        store.runs.finish(store.runs.start(RUN))
+    started = [
+        processes.start(["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ))
+        for _ in range(5)
+    ]
+    for process in started:
+        process.communicate()
+        assert process.returncode == 0
     assert list(node.iterdir()) == []
     with Store(target) as published:
-        assert (published.runs.get(1).state, numbers(published)) == ("interrupted", [0, 1, 2, 3, 4])
+        assert [run.id for run in published.runs.all()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_process_that_does_not_end_its_turn_is_not_waited_for_for_ever(target, node):
-    """The lock is flock(2) on the file `turn`, held here in place of a process that publishes to a disk that hangs."""
-    with StagedStore(target, create=True, busy_seconds=0.05) as store:
-        (turn,) = node.glob("*/turn")
-        with turn.open() as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            with pytest.raises(StoreError, match=r"another process opens or publishes .*hits\.sqlite and does not"):
-                StagedStore(target, create=True, busy_seconds=0.05)
+def test_a_process_does_not_wait_for_itself(target):
+    with StagedStore(target, create=True) as store:
+        with pytest.raises(StoreError, match=r"hits\.sqlite is open in this process already"):
+            StagedStore(target)
         store.runs.start(RUN)
-    with Store(target) as published:
-        assert len(published.runs.all()) == 1
+    with StagedStore(target) as again:
+        assert len(again.runs.all()) == 1
 
 
 @pytest.mark.thorough
@@ -242,30 +283,83 @@ def test_a_process_never_overwrites_what_another_machine_has_published(start, ta
     with Store(target) as store:
         assert [run.id for run in store.runs.all()] == [1, 2]
         assert numbers(store) == []
-    kept = message.partition("what this process found is in ")[2].partition(";")[0]
-    with Store(kept) as store:
-        assert numbers(store) == [0, 1, 2, 3]
+    with Store(kept_file(message)) as store:
+        assert (store.runs.get(1).state, numbers(store)) == ("finished", [0, 1, 2, 3])
 
 
-def test_a_publication_that_fails_loses_nothing(target):
-    """The folder's place is taken by a file in place of a disk that fails; the next process publishes what is left."""
-    away = target.parent.with_name("away")
-    store = StagedStore(target, create=True, publish_seconds=1e9)
+def kept_file(message):
+    return message.partition("what was stored is kept in ")[2]
+
+
+def test_a_store_that_was_deleted_is_not_made_again(target, at_once):
+    """The error ends the next change, since it is due to be published; closing the store keeps what was stored."""
+    store = StagedStore(target, create=True)
     run = store.runs.start(RUN)
-    store.results.add(run, make_query(0))
+    target.unlink()
+    with pytest.raises(StoreError, match="was deleted or replaced by another process"):
+        store.results.add(run, make_query(0))
+    with pytest.raises(StoreError, match="was deleted or replaced by another process") as refused:
+        store.close()
+    store.close()
+    assert not target.exists()
+    with Store(kept_file(str(refused.value))) as kept:
+        assert numbers(kept) == [0]
+
+
+def test_a_mount_that_vanishes_loses_nothing(target, node, at_once):
+    """The folder's place is taken by a file in place of a network file system that does not answer."""
+    away = target.parent.with_name("away")
+    store = StagedStore(target, create=True)
+    run = store.runs.start(RUN)
     target.parent.rename(away)
     target.parent.touch()
-    with pytest.raises(
-        StoreError, match=r"hits.sqlite cannot be copied or published: Not a directory .*; what was stored is ke"
-    ):
+    with pytest.raises(StoreError, match=r"hits.sqlite cannot be copied or published: Not a directory"):
+        store.results.add(run, make_query(0))
+    with pytest.raises(StoreError, match=r"hits.sqlite cannot be copied or published: Not a directory") as refused:
         store.close()
+    (kept,) = node.glob("swsearch-unpublished-*/*")
+    assert kept_file(str(refused.value)) == str(kept)
+    with Store(kept) as found:
+        assert numbers(found) == [0]
     target.parent.unlink()
     away.rename(target.parent)
     with StagedStore(target) as again:
-        assert numbers(again) == [0]
-        again.runs.interrupt(1)
+        assert numbers(again) == []
+
+
+def test_a_mount_that_comes_back_before_the_end_has_everything(target, node, at_once):
+    away = target.parent.with_name("away")
+    store = StagedStore(target, create=True)
+    run = store.runs.start(RUN)
+    target.parent.rename(away)
+    with pytest.raises(StoreError, match=r"hits.sqlite was deleted|cannot be copied or published"):
+        store.results.add(run, make_query(0))
+    away.rename(target.parent)
+    store.close()
+    assert list(node.iterdir()) == []
     with Store(target) as published:
         assert numbers(published) == [0]
+
+
+def test_a_full_disk_leaves_the_published_store(start, target, monkeypatch):
+    """The system refuses to synchronize the new file, as a full file system with delayed allocation does."""
+
+    def full(_descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    kill(start(target, 2, n_published=2))
+    before = target.read_bytes()
+    store = StagedStore(target)
+    store.runs.resume(1)
+    before = target.read_bytes()
+    store.results.add(1, make_query(2))
+    monkeypatch.setattr("swsearch.store.staging.os.fsync", full)
+    with pytest.raises(StoreError, match=r"hits.sqlite cannot be copied or published: No space left on de") as refused:
+        store.close()
+    assert [path.name for path in target.parent.iterdir()] == ["hits.sqlite"]
+    assert target.read_bytes() == before
+    with Store(kept_file(str(refused.value))) as kept:
+        assert numbers(kept) == [0, 1, 2]
 
 
 def test_a_machine_without_a_disk_of_its_own_is_one_line(target, monkeypatch):
@@ -281,7 +375,7 @@ def test_a_machine_without_a_disk_of_its_own_is_one_line(target, monkeypatch):
 def test_a_folder_of_another_user_is_not_used(target, node):
     """Its name can be foreseen, so another user may have created it, or a link, in a folder that all may write to."""
     store = StagedStore(target, create=True)
-    (folder,) = node.iterdir()
+    (folder,) = node.glob("*/")
     store.close()
     folder.symlink_to(target.parent)
     with pytest.raises(StoreError, match="belongs to another user; set TMPDIR to another folder"):
