@@ -119,8 +119,7 @@ def align(
     """
     if not text and "" in (query, subject):
         options.refuse_empty()
-    from swsearch.cli.output import result_stream, say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, result_stream, say
     from swsearch.errors import InputError
     from swsearch.output_files import check_plot
     from swsearch.pairs import pair_report

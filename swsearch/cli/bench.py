@@ -1,4 +1,7 @@
-"""``swsearch bench``: speed of the CPU engine on this machine, with comparison to peers, and of all kernels."""
+"""``swsearch engines`` and ``swsearch bench``: which engines can be used on this machine, and how fast they are.
+
+``bench`` measures the CPU engine, also beside other programs; ``bench kernels`` measures all kernels.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,27 @@ if TYPE_CHECKING:
     from swsearch.bench.workloads import Workload
 
 app = CommandGroup(invoke_without_command=True)
+
+
+def engines(format_name: options.TableFormat = "table") -> None:
+    """Show which engines are built, which can be used here, and what would mend a "no".
+
+    Example: swsearch engines
+
+    Example: swsearch engines --format json
+    """
+    from swsearch.engine.registry import engine_infos
+
+    infos = engine_infos()
+    if format_name == "json":
+        from swsearch.cli.documents import describe_engines, write_document
+
+        write_document(describe_engines(infos))
+        return
+    for info in infos:
+        state = "usable" if info.usable else "built, not usable here" if info.built else "not built"
+        print(f"{info.name:<10} {state:<24} {info.detail if info.usable else info.reason}")
+    print(f"{'auto':<10} {next(info.name for info in infos if info.usable)}")
 
 
 @app.callback()

@@ -1,7 +1,7 @@
 """The commands of ``swsearch`` as Typer builds them: groups of commands, and what each command adds to Typer's.
 
 A command understands other programs' spellings of its options (:mod:`swsearch.cli.parsing`), and the program itself
-answers their command words (:mod:`swsearch.cli.other_programs`).
+answers their command words (:mod:`swsearch.cli.spellings`).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Group(TyperGroup):
 
     def _refuse_other_words(self, ctx: Any, words: list[str]) -> None:
         if ctx.parent is None:
-            from swsearch.cli.other_programs import refuse_other_words
+            from swsearch.cli.spellings import refuse_other_words
 
             refuse_other_words(words, self.commands)
 

@@ -74,7 +74,7 @@ class CommandRun:
         if report is None:
             return []
         from swsearch.cli.output import say_if_named_otherwise
-        from swsearch.cli.report_steps import report_called, steps_of_report
+        from swsearch.cli.report import report_called, steps_of_report
         from swsearch.report_context import report_context
 
         arguments, info = self.arguments, searcher.run_info("")
@@ -116,8 +116,7 @@ class CommandRun:
         resume_finished : bool
             Whether ``--resume latest`` also takes up a finished run.
         """
-        from swsearch.cli.output import say
-        from swsearch.cli.progress import ProgressReport
+        from swsearch.cli.output import ProgressReport, say
         from swsearch.run import Run
 
         arguments = self.arguments
@@ -202,8 +201,7 @@ def command_run(
 def _say_plan(searcher: PlannedSearch, found: Survey, *, quiet: bool) -> None:
     if quiet and log_path() is None:  # nobody would read it, and the forecast takes time
         return
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import say_plan
+    from swsearch.cli.output import say, say_plan
 
     for line in (searcher.engine_choice, *searcher.notes, *found.notes):
         say(line, quiet=quiet)
@@ -266,7 +264,7 @@ def asked_report(arguments: options.Arguments) -> Report | None:
         There is no such format, or an option that chooses a part of a report, or a taxonomy, is given for none.
     """
     from swsearch.cli.output import table_width
-    from swsearch.cli.report_steps import refuse_unused
+    from swsearch.cli.report import refuse_unused
     from swsearch.report.formats import new_report
 
     name = arguments.format

@@ -1,4 +1,4 @@
-"""What the commands share whose queries are the sequences of a database: ``allpairs``, ``cluster`` and ``rbh``.
+"""``swsearch allpairs``, ``cluster`` and ``rbh``: the commands whose queries are the sequences of a database.
 
 :func:`prepared` checks the options of such a command, and :func:`compared` opens what one of its searches needs;
 :meth:`Comparison.execute` performs it.
@@ -6,15 +6,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
+import typer
+
+from swsearch.cli import options
 from swsearch.cli.options import Arguments
 from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.errors import InputError
+from swsearch.options import OUTPUT
+from swsearch.words import counted
 
 if TYPE_CHECKING:
     from swsearch.cli.command_run import CommandRun
@@ -22,8 +29,231 @@ if TYPE_CHECKING:
     from swsearch.hits.shards import Shard
     from swsearch.report.base import Report
     from swsearch.run import RunOutcome, Step, Survey
+    from swsearch.run.clusters import Cluster
     from swsearch.search.planned_search import PlannedSearch
     from swsearch.search.queries import QueriesByFile
+
+
+def allpairs(
+    database: Annotated[
+        str,
+        typer.Argument(
+            metavar="DB",
+            click_type=options.INPUT_NAME,
+            help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
+        ),
+    ],
+    *,
+    context: typer.Context,
+) -> None:
+    """Compare all sequences of a database with each other, and report each pair once.
+
+    The longer sequence of a pair is its query, the shorter one its subject; of two equally long ones, the later one in
+    the database is the query. Scores, E-values and alignments are those of this query in `swsearch query`. No sequence
+    is compared with itself, and no pair is left out that has the E-value. Filters on subjects choose the sequences on
+    both sides. Each query is stored as it ends: --resume latest computes only what is missing.
+
+    Example: swsearch allpairs proteins.db --evalue 1e-5 --out pairs.tsv
+
+    Example: swsearch allpairs proteins.db --min-identity 30 --format blast6 --fields "qseqid sseqid evalue"
+
+    Example: swsearch allpairs proteins.db --store 'pairs-{shard}.sqlite' --shard 3/8 --format none
+    """
+    arguments = options.Arguments.of(context)
+    from swsearch.cli.databases import open_databases
+    from swsearch.cli.output import say
+    from swsearch.search.queries import SubjectQueries
+
+    asked = prepared(arguments)
+    with (
+        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        # A query is compared with half of the subjects.
+        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
+    ):
+        outcome = comparison.execute(comparison.running.report_steps(comparison.searcher, asked.report))
+    if outcome.run_id is not None:
+        before = f", {outcome.n_before:,} of them before" if outcome.resumed else ""
+        n_done = counted(outcome.n_done + outcome.n_before, "sequence")
+        say(f"run {outcome.run_id} in {outcome.store}: {n_done} compared{before}", quiet=arguments.quiet)
+
+
+_FORMATS: Final = ("tsv", "jsonl")
+
+
+def cluster(
+    database: Annotated[
+        str,
+        typer.Argument(
+            metavar="DB",
+            click_type=options.INPUT_NAME,
+            help="A database made by `swsearch index`, its URL in an object store, or a sequence file.",
+        ),
+    ],
+    *,
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="[cover|length|components]",
+            help="How representatives are chosen. cover: sequences with the most partners first; length: the longest "
+            "sequences first; components: clusters are all sequences that are connected.",
+        ),
+    ] = "cover",
+    output_format: Annotated[
+        str,
+        typer.Option(
+            *options.FORMAT,
+            metavar="[tsv|jsonl]",
+            help="tsv: a representative and a member on each line; jsonl: a cluster on each line.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = "tsv",
+    representatives: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            click_type=options.OUTPUT_FILE,
+            help="Write the representatives to this FASTA file.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    context: typer.Context,
+) -> None:
+    """Divide the sequences of a database into clusters by the pairs that `swsearch allpairs` finds.
+
+    Two sequences are partners if their pair passes --evalue, --min-identity, --min-query-coverage (of the longer
+    sequence) and --min-subject-coverage (of the shorter one). With cover and length, every member is a partner of its
+    representative. The pairs are stored; with --resume latest, another mode needs no second search.
+
+    Example: swsearch cluster proteins.db --min-identity 50 --min-query-coverage 80 --min-subject-coverage 80
+
+    Example: swsearch cluster proteins.db --mode length --min-identity 90 --representatives nr90.fasta --out nr90.tsv
+
+    Example: swsearch cluster proteins.db --mode components --evalue 1e-20 --store pairs.sqlite --resume latest
+    """
+    arguments = options.Arguments.of(context)
+    if output_format not in _FORMATS:
+        raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
+    from swsearch.cli.databases import open_databases
+    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
+    from swsearch.run.clusters import CLUSTER_MODES, PairGraph
+    from swsearch.search.queries import SubjectQueries
+    from swsearch.sequences.fasta_text import write_record
+
+    if mode not in CLUSTER_MODES:
+        raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
+    asked = prepared(arguments)
+    say_if_named_otherwise(output_format, "tsv", arguments.out, quiet=arguments.quiet, formats=_FORMATS)
+    with (
+        open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+        compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,
+    ):
+        graph = PairGraph(*SubjectQueries.of(comparison.searcher).order)
+        outcome = comparison.execute([graph], resume_finished=True)
+        clusters = graph.clusters(mode)
+        with result_stream(arguments.out) as stream:
+            (_write_lines if output_format == "tsv" else _write_json)(clusters, subjects, stream)
+        if representatives is not None:
+            with result_stream(representatives, option="--representatives") as stream:
+                for one in clusters:
+                    index = one.representative
+                    write_record(stream, subjects.header(index), subjects.letters(index))
+    n_single = sum(len(one.members) == 1 for one in clusters)
+    have = "has" if n_single == 1 else "have"
+    say(
+        f"{counted(len(clusters), 'cluster')} of {counted(sum(len(one.members) for one in clusters), 'sequence')} "
+        f"from {counted(graph.n_pairs, 'pair')}; the largest has {len(clusters[0].members):,}, {n_single:,} {have} one",
+        quiet=arguments.quiet,
+    )
+    if outcome.run_id is not None:
+        say(f"the pairs are run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
+
+
+def _identifiers(one: Cluster, subjects: PackedDatabase) -> list[str]:
+    from swsearch.sequences.record import split_header
+
+    return [split_header(subjects.header(index))[0] for index in one.members]
+
+
+def _write_lines(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: TextIO) -> None:
+    """One line for each member, with the representative before it; that of the representative itself comes first."""
+    for one in clusters:
+        representative, *others = _identifiers(one, subjects)
+        stream.writelines(f"{representative}\t{member}\n" for member in (representative, *others))
+
+
+def _write_json(clusters: Sequence[Cluster], subjects: PackedDatabase, stream: TextIO) -> None:
+    """One object for each cluster."""
+    for one in clusters:
+        members = _identifiers(one, subjects)
+        described = {"representative": members[0], "size": len(members), "members": members}
+        stream.write(json.dumps(described, ensure_ascii=False) + "\n")
+
+
+_HELP = "A database made by `swsearch index`, its URL in an object store, or a sequence file."
+
+
+def rbh(
+    first: Annotated[str, typer.Argument(metavar="A", click_type=options.INPUT_NAME, help=_HELP)],
+    second: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", click_type=options.INPUT_NAME, help="The second set, of the same kind and alphabet as A."
+        ),
+    ],
+    *,
+    context: typer.Context,
+) -> None:
+    """Report the reciprocal best hits of two sets of sequences, such as the proteins of two species.
+
+    A sequence of A and one of B are reciprocal best hits if each is the best hit of the other: the first one by
+    E-value, score and order in the file. A line is that of the sequence of A in a search of B. All sequences are
+    compared with all, so no best hit is missed. Both searches are stored; --resume latest computes what is missing.
+
+    Example: swsearch rbh human.fasta mouse.fasta --out orthologues.tsv
+
+    Example: swsearch rbh a.db b.db --evalue 1e-5 --min-query-coverage 50 --fields "qseqid sseqid pident evalue"
+    """
+    arguments = options.Arguments.of(context)
+    from swsearch.cli.databases import open_databases
+    from swsearch.cli.output import say
+    from swsearch.run.reciprocal import BestHits, ReciprocalHits
+
+    if arguments.resume not in (None, "latest"):
+        raise InputError(
+            f"--resume {arguments.resume}: the best hits of A and those of B are two runs; say --resume latest"
+        )
+    asked = prepared(arguments)
+    with (
+        open_databases(first, threads=arguments.threads, quiet=arguments.quiet) as a,
+        open_databases(second, threads=arguments.threads, quiet=arguments.quiet) as b,
+    ):
+        if a.alphabet is not b.alphabet:
+            raise InputError(f"{first} is {a.alphabet.name} and {second} is {b.alphabet.name}; give two of the same")
+        best = BestHits()
+        backward = _searched(asked, b, a, lambda _: best)
+        reciprocal: list[ReciprocalHits] = []
+
+        def reporting(comparison: Comparison) -> Step:
+            steps = comparison.running.report_steps(comparison.searcher, asked.report)
+            reciprocal.append(ReciprocalHits(best, steps))
+            return reciprocal[0]
+
+        forward = _searched(asked, a, b, reporting)
+        sets = f"{counted(a.n_subjects, 'sequence')} and {b.n_subjects:,}"
+        say(f"{counted(reciprocal[0].n_pairs, 'pair')} of reciprocal best hits among {sets}", quiet=arguments.quiet)
+    if forward.run_id is not None:
+        kept = f"run {forward.run_id} has the best hits of {first}, run {backward.run_id} those of {second}"
+        say(kept, quiet=arguments.quiet)
+
+
+def _searched(
+    asked: Prepared, queries: PackedDatabase, subjects: PackedDatabase, step_of: Callable[[Comparison], Step]
+) -> RunOutcome:
+    """Search the best hits of all sequences of one database in another."""
+    from swsearch.search.queries import DatabaseQueries
+
+    with compared(asked, subjects, queries.n_residues, lambda _: DatabaseQueries(queries)) as comparison:
+        return comparison.execute([step_of(comparison)], resume_finished=True)
 
 
 @dataclass(frozen=True)

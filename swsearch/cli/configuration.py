@@ -11,6 +11,8 @@ name of a command has defaults of this command alone, and precedes what stands o
 
 ``SWSEARCH_THREADS`` and a key outside of tables apply to all commands in which the option has the same meaning
 (:func:`is_shared`), so that a narrower ``evalue`` of searches does not narrow reports of stored runs.
+
+``swsearch config`` shows the options of a command with their values, and where each value comes from.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import typer
+
+from swsearch.cli import options
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import registry
 from swsearch.options import COMPARISONS, MACHINE, OPTIONS, SEARCH_OPTIONS
@@ -242,3 +247,55 @@ def converted(option: Any, context: Any, given: Given) -> Any:
             raise
         reason = in_plain_words(str(getattr(error, "message", ""))).rstrip(".")
         raise UsageError(f"{given.place}: {shown} is no value of {option.opts[0]}: {reason}") from error
+
+
+def config(
+    command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", help="Name of a command. [query]")] = None,
+    format_name: options.TableFormat = "table",
+) -> None:
+    """Show the options of a command with their values, and where each value comes from.
+
+    An option of the command line comes first, then the environment (SWSEARCH_THREADS), the configuration file
+    (~/.config/swsearch/config.toml, or that of SWSEARCH_CONFIG), and the built-in default.
+
+    Example: swsearch config
+
+    Example: swsearch config report --format json
+    """
+    from swsearch.cli.command import all_commands
+    from swsearch.cli.documents import write_document
+    from swsearch.cli.output import say
+    from swsearch.cli.parsing import configured, option_names
+
+    name = " ".join(command or ["query"])
+    known = all_commands()
+    if name not in known:
+        raise UsageError(f"there is no command {quoted(name)}; `swsearch --help` lists all")
+    context = typer.Context(known[name], info_name=name)
+    file = ConfigurationFile.read()
+    found = configured(known[name], context, name)
+    rows: list[dict[str, Any]] = []
+    for one in option_names(known[name], context).values():
+        value, given = found.get(one.name, (one.get_default(context), None))
+        source = ("built-in", None) if given is None else (given.source, given.place)
+        shown = value if value is None or isinstance(value, bool | int | float) else str(value)
+        rows.append({"option": max(one.opts, key=len), "value": shown, "source": source[0], "place": source[1]})
+    wrong = unknown_variables()
+    if format_name == "json":
+        path = None if file.path is None else str(file.path)
+        write_document({
+            "command": name, "file": path, "file_exists": file.exists, "options": rows, "unknown_variables": wrong,
+        })  # fmt: skip
+        return
+    print(f"{'file':<26}{file.path or 'none'}{'' if file.exists or file.path is None else ' (does not exist)'}")
+    for row in rows:
+        shown = "" if row["value"] is None else str(row["value"])
+        print(f"{row['option']:<26}{shown:<22} {row['place'] or row['source']}")
+    for variable in wrong:
+        say(f"warning: {variable} is no variable of this program")
+
+
+def unknown_variables() -> list[str]:
+    """Environment variables that begin like those of this program and are none of them."""
+    known = {*OTHER_VARIABLES, *(f"{PREFIX}{name.upper()}" for name in SHARED)}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)

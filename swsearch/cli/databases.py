@@ -39,8 +39,7 @@ class _ShownPreparation(Preparation):
 
     @contextmanager
     def fetching(self, url: str, n_bytes: int) -> Iterator[Callable[[int], None]]:
-        from swsearch.cli.output import say
-        from swsearch.cli.progress import ProgressReport
+        from swsearch.cli.output import ProgressReport, say
 
         say(f"fetching {url}, {counted(n_bytes, 'byte')}", quiet=self._quiet)
         with ProgressReport("fetching", n_bytes, "MB/s", 1e6, self._quiet) as progress:
@@ -48,7 +47,7 @@ class _ShownPreparation(Preparation):
 
     @contextmanager
     def packing(self) -> Iterator[Progress]:
-        from swsearch.cli.progress import ProgressReport
+        from swsearch.cli.output import ProgressReport
 
         with ProgressReport("packing", 0, "M residues/s", 1e6, self._quiet) as progress:
             yield lambda _, residues: progress.reach(residues)

@@ -13,7 +13,7 @@ import typer
 
 from swsearch.cli import options
 from swsearch.cli.command import CommandGroup
-from swsearch.cli.sequence_sources import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
+from swsearch.cli.index import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
 from swsearch.errors import UsageError
 from swsearch.words import counted
 
@@ -283,8 +283,7 @@ def add(
 
     Example: swsearch db add proteins.db --blastdb swissprot --skip-bad
     """
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.changes import add_to_database
     from swsearch.database.opening import load_catalogue
     from swsearch.errors import AlphabetMismatch
@@ -378,8 +377,7 @@ def compact(
 
     Example: swsearch db compact proteins.db --slices 8
     """
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.changes import compact_database
 
     with ProgressReport("compacting", 0, "M residues/s", 1e6, quiet) as progress:

@@ -1,20 +1,159 @@
-"""``swsearch index``: construction of a packed database from FASTA files and BLAST databases."""
+"""``swsearch index``: construction of a packed database; where the sequences of a database come from.
+
+``swsearch index`` and ``swsearch db add`` share the options for sequence files and BLAST databases, and for records
+that are left out.
+"""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.sequence_sources import Blastdb, Fasta, LeftOut, SkipBad, Skipped, refuse_unused_list, sources_of
-from swsearch.words import counted
+from swsearch.cli.options import INPUT_PATH, OUTPUT_FILE
+from swsearch.errors import InputError, OutputClosed
+from swsearch.words import as_options, counted, one_line
 
 if TYPE_CHECKING:
     from swsearch.database.format import TaxonomyEntry
+    from swsearch.sequences.alphabet import Alphabet
+    from swsearch.sequences.record import InvalidRecord
+    from swsearch.sequences.source import HeldFile
+
+N_SHOWN: Final = 10
+"""Number of skipped records that are printed."""
+
+Fasta = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        click_type=INPUT_PATH, help="FASTA or FASTQ files, also compressed with gzip, bzip2, xz or zstd; - is stdin."
+    ),
+]
+Blastdb = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Import this BLAST database, named as for BLAST's -db. Requires blastdbcmd. The option may be repeated."
+    ),
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Leave out records that are empty or have wrong letters, and print the first ten."),
+]
+Skipped = Annotated[
+    Path | None,
+    typer.Option(
+        click_type=OUTPUT_FILE,
+        help="With --skip-bad: list all records that are left out in this file; - is stdout.",
+    ),
+]
+
+
+def refuse_unused_list(skipped: Path | None, *, skip_bad: bool) -> None:
+    """Refuse ``--skipped`` without ``--skip-bad``.
+
+    Raises
+    ------
+    InputError
+        There is a list, and no record is left out.
+    """
+    if skipped is not None and not skip_bad:
+        raise InputError("--skipped lists what --skip-bad leaves out; give both, or leave it out")
+
+
+class LeftOut:
+    """The records that were left out: their number, the first ones, and a list of all in a file, if there is one.
+
+    Each line of the list is written at once, so that a full disk ends the command before the database is changed. If
+    the reader of stdout leaves, the list ends, but not the command, whose result is the database.
+    """
+
+    def __init__(self, path: Path | None, stack: ExitStack) -> None:
+        from swsearch.cli.output import result_stream
+
+        self._path = path
+        self._first: list[InvalidRecord] = []
+        self._n = 0
+        self._file: TextIO | None = None
+        if path is not None:
+            stack.enter_context(suppress(OutputClosed))
+            self._file = stack.enter_context(result_stream(path, option="--skipped"))
+        self._list("file", "record", "identifier", "reason")
+
+    def add(self, record: InvalidRecord) -> None:
+        """Count and list a record.
+
+        Raises
+        ------
+        InputError
+            The list cannot be written.
+        """
+        self._n += 1
+        if self._n <= N_SHOWN:
+            self._first.append(record)
+        self._list(record.path, record.record, record.identifier, as_options(record.marked))
+
+    def _list(self, *values: object) -> None:
+        if self._file is None:
+            return
+        try:
+            print(*(one_line(str(value)) for value in values), sep="\t", file=self._file, flush=True)
+        except OutputClosed:
+            self._file = None
+        except OSError as error:
+            raise InputError(f"--skipped {self._path}: {error.strerror or error}; choose another file") from error
+
+    def lines(self, path: Path | None) -> list[str]:
+        """What is reported about them; nothing if there are none."""
+        if not self._n:
+            return []
+        which = "; the first of them:" if self._n > N_SHOWN else ":"
+        listed = "" if path is None else " (all on stdout)" if str(path) == "-" else f" (all in {path})"
+        told = counted(self._n, "record was", "records were")
+        return [f"warning: {told} left out{listed}{which}", *(f"  {record}" for record in self._first)]
+
+
+def sources_of(
+    paths: list[Path], blast_names: list[str], alphabet: Alphabet | None, quiet: bool
+) -> tuple[list[Path | HeldFile], Alphabet | None]:
+    """The sequence files and the exports of BLAST databases, in order, and the alphabet, if it is known.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Sequence files, and BLAST databases by the paths of their files.
+    blast_names : list of str
+        BLAST databases as BLAST's ``-db`` names them.
+    alphabet : Alphabet or None
+        That of the BLAST databases, if it is known.
+    quiet : bool
+        Whether no message is printed.
+
+    Raises
+    ------
+    DatabaseError
+        ``blastdbcmd`` is not installed, or fails.
+    """
+    from swsearch.cli.output import say
+    from swsearch.database.blastdb import BlastContent, blast_name, exported
+
+    sources: list[Path | HeldFile] = []
+    named = [(path, None if path.exists() else blast_name(path)) for path in paths]
+    for path, name in [*named, *((Path(name), name) for name in blast_names)]:
+        if name is None:
+            sources.append(path)
+            continue
+
+        def begin(content: BlastContent, name: str = name) -> None:
+            n_sequences = counted(content.n_sequences, f"{content.alphabet.name} sequence")
+            say(f"{name}: a BLAST database of {n_sequences}, read with blastdbcmd", quiet=quiet)
+
+        source, alphabet = exported(name, alphabet, begin=begin)
+        sources.append(source)
+    return sources, alphabet
 
 
 def index(
@@ -55,8 +194,7 @@ def index(
     Example: swsearch index uniprot.fasta.gz -o uniprot.db --taxonomy taxdump.tar.gz
     """
     from swsearch.cli.databases import contents, repetitions
-    from swsearch.cli.output import say
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
     from swsearch.database.object_store import refuse_url
     from swsearch.errors import InputError, UsageError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.argument_order import is_database
+from swsearch.cli.query import is_database
 from swsearch.errors import InputError, UsageError
 from swsearch.options import INPUT, OUTPUT
 from swsearch.words import counted
@@ -95,8 +95,7 @@ def msa(
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
-    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, result_stream, say, say_if_named_otherwise
     from swsearch.file_registry import registry
     from swsearch.output_files import text_file
     from swsearch.report.base import ReportContext
@@ -168,7 +167,7 @@ class _Finish:
 
 def _asked(arguments: options.Arguments) -> SearchOptions:
     """The options of the search of the first database, checked."""
-    from swsearch.cli.report_steps import refuse_unused
+    from swsearch.cli.report import refuse_unused
 
     refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
     return arguments.asked

@@ -1,13 +1,42 @@
-"""``swsearch query``: a search of a database with the sequences of files; the hits are printed and stored."""
+"""``swsearch query`` and ``swsearch batch``: their databases, the search, and what each says at its end.
+
+Query files and databases stand among the arguments. The packed databases and the URLs that stand last are the
+databases, and so are those of ``--db``, which follow them. Without either, those of ``db`` in the configuration file
+are; if there is none, the last argument is the database: a sequence file. All other arguments are query files.
+
+:func:`execute` calls :mod:`swsearch.run` with the options of the command line and returns the outcome.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import logging
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from swsearch.cli import options
+from swsearch.cli import options, stores
+from swsearch.cli.command import is_on_command_line
+from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
+from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
+from swsearch.command_log import append
+from swsearch.errors import InputError, UsageError
 from swsearch.options import MACHINE
+from swsearch.words import counted
+
+if TYPE_CHECKING:
+    from swsearch.run import RunOutcome
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.queries import QueryFiles
+    from swsearch.search.score_check import SampleCheck, ScoreCheck
+    from swsearch.search.searcher import Searcher
+    from swsearch.store.store import Store
 
 
 def query(
@@ -60,8 +89,397 @@ def query(
         execute_on_server(server, files or [], arguments)
         return
     from swsearch.cli.output import say
-    from swsearch.cli.run import execute
 
     outcome = execute(files or [], arguments, context, skip_refused=False)
     if outcome.run_id is not None:
         say(f"stored as run {outcome.run_id} in {outcome.store}", quiet=arguments.quiet)
+
+
+def batch(
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="FASTA… DB…",
+            click_type=options.INPUT_NAME,
+            help="Query files, then one or more databases as for `swsearch query`.",
+        ),
+    ] = None,
+    *,
+    context: typer.Context,
+) -> None:
+    """Search a database with every sequence of many files, and store the hits of each query as it ends.
+
+    A batch that was killed loses no finished query: --resume latest computes only what is missing. Identical queries
+    are computed once. A record that is no sequence fails alone; it is named at the end, and the exit code is 1. With
+    --shard, the jobs of an array each take their shard into a store of their own; `swsearch runs merge` joins them.
+    Queries may be profiles; PSSMs and Stockholm files are known by their first line.
+
+    Example: swsearch batch genome1.faa genome2.faa proteins.db --store hits.sqlite --resume latest
+
+    Example: swsearch batch Pfam-A.seed.gz proteins.db --store pfam.sqlite --shard 3/8
+
+    Example: swsearch batch reads.fasta s3://bucket/genome.db --store 'hits-{shard}.sqlite' --shard auto --resume latest
+    """
+    from swsearch.cli.output import say
+
+    arguments = options.Arguments.of(context)
+    is_printed = arguments.format != "none" or arguments.out is not None
+    if not is_printed:
+        stores.refuse_none(arguments.store)
+    outcome = execute(files or [], arguments, context, skip_refused=True)
+    there = "was" if outcome.n_before == 1 else "were"
+    before = f", {outcome.n_before:,} {there} there before" if outcome.resumed else ""
+    done = f"{counted(outcome.n_done, 'query', 'queries')} done{before}, {len(outcome.failed):,} failed"
+    summary = done if outcome.run_id is None else f"run {outcome.run_id} in {outcome.store}: {done}"
+    if (is_printed and arguments.out is None) or "-" in map(str, (arguments.unaligned, arguments.aligned_queries)):
+        say(summary)  # stdout is used by the report or by queries
+    else:
+        print(summary)
+        say(summary, quiet=True)
+    for refused in outcome.failed:
+        say(f"failed: {refused.line}")
+    if outcome.failed:
+        raise typer.Exit(1)
+
+
+MANY_RESIDUES: Final = 10**9
+"""Residues of queries that come through a pipe, whose number is not known before the engine is chosen."""
+
+
+def execute(
+    files: list[str], arguments: options.Arguments, context: typer.Context, *, skip_refused: bool
+) -> RunOutcome:
+    """Search databases with the queries of files.
+
+    Parameters
+    ----------
+    files : list of str
+        Query files, then the databases (:mod:`swsearch.cli.query`).
+    arguments : Arguments
+        The options of the command line.
+    context : typer.Context
+        That of the command, which tells the options of the command line from those of the configuration file.
+    skip_refused : bool
+        Whether to continue after a record that cannot be searched, and list it in the outcome. Otherwise, such a record
+        raises an error before anything is searched.
+
+    Returns
+    -------
+    RunOutcome
+    """
+    paths, databases = queries_and_databases(
+        files,
+        arguments.db or (),
+        arguments.command,
+        has_queries=bool(arguments.in_pssm),
+        are_defaults=not is_on_command_line(context, "db"),
+    )
+    from swsearch.cli.databases import open_databases
+    from swsearch.hits.shards import asked_shard
+    from swsearch.sequences.source import refuse_repeated_pipes
+
+    shard = asked_shard(arguments.shard, os.environ)
+    arguments = named_by_share(arguments, shard)
+    needs_store = must_store(arguments) or arguments.command == "batch"
+    arguments = arguments.changed(store=named_store(arguments, must_store=needs_store))
+    paths += map(str, arguments.in_pssm or [])
+    _refuse_contradictions(arguments)
+    refuse_repeated_pipes([*paths, *databases])
+    query_residues = _about_residues(paths)
+    if not all(
+        map(os.path.isdir, databases)
+    ):  # fetching or packing it may take long, so wrong options are refused before
+        asked_report(arguments)
+        _ = arguments.asked
+    are_many = partial(_are_many, paths, arguments.query_format)
+    with (
+        gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
+        open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
+    ):
+        warm_up(arguments, subjects, query_residues, processes)
+
+        from swsearch.cli.report import SavedProfiles, query_fastas, refuse_run_without_checkpoints
+        from swsearch.run import perform, survey
+        from swsearch.search.queries import QueryFiles
+        from swsearch.search.searcher import Searcher
+
+        report = asked_report(arguments)
+        with command_run(arguments, shard, paths, must_store=needs_store) as running:
+            searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
+            options.check_alphabet(arguments.alphabet, searcher.needs)
+            queries = QueryFiles.of(paths, arguments.query_format)
+            if arguments.in_pssm:
+                _refuse_sequences(queries)
+            force_alphabet = arguments.alphabet is not None
+            found = survey(queries, searcher, shard, force_alphabet=force_alphabet, skip_refused=skip_refused)
+            if arguments.explain:
+                for line in (searcher.engine_choice, *searcher.explain(found.sample)):
+                    print(line)
+                raise typer.Exit
+            check = _score_check(searcher) if arguments.plot is not None and isinstance(searcher, Searcher) else None
+            sample = _sample_check(searcher) if arguments.plot is None and arguments.cluster is None else None
+            steps = running.report_steps(searcher, report)
+            if arguments.save_pssm is not None:
+                refuse_run_without_checkpoints(searcher.run_info(""))
+                steps.insert(0, SavedProfiles(arguments.save_pssm, running.stack))
+            fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
+            if fastas is not None:
+                steps.insert(0, fastas)
+            with running.searching(
+                queries,
+                searcher,
+                found,
+                skip_refused=skip_refused,
+                every_score=check is not None,
+                stored_too=bool(steps),
+            ) as searched:
+                perform(steps, searched.info, searched)
+            outcome = searched.outcome
+            if fastas is not None:
+                fastas.write_queries(queries, searcher)
+            if sample is not None:
+                _say_misfits(sample, quiet=arguments.quiet)
+            if arguments.plot is not None and check is not None:
+                scheme = searcher.scheme
+                scored = counted(outcome.n_done, "query", "queries")
+                title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                _plot_scores(
+                    check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
+                )
+        return outcome
+
+
+def _about_residues(paths: list[str]) -> int:
+    """About the number of residues of the query files, from their sizes; that of a large search for pipes."""
+    from swsearch.output_files import COMPRESSED
+
+    n_bytes = 0
+    for path in map(Path, paths):
+        if not path.is_file():
+            return MANY_RESIDUES
+        n_bytes += path.stat().st_size * (2 if path.suffix.lower() in COMPRESSED else 1)
+    return n_bytes
+
+
+def _about_subjects(databases: list[str]) -> int:
+    """About the number of residues of packed databases, from the sizes of their files; 0 for others.
+
+    A database need not be open for it, so that GPUs can start before.
+    """
+    folders = [Path(database) for database in databases]
+    if not all(folder.is_dir() for folder in folders):
+        return 0
+    return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
+
+
+def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:
+    """Whether the query files have at least so many queries; pipes, which can be read once, may have many."""
+    from swsearch.sequences.source import text_lines
+
+    if len(paths) >= n_queries or not all(map(os.path.isfile, paths)):
+        return True
+    if query_format in ("aligned", "a3m"):
+        return False
+    n_found = 0
+    for path in paths:
+        with suppress(InputError):  # the reader of the complete file reports the error
+            for line in text_lines(path, ""):
+                n_found += line.startswith((">", "@", "# STOCKHOLM", "HMMER3"))
+                if n_found >= n_queries:
+                    return True
+    return False
+
+
+def _refuse_sequences(queries: QueryFiles) -> None:
+    """Refuse files of ``--in-pssm`` that are not profiles; a file that cannot be read has its own message."""
+    from swsearch.sequences.source import shown_name, text_lines
+
+    for path, form in zip(queries.paths, queries.formats, strict=True):
+        if form == "fasta":
+            next(text_lines(path, shown_name(path)), None)
+            advice = "a FASTA file of aligned sequences is a query file, with --query-format aligned or a3m"
+            raise InputError(f"--in-pssm {shown_name(path)} is no checkpoint, PSSM, model or Stockholm file; {advice}")
+
+
+def _refuse_contradictions(arguments: options.Arguments) -> None:
+    """Refuse options that exclude each other, and plots and logs of events that cannot be written."""
+    from swsearch.cli.report import refuse_shared_stdout
+    from swsearch.output_files import refuse_compressed
+
+    if arguments.store == "none" and arguments.resume is not None:
+        raise InputError("--resume goes on with a stored run; name its store with --store")
+    if arguments.plot is not None and arguments.resume is not None:
+        raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
+    if arguments.plot is not None and arguments.iterations > 1:
+        raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
+    if arguments.plot is not None and arguments.cluster is not None:
+        raise InputError(
+            "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"
+        )
+    arguments.refuse_options_of_clusters()
+    printed = arguments.format != "none" or arguments.out is not None
+    refuse_shared_stdout(arguments.save_pssm, arguments.out, printed=printed)
+    outputs = {
+        "--out": (arguments.out or "-") if printed else None,
+        "--save-pssm": arguments.save_pssm,
+        "--unaligned": arguments.unaligned,
+        "--aligned-queries": arguments.aligned_queries,
+        "--events": arguments.events,
+    }
+    on_stdout = [option for option, path in outputs.items() if str(path) == "-"]
+    for option in ("--unaligned", "--aligned-queries"):
+        if option in on_stdout and len(on_stdout) > 1:
+            others = [{"--out": "the report"}.get(other, other) for other in on_stdout if other != option]
+            raise InputError(f"{option} -: {others[0]} is written to stdout, too; name a file for one of them")
+    refuse_compressed(arguments.events, "--events", "each event is appended as it happens, which no archive can take")
+    if arguments.plot is not None:
+        from swsearch.output_files import check_plot
+
+        check_plot(arguments.plot)
+
+
+def _score_check(searcher: Searcher) -> ScoreCheck:
+    """A counter of the scores of all subjects for the plot; the searcher adds the scores to it."""
+    from swsearch.search.score_check import ScoreCheck
+
+    check = ScoreCheck(searcher)
+    searcher.observe = check.add
+    return check
+
+
+def _sample_check(searcher: PlannedSearch) -> SampleCheck | None:
+    """A check of each query's scores with a sample of the subjects; None if there is none for this search."""
+    from swsearch.engine.protocol import BackgroundEngine
+    from swsearch.search.score_check import SampleCheck
+    from swsearch.search.searcher import Searcher
+
+    if not SampleCheck.applies(searcher):
+        return None
+    if isinstance(searcher, Searcher):
+        check = SampleCheck(searcher, in_background=isinstance(searcher.engine, BackgroundEngine))
+        searcher.observe_batch = check.add
+        return check
+    from swsearch.cluster.searcher import ClusterSearcher  # only here: most searches have no other processes
+
+    assert isinstance(searcher, ClusterSearcher)
+    check = SampleCheck(searcher, in_background=searcher.works_in_background)
+    searcher.observe_batch = check.add
+    return check
+
+
+def _say_misfits(check: SampleCheck, *, quiet: bool) -> None:
+    """Print one warning if queries do not follow the statistics; the log names all of them."""
+    from swsearch.cli.output import say
+
+    of_all = f"{check.n_checked:,} of {counted(check.n_queries, 'query', 'queries')}"
+    append(f"the scores of {of_all} were compared with their statistics")
+    for misfit in check.misfits if len(check.misfits) > 1 else ():
+        append(str(misfit), logging.WARNING)
+    if (message := check.warning) is not None:
+        say(f"warning: {message}; --mask tantan leaves repeats out, --plot shows the scores", quiet=quiet)
+
+
+def _plot_scores(
+    check: ScoreCheck, outcome: RunOutcome, title: str, path: Path, arguments: options.Arguments, store: Store | None
+) -> None:
+    """Draw the counted scores; print and store the warning if they disagree with the statistics."""
+    from swsearch.cli.output import say
+    from swsearch.search.score_check import write_score_plot
+
+    checked = check.result()
+    write_score_plot(checked, title, path)
+    if checked.fit is None:
+        n_scores = counted(checked.n_scores, "score")
+        say(f"{n_scores}: too few to fit a distribution to; the plot has none", quiet=arguments.quiet)
+    if checked.warning is not None:
+        say(checked.warning, quiet=arguments.quiet)
+        if store is not None and outcome.run_id is not None:
+            store.runs.note_statistics(outcome.run_id, checked.warning)
+
+
+def is_packed(path: str) -> bool:
+    """Whether a path is a packed database of this machine."""
+    from swsearch.database.format import CATALOGUE
+
+    try:
+        return (Path(path) / CATALOGUE).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_database(path: str) -> bool:
+    """Whether an argument can only be a database: a packed one of this machine, or a URL."""
+    from swsearch.database.object_store import is_url
+
+    return is_url(path) or is_packed(path)
+
+
+def queries_and_databases(
+    files: Sequence[str],
+    further: Sequence[str],
+    command: str,
+    *,
+    has_queries: bool = False,
+    are_defaults: bool = False,
+) -> tuple[list[str], list[str]]:
+    """The query files and the databases of a search, by the rule above.
+
+    Parameters
+    ----------
+    files : sequence of str
+        The arguments.
+    further : sequence of str
+        The databases of ``--db``.
+    command : str
+        ``query`` or ``batch``.
+    has_queries : bool
+        Whether the search has queries that are no arguments.
+    are_defaults : bool
+        Whether ``further`` are those of the configuration file, which databases among the arguments replace.
+
+    Raises
+    ------
+    UsageError
+        There is no query file or no database, or a database stands before a query file.
+    """
+    n_last = _n_databases(files)
+    if are_defaults and any(map(is_database, files)):
+        further = ()
+    if not n_last and not further and files and (has_queries or len(files) > 1):
+        # A name that does not exist is more probably that of a database than of a sequence file behind databases.
+        n_last = 1 if files[-1] == "-" or os.path.exists(files[-1]) else 1 + _n_databases(files[:-1])
+    n_queries = len(files) - n_last
+    queries, databases = list(files[:n_queries]), [*files[n_queries:], *further]
+    if not databases:
+        known = queries or ["QUERY…"]
+        raise UsageError(f"give query files and then the database: {_line(command, known, ['DB'])}")
+    if early := [path for path in queries if is_packed(path)]:
+        _refuse_early(early, queries, databases, command)
+    if not queries and not has_queries:
+        line = _line(command, ["QUERY…"], list(dict.fromkeys(databases)))
+        if len(databases) == 1:
+            raise UsageError(f"{databases[0]} is a database; give query files before it: {line}")
+        raise UsageError(f"{databases[0]} is a database, and there is no query file: {line}")
+    return queries, databases
+
+
+def _n_databases(files: Sequence[str]) -> int:
+    """Number of arguments at the end that can only be databases."""
+    return len(list(takewhile(is_database, reversed(files))))
+
+
+def _refuse_early(early: Sequence[str], queries: Sequence[str], databases: Sequence[str], command: str) -> None:
+    """Refuse databases that stand before query files; a sequence file at the end may be meant as either."""
+    others = [path for path in queries if path not in early]
+    files = [path for path in databases if not is_database(path)]
+    packed = list(dict.fromkeys([*early, *filter(is_database, databases)]))
+    line = _line(command, [*others, *files] or ["QUERY…"], packed)
+    if others and files:
+        also = [word for path in files for word in ("--db", path)]
+        line += f"; with {files[0]} as a database: {_line(command, others, [*packed, *also])}"
+    raise UsageError(f"{early[0]} is a database, which stands behind the query files: {line}")
+
+
+def _line(command: str, queries: Sequence[str], databases: Sequence[str]) -> str:
+    quoted = [word if word in ("QUERY…", "DB") else shlex.quote(word) for word in (*queries, *databases)]
+    return " ".join(["swsearch", command, *quoted])

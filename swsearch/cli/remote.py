@@ -35,8 +35,7 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
             "a server searches one database at a time; give --db once, or search with `swsearch query` here"
         )
     _refuse_options_of_this_machine(arguments)
-    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport, result_stream, say, say_if_named_otherwise
     from swsearch.report.formats import new_report
     from swsearch.service.client import Client
 

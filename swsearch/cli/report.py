@@ -1,16 +1,24 @@
-"""``swsearch report``: output of a stored run in any format, without any computation."""
+"""``swsearch report``: output of a stored run in any format, without any computation; the steps that write outputs.
+
+The steps are those of a run that the options of a command ask for: the report, and files of profiles or queries beside
+it. Searches use them, too.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from swsearch.cli import completion, options
 from swsearch.errors import DatabaseError, InputError
+from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.options import SEQUENCES
+from swsearch.report.steps import ReportStep, Step
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -18,8 +26,241 @@ if TYPE_CHECKING:
 
     from swsearch.database.reader import PackedDatabase
     from swsearch.hits.result import QueryResult
-    from swsearch.report.base import Report
+    from swsearch.report.base import Report, ReportContext
+    from swsearch.search.planned_search import PlannedSearch
+    from swsearch.search.queries import QueryFiles
     from swsearch.store.runs import StoredRun
+    from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
+
+# --- the report ---
+
+
+def refuse_unused(report: Report | None, taxid: str | None, taxonomy: str | None, taxid_map: str | None) -> None:
+    """Refuse ``--taxonomy`` and ``--taxid-map`` where neither a filter nor the report uses them.
+
+    Those of the configuration are defaults for the commands that need them, and are not refused.
+
+    Raises
+    ------
+    InputError
+        One of them is given, and nothing uses it.
+    """
+    if (taxonomy is None and taxid_map is None) or taxid is not None:
+        return
+    from swsearch.cli.command import words_give
+
+    if not words_give("taxonomy", "taxid_map"):
+        return
+    from swsearch.report.formats import TaxonomyUse
+
+    if report is None or report.taxonomy_use is TaxonomyUse.NONE:
+        here = "there is no report" if report is None else f"{report_called(report)} has none"
+        raise InputError(f"--taxid-map and --taxonomy serve --taxid and reports with taxa; {here}, leave them out")
+
+
+def report_called(report: Report) -> str:
+    """The report in messages."""
+    from swsearch.report.formats import COLUMNS
+
+    return f"format {report.name}" + (" with these columns" if report.name in COLUMNS else "")
+
+
+def steps_of_report(
+    report: Report,
+    context: ReportContext,
+    out: Path | None,
+    stack: ExitStack,
+    *,
+    quiet: bool = False,
+    cuts_lists: bool = True,
+) -> list[Step]:
+    """The steps that write a report to ``out``, whose file is complete when ``stack`` is closed.
+
+    If the report has organisms, the steps say which ids are not current and, with ``cuts_lists``, which lists may be
+    too short for the taxa of their queries.
+    """
+    from swsearch.cli.output import result_stream, say
+
+    stream = stack.enter_context(result_stream(out, binary=report.binary))
+    steps: list[Step] = [ReportStep(report, context, stream)]
+    if context.taxonomy is not None:
+        lca_top = report.lca_top if cuts_lists else None
+        steps.append(TaxonMessages(context.taxonomy, lca_top, partial(say, quiet=quiet)))
+    return steps
+
+
+class TaxonMessages(Step):
+    """Says what is to be known about the taxa of a report.
+
+    Parameters
+    ----------
+    taxonomy : TaxonomyOfSubjects
+        That of the report, which tells what ids are not current.
+    lca_top : float or None
+        The percentage for the taxa of queries, if lists may be too short for them.
+    say : callable
+        Called with each message.
+    """
+
+    def __init__(self, taxonomy: TaxonomyOfSubjects, lca_top: float | None, say: Callable[[str], None]) -> None:
+        self._taxonomy = taxonomy
+        self._lca_top = lca_top
+        self._say = say
+
+    def begin(self, run: RunInfo) -> None:
+        """Count the lists of the run."""
+        from swsearch.report.taxa import CutLists
+
+        self._cut = None if self._lca_top is None else CutLists(run, self._lca_top)
+
+    def write(self, result: QueryResult) -> None:
+        """Count the list of a query, if it is too short."""
+        if self._cut is not None:
+            self._cut.add(result)
+
+    def end(self) -> None:
+        """Say the messages."""
+        for message in [*self._taxonomy.messages(), *(() if self._cut is None else self._cut.messages())]:
+            self._say(message)
+
+
+# --- --save-pssm ---
+
+
+class SavedProfiles(Step):
+    """``--save-pssm``: the profiles of the last rounds, written as PSI-BLAST's checkpoints.
+
+    A query that was searched without a profile has the scores of the matrix in its checkpoint.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or ``-`` for stdout.
+    stack : ExitStack
+        The file is complete when it is closed.
+    """
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        from swsearch.cli.output import result_stream
+
+        self._stream = stack.enter_context(result_stream(path, option="--save-pssm"))
+
+    def begin(self, run: RunInfo) -> None:
+        """Read the matrix of the run."""
+        from swsearch.scoring.matrix import parse_matrix_text
+        from swsearch.sequences.alphabet import PROTEIN
+
+        self._run = run
+        self._matrix = parse_matrix_text(run.matrix_scores, run.matrix, PROTEIN)
+
+    def write(self, result: QueryResult) -> None:
+        """Write the profile of a query."""
+        import numpy as np
+
+        from swsearch.query.asn1 import write_checkpoint
+        from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+
+        run = self._run
+        assert run.lam is not None
+        assert run.k is not None
+        codes = PROTEIN.encode(result.letters) & np.uint8(CODE_MASK)
+        scores = self._matrix.scores[codes, :20] if result.pssm is None else result.pssm.scores
+        write_checkpoint(
+            self._stream, result.header, codes, scores, lam=run.lam, k=run.k, gap_open=run.gap_open,
+            gap_extend=run.gap_extend, matrix=run.matrix,
+        )  # fmt: skip
+
+
+def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool = True) -> None:
+    """Refuse to write profiles and a report to stdout; ``printed`` tells whether there is a report.
+
+    Raises
+    ------
+    InputError
+        Both would be written to stdout.
+    """
+    if printed and str(path) == "-" and (out is None or str(out) == "-"):
+        raise InputError("--save-pssm -: the report is written to stdout, too; give --out FILE, or another --save-pssm")
+
+
+def refuse_run_without_checkpoints(run: RunInfo) -> None:
+    """Refuse to save the profiles of a search that has none.
+
+    Raises
+    ------
+    InputError
+        The queries are not proteins, or the scoring scheme has no statistics, which a checkpoint contains.
+    """
+    if run.query_alphabet != "protein":
+        raise InputError("--save-pssm saves profiles of proteins, and these queries are DNA; leave it out")
+    if run.lam is None or run.k is None:
+        raise InputError(f"--save-pssm: a checkpoint contains λ and K, and there are none: {run.statistics}")
+
+
+# --- --unaligned and --aligned-queries ---
+
+
+class QueryFastas(Step):
+    """``--unaligned`` and ``--aligned-queries``: the queries without and with hits, as they were given.
+
+    The results of a run tell which queries have hits, including results of an earlier call. The letters come from the
+    query files, which are read once more at the end, because results have the letters that were searched, masked ones
+    for instance.
+
+    Parameters
+    ----------
+    unaligned, aligned : Path or None
+        Output files.
+    stack : ExitStack
+        The files are complete when it is closed.
+    """
+
+    def __init__(self, unaligned: Path | None, aligned: Path | None, stack: ExitStack) -> None:
+        from swsearch.cli.output import result_stream
+
+        self._streams: list[TextIO | None] = [None, None]
+        """Of the queries without hits, and of those with hits."""
+        for place, (path, option) in enumerate(((unaligned, "--unaligned"), (aligned, "--aligned-queries"))):
+            if path is not None:
+                self._streams[place] = stack.enter_context(result_stream(path, option=option))
+        self._known = bytearray()
+        """For each number of a query: 0 if it has no result, 1 if it has no hits, 2 if it has hits."""
+
+    def write(self, result: QueryResult) -> None:
+        """Note whether a query has hits."""
+        missing = result.number + 1 - len(self._known)
+        if missing > 0:
+            self._known.extend(bytes(missing))
+        self._known[result.number] = 2 if result.hits else 1
+
+    def write_queries(self, queries: QueryFiles, searcher: PlannedSearch) -> None:
+        """Write the queries; call it when all results were noted."""
+        from swsearch.sequences.fasta_text import write_record
+        from swsearch.sequences.record import SequenceRecord
+
+        for number, record in enumerate(queries.records(searcher.scheme, searcher.needs)):
+            known = self._known[number] if number < len(self._known) else 0
+            stream = self._streams[known - 1] if known else None
+            if stream is not None and isinstance(record, SequenceRecord):
+                write_record(stream, record.header, record.letters)
+
+
+def query_fastas(
+    unaligned: Path | None, aligned: Path | None, queries: QueryFiles, stack: ExitStack
+) -> QueryFastas | None:
+    """The files of queries with and without hits; None if neither is asked for.
+
+    Raises
+    ------
+    InputError
+        The queries are profiles, or a file cannot be created.
+    """
+    if unaligned is None and aligned is None:
+        return None
+    if queries.hold_profiles:
+        option = "--unaligned" if unaligned is not None else "--aligned-queries"
+        raise InputError(f"{option} writes sequences, and these queries are profiles; leave it out")
+    return QueryFastas(unaligned, aligned, stack)
 
 
 def report(
@@ -58,14 +299,6 @@ def report(
     Example: swsearch report latest --format fasta --flank 50
     """
     from swsearch.cli.output import say, say_if_named_otherwise, table_width
-    from swsearch.cli.report_steps import (
-        SavedProfiles,
-        refuse_run_without_checkpoints,
-        refuse_shared_stdout,
-        refuse_unused,
-        report_called,
-        steps_of_report,
-    )
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
     from swsearch.report.steps import perform

@@ -153,7 +153,7 @@ def _open_separate(
 @contextlib.contextmanager
 def _open_here(arguments: Arguments, database: PackedDatabase, query_residues: int) -> Iterator[Searcher]:
     """Open an engine of this process; if subjects are translated, the progress of the translation is reported."""
-    from swsearch.cli.progress import ProgressReport
+    from swsearch.cli.output import ProgressReport
     from swsearch.search.searcher import searcher_on
 
     asked = arguments.asked

@@ -1,9 +1,10 @@
-"""``swsearch serve`` and ``swsearch worker``: the search service."""
+"""``swsearch serve``, ``swsearch worker`` and ``swsearch tokens``: the search service."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swsearch.cli import options, stores
+from swsearch.cli.command import CommandGroup
 from swsearch.command_log import LOG_VARIABLE, log_path
 from swsearch.errors import InputError
 from swsearch.file_registry import unregistered
@@ -315,3 +317,71 @@ def _require_service() -> None:
     missing = [name for name in ("fastapi", "uvicorn", "sse_starlette", "prometheus_client") if find_spec(name) is None]
     if missing:
         raise InputError(f"{', '.join(missing)} not installed; `pip install 'swsearch[service]'` adds what is needed")
+
+
+# --- tokens ---
+
+tokens = CommandGroup(
+    help="Add, list and revoke the tokens of a service. A server with a token answers no request without one.",
+    no_args_is_help=True,
+)
+
+
+@tokens.command("add")
+def add_token(
+    owner: Annotated[
+        str, typer.Argument(metavar="NAME", help="Owner of the token. Owners see only their own searches.")
+    ],
+    store: options.CreatedStore = DEFAULT_STORE,
+) -> None:
+    """Make a token and print it. It is shown this once; the store keeps its SHA-256.
+
+    Example: swsearch tokens add ann --store hits.sqlite
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.store import Store
+
+    with Store(store, create=True) as opened:
+        stored, token = opened.accounts.add_token(owner)
+        print(token)
+        say(f"token {stored.id} of {owner}; a server that runs without tokens asks for them after a restart")
+
+
+@tokens.command("list")
+def list_tokens(store: options.KeptStore = DEFAULT_STORE) -> None:
+    """List the tokens: id, owner, when they were made and revoked.
+
+    Example: swsearch tokens list --store hits.sqlite
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.store import Store
+
+    with Store(store) as opened:
+        stored = opened.accounts.tokens()
+        if not stored:
+            say(f"no token in {opened.name}; `swsearch tokens add NAME --store {shlex.quote(opened.name)}` makes one")
+        for token in stored:
+            state = "valid" if token.revoked is None else f"revoked {token.revoked:%Y-%m-%d %H:%M}"
+            print(f"{token.id}  {token.created:%Y-%m-%d %H:%M}  {state}  {token.owner}")
+
+
+@tokens.command("revoke")
+def revoke_tokens(
+    ids: Annotated[
+        list[str], typer.Argument(metavar="ID…", help="Ids of the tokens, as `swsearch tokens list` prints them.")
+    ],
+    store: options.KeptStore = DEFAULT_STORE,
+) -> None:
+    """Revoke tokens: within seconds, a running server refuses them.
+
+    Example: swsearch tokens revoke 1f0c22aa --store hits.sqlite
+    """
+    from swsearch.cli.output import say
+    from swsearch.store.store import Store
+
+    if not ids:
+        raise InputError("give the id of a token")
+    with Store(store) as opened:
+        for token_id in ids:
+            token = opened.accounts.revoke_token(token_id)
+            say(f"token {token.id} of {token.owner} is revoked")

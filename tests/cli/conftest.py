@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.cli import progress
+from swsearch.cli import output
 from swsearch.cli.app import main
 from tests.processes import Process, start
 
@@ -59,7 +59,7 @@ class Outcome:
 def swsearch(capfd, monkeypatch, tmp_path) -> Callable[..., Outcome]:
     """Run ``swsearch`` with the given arguments, in an empty folder; a busy machine adds no lines of progress."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "PLAIN_INTERVAL_SECONDS", progress.LONGEST_INTERVAL_SECONDS)
+    monkeypatch.setattr(output, "PLAIN_INTERVAL_SECONDS", output.LONGEST_INTERVAL_SECONDS)
 
     def call(*arguments: object) -> Outcome:
         capfd.readouterr()

@@ -44,7 +44,7 @@ def test_the_share_of_the_bound_is_said(search: Run) -> None:
 
 def test_the_rate_with_a_bound_is_effective(search: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rate is printed at intervals, here at once."""
-    monkeypatch.setattr("swsearch.cli.progress.PLAIN_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr("swsearch.cli.output.PLAIN_INTERVAL_SECONDS", 0.0)
     assert " effective GCUPS" in search().err
     for options in (["--no-bound"], ["--engine", "reference"]):
         err = search(*options).err

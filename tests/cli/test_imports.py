@@ -10,7 +10,7 @@ from tests.tiers import mostly_thorough
 
 QUERIES = str(DATA / "queries.fasta")
 
-OF_OTHER_COMMANDS = {"swsearch.cli.msa", "swsearch.cli.cluster", "swsearch.cli.serve", "swsearch.cli.db"}
+OF_OTHER_COMMANDS = {"swsearch.cli.msa", "swsearch.cli.comparison", "swsearch.cli.serve", "swsearch.cli.db"}
 OF_ARCHIVES = {"xopen", "dnaio", "isal", "zlib_ng", "backports.zstd"}
 OF_OTHER_STORES = {"sqlalchemy.orm", "sqlalchemy.dialects.postgresql", "alembic", "psycopg"}
 OF_SEARCHES = {

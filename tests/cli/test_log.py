@@ -11,8 +11,8 @@ from datetime import datetime
 
 import pytest
 
-from swsearch.cli import progress
-from swsearch.cli.progress import ProgressReport
+from swsearch.cli import output
+from swsearch.cli.output import ProgressReport
 from swsearch.command_log import close_log, open_log
 from tests.cli.conftest import DATA
 from tests.cli.test_progress import Clock
@@ -134,10 +134,10 @@ def test_unexpected_errors_have_their_traceback(swsearch, tmp_path, few_proteins
     assert "Traceback (most recent call last):" in found
     assert full.error.removeprefix("swsearch: ") in found
     code = (
-        "import sys, threading\nfrom swsearch.cli import app, engines\n"
+        "import sys, threading\nfrom swsearch.cli import app, bench\n"
         "def bug():\n    raise ValueError('two\\nlines')\n"
         "def failing():\n    thread = threading.Thread(target=bug)\n    thread.start()\n    thread.join()\n    1 / 0\n"
-        "engines.engines = failing\nsys.exit(app.main(sys.argv[1:]))\n"
+        "bench.engines = failing\nsys.exit(app.main(sys.argv[1:]))\n"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, "engines", "--log", "bug.log"],
@@ -296,7 +296,7 @@ def test_records_of_several_processes_do_not_mix(tmp_path):
 def test_progress_is_logged_in_plain_lines_whatever_stderr_shows(tmp_path, monkeypatch, capsys):
     """Hand calculation: 30 of 100 billion units in 6 s are 5.0 billion a second, and 70 billion are left for 14 s."""
     clock = Clock()
-    monkeypatch.setattr(progress, "time", clock)
+    monkeypatch.setattr(output, "time", clock)
     open_log(tmp_path / "p.log")
     try:
         with ProgressReport("searching", 100_000_000_000, "GCUPS", 1e9, quiet=True) as report:

@@ -17,9 +17,8 @@ from pathlib import Path
 import pyte
 import pytest
 
-from swsearch.cli import progress
-from swsearch.cli.output import say
-from swsearch.cli.progress import PLAIN_INTERVAL_SECONDS, ProgressReport
+from swsearch.cli import output
+from swsearch.cli.output import PLAIN_INTERVAL_SECONDS, ProgressReport, say
 from tests.cli.conftest import DATA
 from tests.processes import SWSEARCH
 
@@ -37,7 +36,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(progress, "time", made)
+    monkeypatch.setattr(output, "time", made)
     return made
 
 
@@ -153,8 +152,8 @@ class Screen:
 
 EVERY_BAR = """
 import sys
-from swsearch.cli import app, progress
-progress.BAR_INTERVAL_SECONDS = 0.0
+from swsearch.cli import app, output
+output.BAR_INTERVAL_SECONDS = 0.0
 sys.exit(app.main(sys.argv[1:]))
 """
 """The command line with a bar for each step, even if the machine completes the step fast."""

@@ -40,7 +40,7 @@ def test_stored_hits_are_printed_again_to_the_byte(swsearch, files, translate):
 @pytest.mark.parametrize("command", ["query", "batch"])
 def test_translating_a_database_is_told_before_the_search(swsearch, files, monkeypatch, command):
     """By hand: one line, because the database is one block; no line where only the queries are translated."""
-    monkeypatch.setattr("swsearch.cli.progress.PLAIN_INTERVAL_SECONDS", 0.0)
+    monkeypatch.setattr("swsearch.cli.output.PLAIN_INTERVAL_SECONDS", 0.0)
     search = [command, "proteins.fasta", "genes.db", "--translate", "subject"]
     outcome = swsearch(*search)
     assert outcome.code == 0, outcome.err

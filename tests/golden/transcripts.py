@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from swsearch.cli import progress
+from swsearch.cli import output
 from swsearch.cli.app import main
 
 FOLDER: Final = Path(__file__).parent
@@ -104,7 +104,7 @@ def _records(text: str) -> list[str]:
 def run(text: str, folder: Path) -> str:
     """Run the commands of a transcript in a folder; returns the transcript of what they do now."""
     inputs(folder)
-    progress.PLAIN_INTERVAL_SECONDS = progress.LONGEST_INTERVAL_SECONDS  # type: ignore[misc]  # no line on a slow machine
+    output.PLAIN_INTERVAL_SECONDS = output.LONGEST_INTERVAL_SECONDS  # type: ignore[misc]  # no line on a slow machine
     lines = [line for line in text.splitlines() if line.startswith(("#", "$")) or not line]
     with _surroundings(folder):
         return "\n".join(line if not line.startswith("$") else _ran(line, folder) for line in lines).rstrip() + "\n"

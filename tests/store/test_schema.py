@@ -110,7 +110,7 @@ def test_a_sqlite_store_is_in_wal_mode(tmp_path):
 
 def test_nothing_but_a_store_loads_sqlalchemy_and_using_one_loads_no_alembic(tmp_path):
     """The modules of a search are loaded before the store, which is opened while the engine is at work."""
-    modules = "swsearch, swsearch.api, swsearch.run, swsearch.report.formats, swsearch.cli.app, swsearch.cli.run"
+    modules = "swsearch, swsearch.api, swsearch.run, swsearch.report.formats, swsearch.cli.app, swsearch.cli.query"
     code = (
         f"import sys, {modules}; assert 'sqlalchemy' not in sys.modules\n"
         "from swsearch.store.store import Store\n"
