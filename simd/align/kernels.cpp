@@ -4,12 +4,15 @@
 // The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
 // implementations, Bioinformatics 23:156, 2007.
 //
-// Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors,
-// followed by a correction loop in which F passes from each lane to the next. E is computed from the final H of the
-// previous column, so that a gap that consumes the subject may follow one that consumes the query.
+// Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors, in which
+// F begins anew in each lane, followed by a second one that adds the F from the lanes above. Those are determined
+// between the passes by a prefix scan over the lanes, so that F that crosses many lanes, which is usual where the
+// sequences are similar, costs no more than one further pass. E is computed from the final H of the previous column, so
+// that a gap that consumes the subject may follow one that consumes the query.
 //
-// Exactness: all values are above -first - extend, so wrapping arithmetic is exact as long as H is at most kNarrowLimit
-// in 16-bit lanes, and in 32-bit lanes for all lengths that the forward pass accepts. Rows past the query score -128:
+// Exactness: all values of the first pass are above -first - extend, and the second pass ends before its F is below the
+// negative of the largest H, so wrapping arithmetic is exact as long as H is at most kNarrowLimit in 16-bit lanes, and
+// in 32-bit lanes for all lengths that the forward pass accepts. Rows past the query score -128:
 // they are below all rows of the query, so they change none of them, and they never have the best score.
 
 #include "align/kernel.hpp"
@@ -17,6 +20,28 @@
 
 namespace swsearch::align {
 namespace {
+
+// A cost, or the largest value of a lane if it is greater: no F exceeds it.
+template <class Value>
+int32_t largest_or(int64_t cost) {
+    constexpr int64_t kLargest = (int64_t{1} << (8 * sizeof(Value) - 1)) - 1;
+    return static_cast<int32_t>(cost < kLargest ? cost : kLargest);
+}
+
+// The F that enters each lane from any lane above, from the F of at least 0 that enters it from the lane above. F that
+// opened from an increased H would be no greater than the F that increased it, so each lane only passes on, at
+// `lane_cost`, what enters it.
+template <class Lane, int kBy = 1>
+typename Lane::V from_all_lanes(typename Lane::V f, int64_t lane_cost) {
+    if constexpr (kBy < Lane::kLanes) {
+        const int64_t cost = kBy * lane_cost;
+        const typename Lane::V above = Lane::template shift_up<kBy>(f);
+        f = Lane::max(f, Lane::subtract(above, Lane::splat(largest_or<typename Lane::Value>(cost))));
+        return from_all_lanes<Lane, 2 * kBy>(f, lane_cost);
+    } else {
+        return f;
+    }
+}
 
 template <class Value>
 void striped_columns(ForwardState& state, size_t from, size_t to) {
@@ -27,6 +52,8 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
     const V extend = Lane::splat(state.extend);
     const V zero = Lane::splat(0);
     V* const e_column = static_cast<V*>(state.e);
+    const int64_t lane_cost = static_cast<int64_t>(segments) * state.extend;
+    const V across = Lane::splat(largest_or<Value>(lane_cost));  // greater F reaches the lane after the next one
 
     for (size_t column = from; column < to; ++column) {
         const int8_t* scores = state.profile + (state.subject[column] & 31u) * segments * Lane::kLanes;
@@ -48,20 +75,17 @@ void striped_columns(ForwardState& state, size_t from, size_t to) {
             f = Lane::max(Lane::subtract(f, extend), Lane::subtract(h, first));
             diagonal = left;
         }
-        // F from the lane above has an effect only while it is greater than 0 and than the F that this lane's own H
+        // F from the lanes above has an effect only while it is greater than 0 and than the F that this lane's own H
         // opened. It never increases `top`, because it is less than the H from which it opened. The test uses H as it
         // was before the loop: with linear gaps an increased H opens exactly the F that extends the gap, so a test
         // against the increased H would end the loop too early.
-        for (int lane = 0; lane < Lane::kLanes; ++lane) {
-            f = Lane::shift_in(f, 0);
-            size_t t = 0;
-            for (; t < segments; ++t) {
-                const V h = now[t];
-                now[t] = Lane::max(h, f);
-                f = Lane::subtract(f, extend);
-                if (!Lane::any_greater(f, Lane::max(Lane::subtract(h, first), zero))) break;
-            }
-            if (t < segments) break;
+        f = Lane::max(Lane::shift_in(f, 0), zero);
+        if (Lane::any_greater(f, across)) f = from_all_lanes<Lane>(f, lane_cost);
+        for (size_t t = 0; t < segments; ++t) {
+            const V h = now[t];
+            now[t] = Lane::max(h, f);
+            f = Lane::subtract(f, extend);
+            if (!Lane::any_greater(f, Lane::max(Lane::subtract(h, first), zero))) break;
         }
         if (!finish_column<Value>(state, column, target, Lane::largest(top))) return;
     }

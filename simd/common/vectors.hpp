@@ -16,6 +16,7 @@
 //     max, equal, greater, any_greater
 //     select(mask, yes, no)
 //     shift_in(a, x)                 lane 0 is x, lane i + 1 is lane i of a
+//     shift_up<kBy>(a)               lane i + kBy is lane i of a, the lower lanes are 0; of 16 or 32 bits, kBy a power of 2
 //     last(a)                        the highest lane
 //     largest(a)                     the largest lane, of 16 or 32 bits, where all are at least 0
 //     widen(a)                       the low bytes of a, sign-extended to T
@@ -82,6 +83,8 @@ struct Lanes {
     static bool any_greater(V a, V b) { return Vectors::any_greater<T>(a, b); }
     static V select(Mask mask, V yes, V no) { return Vectors::select<T>(mask, yes, no); }
     static V shift_in(V a, T x) { return Vectors::shift_in<T>(a, x); }
+    template <int kBy>
+    static V shift_up(V a) { return Vectors::shift_up<T, kBy>(a); }
     static T last(V a) { return Vectors::last<T>(a); }
     static int32_t largest(V a) { return Vectors::largest<T>(a); }
     static V load_bytes(const int8_t* from) { return Vectors::load_bytes<T>(from); }

@@ -105,6 +105,24 @@ def test_long_pairs_give_the_same_path_in_little_memory():
             assert align(query, query.astype(np.int32), table, gap, subject, memory_bytes=memory_bytes) == want
 
 
+@pytest.mark.parametrize("gap", [(0, 1), (11, 1), (40, 3), (5, 0), (0, 150), (300, 250)])
+def test_gaps_across_many_lanes_are_exact(gap):
+    """Expected: the full-matrix traceback. Gaps skip up to a third of the query, of which every lane has a few rows."""
+    rng = np.random.default_rng(sum(gap))
+    for largest in (9, 120):
+        table = rng.integers(-largest, 1, (32, 32)).astype(np.int8)
+        np.fill_diagonal(table, largest)
+        for length in (33, 200, 650):
+            query = rng.integers(0, 20, length).astype(np.uint8)
+            first, last = np.sort(rng.integers(0, length, 2)) if length < 200 else (length // 3, 2 * length // 3)
+            subject = np.ascontiguousarray(np.delete(query, slice(first, last)))
+            subject[rng.integers(0, len(subject), len(subject) // 10)] = 1
+            case = query, query.astype(np.int32), table, gap, subject
+            want = expected(*case)
+            for instruction_set in usable_instruction_sets():
+                assert align(*case, instruction_set=instruction_set) == want, (instruction_set, largest, length)
+
+
 def test_scores_beyond_16_bits_are_exact():
     """Expected by hand: 6,000 identical tryptophans at 11 each, one gap of 3 residues at 11 + 3."""
     table = np.full((32, 32), -4, np.int8)

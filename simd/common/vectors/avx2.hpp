@@ -42,6 +42,16 @@ struct Vectors {
     static V shift_in(V a, T x) {
         return _mm256_alignr_epi8(a, _mm256_permute2x128_si256(a, splat<T>(x), 0x02), 16 - sizeof(T));
     }
+    template <class T, int kBy>
+    static V shift_up(V a) {
+        constexpr int kBytesUp = kBy * static_cast<int>(sizeof(T));
+        const V low_half_up = _mm256_permute2x128_si256(a, a, 0x08);
+        if constexpr (kBytesUp == 16) {
+            return low_half_up;
+        } else {
+            return _mm256_alignr_epi8(a, low_half_up, 16 - kBytesUp);
+        }
+    }
     template <class T>
     static T last(V a) {
         const __m128i high = _mm256_extracti128_si256(a, 1);

@@ -67,6 +67,15 @@ struct Vectors {
             return _mm512_alignr_epi32(a, splat<T>(x), 15);
         }
     }
+    template <class T, int kBy>
+    static V shift_up(V a) {
+        constexpr int kInts = kBy * static_cast<int>(sizeof(T)) / 4;
+        if constexpr (kInts == 0) {
+            return shift_in<T>(a, 0);
+        } else {
+            return _mm512_alignr_epi32(a, _mm512_setzero_si512(), 16 - kInts);
+        }
+    }
     template <class T>
     static T last(V a) {
         const __m128i high = _mm512_extracti32x4_epi32(a, 3);

@@ -59,6 +59,8 @@ struct Vectors {
     static V select(V mask, V yes, V no) { return vbslq_s8(vreinterpretq_u8_s8(mask), yes, no); }
     template <class T>
     static V shift_in(V a, T x) { return vextq_s8(splat<T>(x), a, 16 - sizeof(T)); }
+    template <class T, int kBy>
+    static V shift_up(V a) { return vextq_s8(vdupq_n_s8(0), a, 16 - kBy * static_cast<int>(sizeof(T))); }
     template <class T>
     static T last(V a) { BY_LANE(vgetq_lane_s8(a, 15), vgetq_lane_s16(words(a), 7), vgetq_lane_s32(ints(a), 3)) }
     template <class T>

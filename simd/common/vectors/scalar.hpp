@@ -83,6 +83,12 @@ struct Vectors {
         return load(lanes);
 #endif
     }
+    template <class T, int kBy>
+    static V shift_up(V a) {
+        int8_t lanes[2 * kBytes] = {};
+        store(lanes + kBytes, a);
+        return load(lanes + kBytes - kBy * static_cast<int>(sizeof(T)));
+    }
     template <class T>
     static T last(V a) { return as<T>(a)[kLanes<T> - 1]; }
     template <class T>

@@ -40,6 +40,8 @@ struct Vectors {
     static V select(V mask, V yes, V no) { return _mm_blendv_epi8(no, yes, mask); }
     template <class T>
     static V shift_in(V a, T x) { return _mm_alignr_epi8(a, splat<T>(x), 16 - sizeof(T)); }
+    template <class T, int kBy>
+    static V shift_up(V a) { return _mm_slli_si128(a, kBy * static_cast<int>(sizeof(T))); }
     template <class T>
     static T last(V a) {
         BY_LANE(static_cast<T>(_mm_extract_epi8(a, 15)), static_cast<T>(_mm_extract_epi16(a, 7)), _mm_extract_epi32(a, 3))
