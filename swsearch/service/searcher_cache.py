@@ -184,6 +184,7 @@ class SearcherCache(Closeable):
             return
         self.current()
         for offered in self.databases.offered():
+            beat()
             searched, options = offered.searched, SearchOptions()
             try:
                 self.open(searched)

@@ -193,8 +193,6 @@ class SearchWorker:
         threads = [threading.Thread(target=self._keep_alive, daemon=True)]
         if self._hints:
             threads.append(threading.Thread(target=self._listen, daemon=True))
-        self._searchers.warm_up()
-        self._say(READY)
         for thread in threads:
             thread.start()
         self._writer = ResultWriter(
@@ -202,6 +200,8 @@ class SearchWorker:
         )
         try:
             with listening(self._progress):
+                self._searchers.warm_up()
+                self._say(READY)
                 self._work_on()
         finally:
             self._writer.close()

@@ -55,7 +55,7 @@ class ServerWorkers:
     on_death : callable
         Called when a worker died; it is started again afterwards.
     silence : float
-        Time in seconds after which a worker that was ready and says nothing is killed.
+        Time in seconds after which a worker that says nothing is killed; it counts from the start of its process, too.
     """
 
     def __init__(
@@ -145,6 +145,7 @@ class _ServerWorker:
             self._process = process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=PIPE, stdout=PIPE, limit=_LINE_BYTES
             )
+            self._heard = time.monotonic()
             assert process.stdin is not None
             assert process.stdout is not None
             if self._stopping:
@@ -176,7 +177,7 @@ class _ServerWorker:
         while True:
             await asyncio.sleep(min(1.0, self._silence / 4))
             seconds = time.monotonic() - self._heard
-            if self.is_ready and seconds > self._silence:
+            if seconds > self._silence:
                 log("worker hangs", "error", process=process.pid, silent_seconds=round(seconds, 1))
                 process.kill()
                 return

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -265,6 +266,25 @@ def test_a_worker_that_says_nothing_is_killed_and_started_again():
     assert deaths[0] == "hangs"
     assert "works" not in deaths
     assert heard.count(("works", None)) == 1, "a sign of life is no change"
+
+
+def test_a_worker_that_hangs_before_it_is_ready_is_killed_and_started_again():
+    """Such as one whose GPU driver does not answer; its silence counts from the start of the process."""
+    deaths: list[float] = []
+
+    async def watch():
+        command = [sys.executable, "-c", "import time; time.sleep(1000)"]
+        workers = ServerWorkers([command], lambda keys: None, lambda: deaths.append(time.monotonic()), 0.3)
+        began = time.monotonic()
+        workers.start()
+        while len(deaths) < 2:
+            await asyncio.sleep(0.01)
+        assert not workers.is_ready
+        assert deaths[1] - deaths[0] >= 0.3, "the second process has its own time"
+        assert deaths[0] - began >= 0.3
+        await workers.stop(0)
+
+    asyncio.run(asyncio.wait_for(watch(), LIMIT_SECONDS))
 
 
 def test_a_worker_without_progress_is_not_ready(databases, tmp_path, monkeypatch):

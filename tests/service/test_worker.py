@@ -24,6 +24,7 @@ from swsearch.database.opening import open_database
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.errors import DatabaseError, StoreError
+from swsearch.pulse import beat
 from swsearch.search.options import SearchOptions
 from swsearch.search.searcher import Searcher
 from swsearch.sequences.alphabet import PROTEIN
@@ -347,6 +348,28 @@ def test_a_worker_that_hangs_does_not_say_that_it_is_alive(store, offered, monke
     assert max(silences) > 0.2, "the store knows since when there is no progress"
     assert len(after) <= 1, "then the leases are left to end"
     assert store.searches.get(key).state == "done"
+
+
+def test_a_worker_says_that_it_is_alive_while_it_warms_up(store, offered, monkeypatch):
+    """Kernels are compiled and databases uploaded for longer than the silence after which its server ends it."""
+    monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(SearchWorker, "_listen", lambda self: None)
+    with SearcherCache(offered, "cpu", 1) as searchers:
+        worker = SearchWorker(store.queue, searchers, hints=True)
+        said = []
+        monkeypatch.setattr(worker, "_say", said.append)
+
+        def warm_up():
+            while said.count("alive") < 3:
+                beat()
+                time.sleep(0.001)
+            worker.stop()
+
+        monkeypatch.setattr(searchers, "warm_up", warm_up)
+        worker.run()
+    before = said[: said.index("ready")]
+    assert len(before) >= 3
+    assert set(before) == {"alive"}
 
 
 # --- how long a batch is predicted to take ---
