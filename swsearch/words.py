@@ -79,6 +79,20 @@ def as_options(message: str) -> str:
     return _OPTION.sub(spelled, message)
 
 
+def duration(seconds: float) -> str:
+    """A duration as text.
+
+    >>> duration(3.2), duration(75), duration(7320)
+    ('3 s', '1 min 15 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun: ``noun`` for 1, otherwise ``plural`` or, by default, ``noun`` with an s.
 

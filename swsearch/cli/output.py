@@ -23,7 +23,7 @@ from swsearch.command_log import append
 from swsearch.errors import InputError, OutputClosed, writing_to
 from swsearch.file_registry import registry
 from swsearch.output_files import descriptor_of, refuse_compressed, text_file
-from swsearch.words import as_options, one_line
+from swsearch.words import as_options, duration, one_line
 
 if TYPE_CHECKING:
     from swsearch.engine.protocol import Forecast
@@ -250,20 +250,6 @@ LONGEST_BAR: Final = 40
 """Largest width of the bar, in characters."""
 LONG_SECONDS: Final = 10.0
 """The plan of a search is printed before it starts if it is expected to take longer than this."""
-
-
-def duration(seconds: float) -> str:
-    """A duration as text.
-
-    >>> duration(3.2), duration(75), duration(7320)
-    ('3 s', '1 min 15 s', '2 h 2 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def say_plan(forecast: Forecast | None, *, quiet: bool) -> None:

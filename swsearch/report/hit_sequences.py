@@ -17,7 +17,7 @@ More than the aligned part of an untranslated subject is read from the database 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TextIO
 
 from swsearch.hits.hit import Hit
@@ -78,27 +78,6 @@ class FastaReport(Report):
 def is_beyond_records(part: SubjectPart, run: RunInfo) -> bool:
     """Whether this part of the subjects of a run is not in the records of its hits."""
     return not part.aligned or part.flank > 0 or run.translates in ("subject", "both")
-
-
-def hit_records(
-    context: ReportContext, query: QueryResult, hits: Iterable[Hit], part: SubjectPart
-) -> Iterator[tuple[str, Iterable[str]]]:
-    """Header and letters (in pieces) of the hits of one query; whole sequences once for each subject.
-
-    Parameters
-    ----------
-    context : ReportContext
-    query : QueryResult
-        The query; its own hits are ignored.
-    hits : iterable of Hit
-        Hits of the query, those of one subject side by side.
-    part : SubjectPart
-    """
-    before = None
-    for hit in hits:
-        if part.aligned or hit.subject_index != before:
-            yield hit_record(context, query, hit, part)
-        before = hit.subject_index
 
 
 def hit_record(context: ReportContext, query: QueryResult, hit: Hit, part: SubjectPart) -> tuple[str, Iterable[str]]:

@@ -123,21 +123,30 @@ async def submit(
     if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise InputError("an Idempotency-Key has 1 to 200 printable ASCII characters, without blanks")
     submission = Submission(body.queries, body.database, body.options, body.alphabet, idempotency_key, body.subjects)
-    service, owner = service_of(request), owner_of(request)
-    is_short = len(body.queries) + len(body.subjects or "") <= SHORT
-    begin = partial(service.begin_to_submit, submission, owner)
-    waiting = await (run_in_threadpool(begin) if is_short else readers_of(request).read(request, begin))
-    stored, is_new = await asyncio.wrap_future(waiting)
-    status = None if stored.is_finished else await _finished(request, stored.key, wait)
-    if status is None:
-        status = await run_in_threadpool(service.status_of, stored)
-    return await _written(service, status, hits, 201 if is_new else 200, {"Location": f"/api/v1/searches/{stored.key}"})
+    stored, is_new = await submitted(request, submission)
+    status = await held_status(request, stored, wait)
+    headers = {"Location": f"/api/v1/searches/{stored.key}"}
+    return await _written(service_of(request), status, hits, 201 if is_new else 200, headers)
 
 
-async def _finished(request: Request, key: str, wait: float) -> SearchStatus | None:
-    """The status of a search after its end; None if that does not come in time."""
+async def submitted(request: Request, submission: Submission) -> tuple[StoredSearch, bool]:
+    """Submit a search of the sender; returns it, and whether it is new. Errors are those of :meth:`Service.submit`."""
+    begin = partial(service_of(request).begin_to_submit, submission, owner_of(request))
+    is_short = len(submission.queries) + len(submission.subjects or "") <= SHORT
+    return await asyncio.wrap_future(
+        await (run_in_threadpool(begin) if is_short else readers_of(request).read(request, begin))
+    )
+
+
+async def held_status(request: Request, search: StoredSearch, seconds: float) -> SearchStatus:
+    """The status of a search as soon as it is finished, or as it is after this time."""
     hub: Hub = request.app.state.hub
-    return await hub.finished(key, wait) if wait else None
+    if seconds and not search.is_finished:
+        status = await hub.finished(search.key, seconds)
+        if status is not None:
+            return status
+        search = await run_in_threadpool(service_of(request).found, search.key, search.owner)
+    return await run_in_threadpool(service_of(request).status_of, search)
 
 
 async def _written(
@@ -175,21 +184,16 @@ def searches(
 @router.get("/searches/{key}", response_model=models.FoundSearch)
 async def search(request: Request, key: Key, wait: Wait = 0, hits: FirstHits = 0) -> Response:
     """A search and how far it is."""
-    service, owner = service_of(request), owner_of(request)
-    status = await run_in_threadpool(service.status, key, owner)
-    if wait and not status.search.is_finished:
-        watched = await run_in_threadpool(service.watched_key, key, owner)
-        finished = await _finished(request, watched, wait)
-        if finished is not None:
-            return await _written(service, finished.under(key), hits)
-        status = await run_in_threadpool(service.status, key, owner)
-    return await _written(service, status, hits)
+    service = service_of(request)
+    found = await run_in_threadpool(service.found, key, owner_of(request))
+    status = await held_status(request, found, wait)
+    return await _written(service, status.under(key), hits)
 
 
 @router.get("/searches/{key}/events", response_class=EventSourceResponse)
 async def events(request: Request, key: Key) -> EventSourceResponse:
     """Server-sent events: ``status`` with the search now and after changes; the stream ends with the search."""
-    watched = await run_in_threadpool(service_of(request).watched_key, key, owner_of(request))
+    watched = (await run_in_threadpool(service_of(request).found, key, owner_of(request))).key
     hub: Hub = request.app.state.hub
 
     async def changes() -> AsyncIterator[dict[str, str]]:

@@ -28,7 +28,7 @@ from swsearch.service.guard import Guard, Identity
 from swsearch.service.hub import Hub
 from swsearch.service.logs import log
 from swsearch.service.metrics import Metrics
-from swsearch.service.pages.routes import add_pages
+from swsearch.service.pages import routes as pages
 from swsearch.service.protocols import add_protocols
 from swsearch.service.proxies import RootPath, TrustedProxies
 from swsearch.service.service import Service
@@ -105,7 +105,8 @@ def create_app(settings: Settings) -> FastAPI:
         app.add_middleware(RootPath, root_path=settings.root_path)
     add_error_answers(app, router.routes)
     app.include_router(router)
-    add_pages(app)
+    app.include_router(pages.sign_in_router)
+    app.include_router(pages.router)
     add_protocols(app, settings.protocols)
 
     @app.get("/healthz", include_in_schema=False)

@@ -28,13 +28,14 @@ from weakref import WeakValueDictionary
 
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData, Headers
+from starlette.datastructures import FormData, Headers, UploadFile
 from starlette.types import Message, Receive, Scope
 
 from swsearch.errors import InputError, Refused
 from swsearch.service.answers import EarlyAnswer
 from swsearch.service.sent_text import NOT_WANTED
 from swsearch.service.settings import ServerLimits
+from swsearch.service.submit import plain_text
 
 SMALL_BYTES: Final = 64 << 10
 """Bytes of each body that do not count; also the longest JSON beside its texts."""
@@ -333,6 +334,29 @@ async def sent_form(request: Request, **limits: int) -> AsyncIterator[FormData]:
         yield form
     finally:
         await form.close()
+
+
+async def sent_fields(request: Request, limits: ServerLimits, **most: int) -> list[tuple[str, str]]:
+    """Names and values of a form; an uploaded file is the text in it, decompressed.
+
+    Parameters are those of :func:`sent_form`, after the limits of the server.
+
+    Raises
+    ------
+    InputError
+        An archive is damaged.
+    Refused
+        A text is longer than a request may be.
+    """
+    fields = []
+    async with sent_form(request, max_part_size=limits.request_bytes, **most) as form:
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                content, take = await value.read(), CLAIM.get().take
+                fields.append((name, await readers_of(request).read(request, plain_text, content, limits, take)))
+            else:
+                fields.append((name, value))
+    return fields
 
 
 async def _gone(request: Request) -> None:

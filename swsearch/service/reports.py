@@ -8,50 +8,64 @@ from __future__ import annotations
 
 import io
 import queue
+import re
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, Final, cast
 
 from anyio import CapacityLimiter, to_thread
 from fastapi.responses import StreamingResponse
 
-from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError, OutputClosed, Refused
-from swsearch.hits.result import RunInfo
+from swsearch.hits.result import TAXONOMY_DIGEST, QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
+from swsearch.report.formats import FORMATS, TAXA
 from swsearch.report_context import DatabaseUse, database_use, report_context
+from swsearch.sequences.fasta_text import SubjectPart
+from swsearch.sequences.record import split_header
 from swsearch.service.service import Service
+from swsearch.store.store import Store
 
-GONE: Final = "the database of this search has changed or is not offered any more; download aligned parts"
+GONE: Final = (
+    "the database of this search has changed or is not offered any more; download aligned parts, whose residues are "
+    "also the column sseq of the report tsv"
+)
 """The message for what needs the database of a search."""
+PARTS: Final = ("aligned", "flanks", "whole")
+"""The parts of a hit sequence that can be downloaded."""
 _BLOCK_BYTES: Final = 1 << 16
 _MAX_BLOCKS: Final = 16
 
 
-def opens_database(report: Report, run: RunInfo) -> bool:
-    """Whether a report of this run reads the database that was searched."""
-    return database_use(report, run) is not DatabaseUse.NONE
+def offered_formats(run: RunInfo) -> list[tuple[str, str]]:
+    """The formats that can represent a run, with words for them; those about taxa if its database has a taxonomy."""
+    left_out = () if TAXONOMY_DIGEST in run.parameters else TAXA
+    return [(name, form.title) for name, form in FORMATS.items() if form.fits(run) and name not in left_out]
 
 
-def context_of(report: Report, run: RunInfo, database: PackedDatabase | None) -> ReportContext:
-    """What the report reads beside the results.
+def file_name(header: str, end: str) -> str:
+    """A name for a downloaded file, from a header or a title.
 
-    Parameters
-    ----------
-    report : Report
-    run : RunInfo
-    database : PackedDatabase or None
-        The database of the run, if :func:`opens_database` and it is still offered.
+    >>> file_name("sp|P02232|LGB1_VICFA Leghemoglobin-1", ".xml")
+    'sp_P02232_LGB1_VICFA.xml'
+    """
+    first = split_header(header)[0]
+    stem = re.sub(r"[^A-Za-z0-9.-]+", "_", first).strip("._")[:80]
+    return f"{stem or 'result'}{end}"
+
+
+def subject_part(part: str, flank: int) -> SubjectPart:
+    """One of :data:`PARTS`, with the residues on each side for ``flanks``.
 
     Raises
     ------
     InputError
-        The report needs the database, which is None, or a taxonomy, which the database does not have.
+        There is no such part, or ``flank`` is out of its range.
     """
-    if database is None and database_use(report, run) is DatabaseUse.NEEDED:
-        raise InputError(GONE)
-    return report_context(report, run, database)
+    if part not in PARTS:
+        raise InputError(f"there is no part {part[:20]!r} of a sequence; choose {', '.join(PARTS)}")
+    return SubjectPart(aligned=part != "whole", flank=flank if part == "flanks" else 0)
 
 
 class _Blocks(io.RawIOBase):
@@ -85,6 +99,8 @@ class Download:
     service : Service
     run_id : int
     report : Report
+    queries : callable, optional
+        Reads the queries with the hits to report from the store; by default, all of the run.
 
     Raises
     ------
@@ -95,10 +111,16 @@ class Download:
         As many downloads as the server allows are running.
     """
 
-    def __init__(self, service: Service, run_id: int, report: Report) -> None:
+    def __init__(
+        self,
+        service: Service,
+        run_id: int,
+        report: Report,
+        queries: Callable[[Store], Iterable[QueryResult]] | None = None,
+    ) -> None:
         self._service = service
-        self._run_id = run_id
         self._report = report
+        self._queries = queries or (lambda store: store.results.queries(run_id))
         self._info = service.store.runs.get(run_id).info
         report.format.check_fits(self._info)
         if not service.download_slots.acquire(blocking=False):
@@ -107,8 +129,7 @@ class Download:
         self._opened = ExitStack()
         self._opened.callback(service.download_slots.release)
         try:
-            database = self._open_subjects()
-            self._context = context_of(self._report, self._info, database)
+            self._context = self._opened_context()
         except BaseException:
             self._opened.close()
             raise
@@ -117,11 +138,15 @@ class Download:
         self._problem: BaseException | None = None
         self._first: bytes | None = None
 
-    def _open_subjects(self) -> PackedDatabase | None:
-        """The database of the run, if the format reads it."""
-        if not opens_database(self._report, self._info):
-            return None
-        return self._opened.enter_context(self._service.open_database(self._info.database))
+    def _opened_context(self) -> ReportContext:
+        """What the report reads beside the results; the database of the run is opened if the report reads it."""
+        use = database_use(self._report, self._info)
+        database = None
+        if use is not DatabaseUse.NONE:
+            database = self._opened.enter_context(self._service.open_database(self._info.database))
+        if database is None and use is DatabaseUse.NEEDED:
+            raise InputError(GONE)
+        return report_context(self._report, self._info, database)
 
     def _write(self) -> None:
         try:
@@ -129,8 +154,7 @@ class Download:
                 stream = io.TextIOWrapper(
                     cast(BinaryIO, buffer), encoding="utf-8", errors="surrogateescape", newline="\n"
                 )
-                queries = self._service.downloads.results.queries(self._run_id)
-                self._report.write_all(self._context, queries, stream)
+                self._report.write_all(self._context, self._queries(self._service.downloads), stream)
                 stream.flush()
                 stream.detach()
                 buffer.flush()

@@ -192,7 +192,7 @@ class Service(Closeable):
 
     def status(self, key: str, owner: str) -> SearchStatus:
         """A search of the owner, or the one that the link with this key shows; see :meth:`search`."""
-        return self.status_of(self._found(key, owner)).under(key)
+        return self.status_of(self.found(key, owner)).under(key)
 
     def search(self, key: str, owner: str) -> StoredSearch:
         """A search of the owner, or the one that the link with this key shows to everybody.
@@ -204,13 +204,10 @@ class Service(Closeable):
         SearchNotFound
             There is no such search.
         """
-        return replace(self._found(key, owner), key=key)
+        return replace(self.found(key, owner), key=key)
 
-    def watched_key(self, key: str, owner: str) -> str:
-        """The key under which a search is watched for changes: its own, also if a link's is given."""
-        return self._found(key, owner).key
-
-    def _found(self, key: str, owner: str) -> StoredSearch:
+    def found(self, key: str, owner: str) -> StoredSearch:
+        """A search as :meth:`search` finds it, with its own key, under which it is watched for changes."""
         return self.store.accounts.linked_search(key) if is_link_key(key) else self.store.searches.get(key, owner)
 
     def statuses(self, keys: list[str]) -> dict[str, SearchStatus]:

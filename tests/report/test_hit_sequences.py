@@ -12,7 +12,7 @@ from Bio.Seq import reverse_complement
 
 from swsearch.errors import InputError
 from swsearch.report.formats import new_report
-from swsearch.report.hit_sequences import FastaReport, hit_records
+from swsearch.report.hit_sequences import FastaReport
 from swsearch.sequences.fasta_text import SubjectPart
 from tests.report.conftest import (
     BASES,
@@ -81,8 +81,8 @@ def test_each_alignment_of_each_query_is_a_part():
 def test_a_whole_subject_is_written_although_its_best_alignment_was_filtered():
     """The hits of a page of the service may begin with any alignment of a subject."""
     second = replace(GAPPED, hsp=2)
-    ((header, pieces),) = hit_records(context_of(PROTEIN_RUN), PROTEIN_QUERIES[0], [second], SubjectPart())
-    assert (header, "".join(pieces)) == ("s3", SHORTENED)
+    query = replace(PROTEIN_QUERIES[0], hits=(second,))
+    assert fasta(SubjectPart(), PROTEIN_RUN, (query,)) == [("s3", SHORTENED)]
 
 
 def test_only_stored_aligned_parts_do_without_the_database():

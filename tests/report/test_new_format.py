@@ -66,7 +66,7 @@ from swsearch.cli.completion import formats as completed
 found["completed"] = completed("len")
 if sys.argv[2] == "service":
     from swsearch.service.api import router
-    from swsearch.service.pages.downloads import offered_formats
+    from swsearch.service.reports import offered_formats
     from swsearch.store.store import Store
 
     with Store("hits.sqlite") as store:

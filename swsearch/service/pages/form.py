@@ -85,23 +85,20 @@ def form_fields() -> tuple[FormField, ...]:
 
 
 def _field(row: Option) -> FormField:
-    choices, help_text = row.choices, _without_files(row.help)
-    if row.name == "matrix":
-        choices = tuple(matrix_names())
-        help_text = "The substitution matrix. [protein: BLOSUM62]"
+    choices = tuple(matrix_names()) if row.name == "matrix" else row.choices
     kind = "choice" if choices else {int: "whole", float: "number", str: "text"}[row.type]
     dna = matrix_names(DNA) if row.name == "matrix" else ()
     words = [(value, f"{value} (DNA)" if value in dna else value) for value in choices]
     if choices and row.default is None:
         words.insert(0, ("", _AUTOMATIC if row.name in ("alphabet", "matrix") else "no"))
     shown = "" if row.default is None else _text(row.default)
-    return FormField(row.name, row.label, in_form(help_text), in_form(row.panel), kind, shown, tuple(words))
+    return FormField(row.name, row.label, in_form(_without_files(row)), in_form(row.panel), kind, shown, tuple(words))
 
 
-def _without_files(text: str) -> str:
-    """A help text without the sentences about options whose values are files of the machine that searches."""
-    flags = [SEARCH_OPTIONS[name].flags[0] for name in SEARCH_FILES]
-    return ". ".join(one for one in text.split(". ") if not any(flag in one for flag in flags))
+def _without_files(row: Option) -> str:
+    """The help text of an option without the sentences about files of the machine that searches."""
+    of_files = [SEARCH_OPTIONS[name].flags[0] for name in SEARCH_FILES] + ([" a file"] if row.file else [])
+    return ". ".join(one for one in row.help.split(". ") if not any(words in one for words in of_files))
 
 
 def in_form(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The addresses of the pages, which :func:`add_pages` adds to the application.
+"""The addresses of the pages: :data:`router`, and :data:`sign_in_router` for those who are not known yet.
 
 ``/``                                        search form
 ``/searches`` (POST)                         submits it
@@ -20,28 +20,26 @@ then asks the browser to come again, from a page of this server.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import FormData, UploadFile
 
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
+from swsearch.hits.result import QueryResult
 from swsearch.report.formats import FORMATS, new_report
-from swsearch.report.hit_sequences import is_beyond_records
 from swsearch.sequences.fasta_text import MAX_FLANK
 from swsearch.service.answers import EarlyAnswer, log_error
-from swsearch.service.api import owner_of
+from swsearch.service.api import owner_of, service_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
 from swsearch.service.models import shown
-from swsearch.service.pages import downloads
 from swsearch.service.pages.figures import coverage_figure, score_figure
 from swsearch.service.pages.form import EXAMPLES, FIRST, SearchForm, form_fields
 from swsearch.service.pages.results import (
@@ -59,10 +57,11 @@ from swsearch.service.pages.searches import PageSearches, curl_lines, field_of, 
 from swsearch.service.pages.taxonomy import organism_tree, organisms, taxonomy_of_run, with_taxa
 from swsearch.service.pages.templating import page, rendered, static_response
 from swsearch.service.proxies import address, server_url
-from swsearch.service.reports import opens_database
+from swsearch.service.reports import Download, file_name, offered_formats, subject_part
 from swsearch.service.service import Service
 from swsearch.service.submit import Submission, plain_text
 from swsearch.store.runs import StoredRun
+from swsearch.store.store import Store
 from swsearch.store.views import HitView
 
 MAX_PASTED: Final = 64 << 20
@@ -97,6 +96,9 @@ class PageRoute(APIRoute):
         return answered
 
 
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
 def problem_page(status: int, title: str, text: str) -> HTMLResponse:
     """A page about a problem."""
     return page("problem.html", status, title=title, text=text)
@@ -107,64 +109,54 @@ def is_part(request: Request) -> bool:
     return request.headers.get("hx-request") == "true" and request.headers.get("hx-history-restore-request") != "true"
 
 
-@dataclass(frozen=True)
-class Pages:
-    """The handlers' shared functions."""
+def _hits_view(request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
+    """One page of hits; :class:`SearchNotFound` if the run has no such query."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    view = read_view(given)
+    try:
+        view = with_taxa(view, service, run, number - 1)
+        found = service.store.views.view(run.id, number - 1, view)
+    except StoreError as error:
+        raise SearchNotFound(reference) from error
+    return HitsView(run, found, view, _query_address(reference, number), given)
 
-    service: Service
-    searches: PageSearches
 
-    def run(self, request: Request, reference: str) -> StoredRun:
-        """The run of a reference; :class:`SearchNotFound` if nothing is searched yet."""
-        return self.searches.run(owner_of(request), reference)
+def _search_page(service: Service, form: SearchForm, status: int = 200) -> HTMLResponse:
+    """The page with the search form."""
+    fields = form_fields()
+    labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
+    labels |= {one.name: one.label for one in fields}
+    return page(
+        "search.html", status, form=form, databases=service.databases.offered(), examples=EXAMPLES, labels=labels,
+        takes_subjects=service.settings.subject_sets is not None,
+        first=[one for one in fields if one.name in FIRST],
+        groups=_grouped([one for one in fields if one.name not in FIRST]),
+    )  # fmt: skip
 
-    def hits_view(self, request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
-        """One page of hits; :class:`SearchNotFound` if the run has no such query."""
-        run = self.run(request, reference)
-        view = read_view(given)
-        try:
-            view = with_taxa(view, self.service, run, number - 1)
-            found = self.service.store.views.view(run.id, number - 1, view)
-        except StoreError as error:
-            raise SearchNotFound(reference) from error
-        return HitsView(run, found, view, _query_address(reference, number), given)
 
-    def search_page(self, form: SearchForm, status: int = 200) -> HTMLResponse:
-        """The page with the search form."""
-        databases = self.service.databases.offered()
-        fields = form_fields()
-        labels = {"sequences": "Sequences", "databases": "Databases", "subjects": "Your own subjects"}
-        labels |= {one.name: one.label for one in fields}
-        return page(
-            "search.html", status, form=form, databases=databases, examples=EXAMPLES, labels=labels,
-            takes_subjects=self.service.settings.subject_sets is not None,
-            first=[one for one in fields if one.name in FIRST],
-            groups=_grouped([one for one in fields if one.name not in FIRST]),
-        )  # fmt: skip
-
-    def query_page(self, request: Request, reference: str, number: int) -> HTMLResponse:
-        """The page of one query; htmx gets the table alone."""
-        given = dict(request.query_params)
-        errors: dict[str, str] = {}
-        try:
-            view = self.hits_view(request, reference, number, given)
-        except RefusedView as error:
-            errors = error.errors
-            view = self.hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
-            view = replace(view, given=given)
-        status = 422 if errors else 200
-        if is_part(request):
-            return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
-        first = view.page
-        if view.view != HitView(limit=view.view.limit):
-            first = self.service.store.views.view(view.run.id, number - 1, HitView(limit=ROWS))
-        search = self.searches.view(owner_of(request), reference)
-        before, after = self.service.store.views.neighbours(view.run.id, number - 1)
-        return page(
-            "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
-            facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
-            formats=downloads.offered_formats(view.run.info), before=before, after=after,
-        )  # fmt: skip
+def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
+    """The page of one query; htmx gets the table alone."""
+    service, given = service_of(request), dict(request.query_params)
+    errors: dict[str, str] = {}
+    try:
+        view = _hits_view(request, reference, number, given)
+    except RefusedView as error:
+        errors = error.errors
+        view = _hits_view(request, reference, number, {**given, **dict.fromkeys(errors, "")})
+        view = replace(view, given=given)
+    status = 422 if errors else 200
+    if is_part(request):
+        return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
+    first = view.page
+    if view.view != HitView(limit=view.view.limit):
+        first = service.store.views.view(view.run.id, number - 1, HitView(limit=ROWS))
+    search = PageSearches(request).view(reference)
+    before, after = service.store.views.neighbours(view.run.id, number - 1)
+    return page(
+        "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
+        facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
+        formats=offered_formats(view.run.info), before=before, after=after,
+    )  # fmt: skip
 
 
 def _query_address(reference: str, number: int) -> str:
@@ -180,42 +172,33 @@ def _page_of(request: Request) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
-def add_pages(app: FastAPI) -> None:
-    """Add the pages to the application that :func:`swsearch.service.app.create_app` makes."""
-    router = APIRouter(route_class=PageRoute, include_in_schema=False)
-    pages = Pages(app.state.service, PageSearches(app.state.service, app.state.hub))
-    _add_search(router, pages)
-    _add_result(router, pages)
-    _add_query(router, pages)
-    _add_lists(router, pages)
-    app.include_router(sign_in_router())
-    app.include_router(router)
+@router.get("/")
+def search_form(request: Request) -> HTMLResponse:
+    """The search form; ``again`` fills it with a search, ``example`` with sequences to try."""
+    form = SearchForm()
+    again, wanted = request.query_params.get("again"), request.query_params.get("example")
+    searches = PageSearches(request)
+    databases = searches.service.databases.offered()
+    if again is not None:
+        sent = searches.submission(again)
+        if sent is not None:
+            form = SearchForm.of(shown(sent.queries), [sent.database], sent.options)
+            form.subjects = searches.sent_subjects(sent.database)
+    elif len(databases) == 1:
+        form.databases = (databases[0].name,)
+    for example in EXAMPLES:
+        if example.name == wanted:
+            fitting = [one.name for one in databases if one.alphabet == example.alphabet]
+            form = SearchForm(example.fasta, tuple(fitting[:1]))
+    return _search_page(searches.service, form)
 
 
-def _add_search(router: APIRouter, pages: Pages) -> None:
-    @router.get("/")
-    def search_form(request: Request) -> HTMLResponse:
-        form = SearchForm()
-        again, wanted = request.query_params.get("again"), request.query_params.get("example")
-        databases = pages.service.databases.offered()
-        if again is not None:
-            sent = pages.searches.submission(owner_of(request), again)
-            if sent is not None:
-                form = SearchForm.of(shown(sent.queries), [sent.database], sent.options)
-                form.subjects = pages.searches.sent_subjects(sent.database)
-        elif len(databases) == 1:
-            form.databases = (databases[0].name,)
-        for example in EXAMPLES:
-            if example.name == wanted:
-                fitting = [one.name for one in databases if one.alphabet == example.alphabet]
-                form = SearchForm(example.fasta, tuple(fitting[:1]))
-        return pages.search_page(form)
-
-    @router.post("/searches")
-    async def submit(request: Request) -> Response:
-        async with sent_form(request, max_part_size=MAX_PASTED) as sent:
-            form, sequences = await _read_form(sent)
-        return await readers_of(request).read(request, _submitted, pages, owner_of(request), form, sequences)
+@router.post("/searches")
+async def submit(request: Request) -> Response:
+    """Submit the searches of a form, one for each chosen database."""
+    async with sent_form(request, max_part_size=MAX_PASTED) as sent:
+        form, sequences = await _read_form(sent)
+    return await readers_of(request).read(request, _submitted, service_of(request), owner_of(request), form, sequences)
 
 
 async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
@@ -232,19 +215,19 @@ async def _read_form(sent: FormData) -> tuple[SearchForm, bytes]:
     return form, sequences
 
 
-def _submitted(pages: Pages, owner: str, form: SearchForm, sequences: bytes) -> Response:
+def _submitted(service: Service, owner: str, form: SearchForm, sequences: bytes) -> Response:
     """The answer to a form: to the progress of the search, or the form with its errors."""
     options = form.options()
-    offered = [one.name for one in pages.service.databases.offered()]
+    offered = [one.name for one in service.databases.offered()]
     if not sequences.strip():
         form.errors["sequences"] = "Paste at least one sequence, or choose a file."
     if not form.databases and not form.subjects.strip():
         form.errors["databases"] = "Choose at least one database."
     elif unknown := [name for name in form.databases if name not in offered]:
         form.errors["databases"] = f"There is no database {unknown[0][:60]!r} any more; choose another one."
-    references = [] if form.errors else _submit(pages.service, owner, form, sequences, options)
+    references = [] if form.errors else _submit(service, owner, form, sequences, options)
     if form.errors and not references:
-        return pages.search_page(form, 422)
+        return _search_page(service, form, 422)
     there = f"/results/{references[0]}" if len(references) == 1 else "/history"
     return RedirectResponse(there, 303)
 
@@ -267,127 +250,154 @@ def _submit(
     return keys
 
 
-def _add_result(router: APIRouter, pages: Pages) -> None:
-    service, searches = pages.service, pages.searches
+@router.get("/results/{reference}")
+def result(request: Request, reference: str) -> HTMLResponse:
+    """The progress of a search; when it has ended, its queries, or the hits of its only query."""
+    searches, store = PageSearches(request), service_of(request).store
+    search = searches.view(reference)
+    run = searches.begun_run(reference)
+    if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
+        only = store.views.summaries(run.id, 0, 1)
+        if only:
+            return _query_page(request, reference, only[0].number + 1)
+    number = _page_of(request)
+    lines, failures = [], []
+    if run is not None:
+        summaries = store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
+        lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
+        failures = store.results.failures(run.id)[:_LISTED]
+    return page(
+        "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
+        facts=None if run is None else RunFacts(run.info), page_number=number,
+        n_pages=1 if run is None else max(1, -(-run.n_queries // _LISTED)),
+        formats=[] if run is None else offered_formats(run.info),
+    )  # fmt: skip
 
-    @router.get("/results/{reference}")
-    def result(request: Request, reference: str) -> HTMLResponse:
-        owner = owner_of(request)
-        search = searches.view(owner, reference)
-        run = searches.begun_run(owner, reference)
-        if run is not None and search.has_ended and run.n_queries == 1 and run.n_failed == 0:
-            only = service.store.views.summaries(run.id, 0, 1)
-            if only:
-                return pages.query_page(request, reference, only[0].number + 1)
-        number = _page_of(request)
-        lines, failures = [], []
-        if run is not None:
-            summaries = service.store.views.summaries(run.id, (number - 1) * _LISTED, _LISTED)
-            lines = [QueryLine(one, _query_address(reference, one.number + 1)) for one in summaries]
-            failures = service.store.results.failures(run.id)[:_LISTED]
-        return page(
-            "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
-            facts=None if run is None else RunFacts(run.info), page_number=number,
-            n_pages=1 if run is None else max(1, -(-run.n_queries // _LISTED)),
-            formats=[] if run is None else downloads.offered_formats(run.info),
-        )  # fmt: skip
 
-    @router.get("/results/{reference}/progress")
-    def progress(request: Request, reference: str) -> Response:
-        search = searches.view(owner_of(request), reference)
-        if not is_part(request):
-            return RedirectResponse(f"/results/{reference}", 303)
-        return page("progress.html", search=search, reference=reference)
-
-    @router.get("/results/{reference}/events")
-    async def events(request: Request, reference: str) -> EventSourceResponse:
-        owner = owner_of(request)
-        await run_in_threadpool(searches.view, owner, reference)
-
-        async def changes() -> AsyncIterator[dict[str, str]]:
-            async for search in searches.watch(owner, reference):
-                yield {
-                    "event": "progress",
-                    "data": rendered("progress.html", {"search": search, "reference": reference}),
-                }
-            yield {"event": "end", "data": "ended"}
-
-        return EventSourceResponse(changes(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-
-    @router.post("/results/{reference}/cancel")
-    def cancel(request: Request, reference: str) -> RedirectResponse:
-        searches.cancel(owner_of(request), reference)
+@router.get("/results/{reference}/progress")
+def progress(request: Request, reference: str) -> Response:
+    """The part of the page that says how far a search is."""
+    search = PageSearches(request).view(reference)
+    if not is_part(request):
         return RedirectResponse(f"/results/{reference}", 303)
-
-    def shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
-        shared_at = None if new is None else f"{server_url(request)}/results/{new}"
-        links = searches.links(owner_of(request), reference)
-        return page("share.html", address=shared_at, links=links, reference=reference, is_part=is_part(request))
-
-    @router.get("/results/{reference}/share")
-    def links(request: Request, reference: str) -> HTMLResponse:
-        return shared(request, reference, None)
-
-    @router.post("/results/{reference}/share")
-    def share(request: Request, reference: str) -> HTMLResponse:
-        return shared(request, reference, searches.share(owner_of(request), reference))
-
-    @router.post("/results/{reference}/share/{link}/withdraw")
-    def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
-        service.store.accounts.delete_links(reference, owner_of(request), link)
-        return shared(request, reference, None)
-
-    @router.get("/results/{reference}/commands")
-    def commands(request: Request, reference: str) -> HTMLResponse:
-        owner = owner_of(request)
-        sent = searches.submission(owner, reference)
-        run = searches.begun_run(owner, reference)
-        server = server_url(request)
-        values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
-        if sent is not None:
-            values["command"] = query_line(sent.database, sent.options)
-            values["curl"] = curl_lines(server, reference, needs_token=request.app.state.settings.tokens_required)
-            values["python"] = python_lines(server, sent.database, sent.options)
-        return page("commands.html", is_part=is_part(request), sent=sent, **values)
-
-    @router.get("/results/{reference}/request.json")
-    def request_json(request: Request, reference: str) -> Response:
-        sent = _sent(pages, request, reference)
-        text = request_body(shown(sent.queries), sent.database, sent.options)
-        return Response(text, media_type="application/json")
-
-    @router.get("/results/{reference}/queries.fasta")
-    def queries_fasta(request: Request, reference: str) -> Response:
-        headers = {"Content-Disposition": 'attachment; filename="queries.fasta"'}
-        fasta = _sent(pages, request, reference).queries.encode("utf-8", "surrogateescape")
-        return Response(fasta, media_type=_FASTA, headers=headers)
-
-    @router.get("/results/{reference}/report/{format_name}")
-    def report(request: Request, reference: str, format_name: str) -> Response:
-        run = pages.run(request, reference)
-        if format_name not in FORMATS:
-            raise SearchNotFound(reference)
-        asked = request.query_params.get("query")
-        with searches.downloading() as store:
-            if asked is None:
-                queries = store.results.queries(run.id)
-                name = downloads.file_name(f"{run.info.database.name}_hits", FORMATS[format_name].file_ending)
-            else:
-                view = pages.hits_view(request, reference, _number(asked), {})
-                keep = with_taxa(read_view(dict(request.query_params)), service, run, view.query.number).keep
-                hits = tuple(store.views.hits(run.id, view.query.number, keep))
-                queries = iter([replace(view.query, hits=hits)])
-                name = downloads.file_name(view.query.header, FORMATS[format_name].file_ending)
-            with ExitStack() as stack:
-                database = None
-                if opens_database(new_report(format_name), run.info):
-                    database = stack.enter_context(service.open_database(run.info.database))
-                file = downloads.written_report(run.info, queries, format_name, database)
-        return _download(file, name, FORMATS[format_name].media_type)
+    return page("progress.html", search=search, reference=reference)
 
 
-def _sent(pages: Pages, request: Request, reference: str) -> Submission:
-    sent = pages.searches.submission(owner_of(request), reference)
+@router.get("/results/{reference}/events")
+async def events(request: Request, reference: str) -> EventSourceResponse:
+    """The same part as server-sent events, now and after changes; ``end`` follows the last."""
+    searches = PageSearches(request)
+    await run_in_threadpool(searches.view, reference)
+
+    async def changes() -> AsyncIterator[dict[str, str]]:
+        async for search in searches.watch(reference):
+            yield {
+                "event": "progress",
+                "data": rendered("progress.html", {"search": search, "reference": reference}),
+            }
+        yield {"event": "end", "data": "ended"}
+
+    return EventSourceResponse(changes(), headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+
+
+@router.post("/results/{reference}/cancel")
+def cancel(request: Request, reference: str) -> RedirectResponse:
+    """Cancel a search."""
+    PageSearches(request).cancel(reference)
+    return RedirectResponse(f"/results/{reference}", 303)
+
+
+def _shared(request: Request, reference: str, new: str | None) -> HTMLResponse:
+    shared_at = None if new is None else f"{server_url(request)}/results/{new}"
+    links = PageSearches(request).links(reference)
+    return page("share.html", address=shared_at, links=links, reference=reference, is_part=is_part(request))
+
+
+@router.get("/results/{reference}/share")
+def links(request: Request, reference: str) -> HTMLResponse:
+    """The links to a search."""
+    return _shared(request, reference, None)
+
+
+@router.post("/results/{reference}/share")
+def share(request: Request, reference: str) -> HTMLResponse:
+    """Make a link to a search, and show it once."""
+    return _shared(request, reference, PageSearches(request).share(reference))
+
+
+@router.post("/results/{reference}/share/{link}/withdraw")
+def withdraw(request: Request, reference: str, link: str) -> HTMLResponse:
+    """Withdraw a link."""
+    service_of(request).store.accounts.delete_links(reference, owner_of(request), link)
+    return _shared(request, reference, None)
+
+
+@router.get("/results/{reference}/commands")
+def commands(request: Request, reference: str) -> HTMLResponse:
+    """The same search by ``curl``, in Python and on the command line."""
+    searches = PageSearches(request)
+    sent, run = searches.submission(reference), searches.begun_run(reference)
+    server = server_url(request)
+    values: dict[str, Any] = {"reference": reference, "command": "" if run is None else run.info.command}
+    if sent is not None:
+        values["command"] = query_line(sent.database, sent.options)
+        values["curl"] = curl_lines(server, reference, needs_token=request.app.state.settings.tokens_required)
+        values["python"] = python_lines(server, sent.database, sent.options)
+    return page("commands.html", is_part=is_part(request), sent=sent, **values)
+
+
+@router.get("/results/{reference}/request.json")
+def request_json(request: Request, reference: str) -> Response:
+    """The body of the request to the API that submits the search."""
+    sent = _sent(request, reference)
+    text = request_body(shown(sent.queries), sent.database, sent.options)
+    return Response(text, media_type="application/json")
+
+
+@router.get("/results/{reference}/queries.fasta")
+def queries_fasta(request: Request, reference: str) -> Response:
+    """The queries of a search."""
+    headers = {"Content-Disposition": 'attachment; filename="queries.fasta"'}
+    fasta = _sent(request, reference).queries.encode("utf-8", "surrogateescape")
+    return Response(fasta, media_type=_FASTA, headers=headers)
+
+
+@router.get("/results/{reference}/report/{format_name}")
+async def report(request: Request, reference: str, format_name: str) -> Response:
+    """A report of a run, or with ``query`` of one query and the hits that the filter keeps."""
+    if format_name not in FORMATS:
+        raise SearchNotFound(reference)
+    given = dict(request.query_params)
+
+    def made() -> tuple[Download, str]:
+        service, run = service_of(request), PageSearches(request).run(reference)
+        ending = FORMATS[format_name].file_ending
+        if "query" not in given:
+            name = file_name(f"{run.info.database.name}_hits", ending)
+            return Download(service, run.id, new_report(format_name)), name
+        view = _hits_view(request, reference, _number(given["query"]), {})
+        queries = _kept_hits(service, run, view, given)
+        return Download(service, run.id, new_report(format_name), queries), file_name(view.query.header, ending)
+
+    return await _download(*await run_in_threadpool(made), FORMATS[format_name].media_type)
+
+
+def _kept_hits(
+    service: Service, run: StoredRun, view: HitsView, given: Mapping[str, str]
+) -> Callable[[Store], list[QueryResult]]:
+    """A function that reads a query with the hits that a filter keeps."""
+    number = view.query.number
+    keep = with_taxa(read_view(given), service, run, number).keep
+    return lambda store: [replace(view.query, hits=tuple(store.views.hits(run.id, number, keep)))]
+
+
+async def _download(download: Download, name: str, media: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Security-Policy": "sandbox"}
+    return await download.answer(media, headers)
+
+
+def _sent(request: Request, reference: str) -> Submission:
+    sent = PageSearches(request).submission(reference)
     if sent is None:  # a large run of the command line
         raise SearchNotFound(reference)
     return sent
@@ -399,86 +409,82 @@ def _number(text: str) -> int:
     raise SearchNotFound(text[:20])
 
 
-def _download(file: Any, name: str, media: str) -> StreamingResponse:
-    headers = {
-        "Content-Disposition": f'attachment; filename="{name}"',
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "sandbox",
-    }
-    return StreamingResponse(downloads.chunks(file), media_type=media, headers=headers)
+_QUERY: Final = "/results/{reference}/queries/{number}"
 
 
-def _add_query(router: APIRouter, pages: Pages) -> None:
-    service, searches = pages.service, pages.searches
-    base = "/results/{reference}/queries/{number}"
+@router.get(_QUERY)
+def query(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The hits of one query."""
+    return _query_page(request, reference, number)
 
-    @router.get(base)
-    def query(request: Request, reference: str, number: Number) -> HTMLResponse:
-        return pages.query_page(request, reference, number)
 
-    @router.get(f"{base}/hits/{{rank}}")
-    def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
-        run = pages.run(request, reference)
-        found = service.store.views.subject(run.id, number - 1, rank)
-        if not found.hits:
-            raise SearchNotFound(reference)
-        view = SubjectView.of(run.info, found)
-        return page(
-            "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
-            base=_query_address(reference, number), query_name=found.header,
-        )  # fmt: skip
+@router.get(f"{_QUERY}/hits/{{rank}}")
+def subject(request: Request, reference: str, number: Number, rank: Number) -> HTMLResponse:
+    """The alignments of one subject."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    found = service.store.views.subject(run.id, number - 1, rank)
+    if not found.hits:
+        raise SearchNotFound(reference)
+    view = SubjectView.of(run.info, found)
+    return page(
+        "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
+        base=_query_address(reference, number), query_name=found.header,
+    )  # fmt: skip
 
-    @router.get(f"{base}/scores")
-    def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
-        run = pages.run(request, reference)
-        n_passed = service.store.views.subject(run.id, number - 1, 0).n_passed
-        figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
-        return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
-    @router.get(f"{base}/coverage")
-    def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
-        run = pages.run(request, reference)
-        starts, ends = service.store.views.query_places(run.id, number - 1)
-        length = service.store.views.subject(run.id, number - 1, 0).length
-        figure = coverage_figure(starts, ends, length) if len(starts) else None
-        return _figure_page(request, reference, number, figure, "There are no alignments.")
+@router.get(f"{_QUERY}/scores")
+def scores(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The figure of the scores."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    n_passed = service.store.views.subject(run.id, number - 1, 0).n_passed
+    figure = score_figure(*service.store.views.subject_scores(run.id, number - 1), listed_of(run.info, n_passed))
+    return _figure_page(request, reference, number, figure, "This run has no bit scores.")
 
-    @router.get(f"{base}/organisms")
-    def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
-        run = pages.run(request, reference)
-        subjects = service.store.views.subjects(run.id, number - 1)
-        values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
-        with taxonomy_of_run(service, run) as taxonomy:
-            if taxonomy is not None:
-                return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
-        found, unknown = organisms(header for _, header in subjects)
-        values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
-        return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)
 
-    @router.get(f"{base}/sequences.fasta")
-    def sequences(request: Request, reference: str, number: Number) -> StreamingResponse:
-        run = pages.run(request, reference)
-        given = dict(request.query_params)
-        view = pages.hits_view(request, reference, number, {})
-        flank = given.get("flank", "50")
-        if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
-            raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
-        part = downloads.subject_part(given.get("part", "aligned"), int(flank))
-        with ExitStack() as stack:
-            store = stack.enter_context(searches.downloading())
-            database = None
-            if is_beyond_records(part, run.info):
-                database = stack.enter_context(service.open_database(run.info.database))
-            keep = with_taxa(read_view(given), service, run, number - 1).keep
-            rank = given.get("rank")
-            hits = (
-                store.views.hits(run.id, number - 1, keep)
-                if rank is None
-                else iter(store.views.subject(run.id, number - 1, _number(rank)).hits)
-            )
-            file = downloads.written_sequences(run.info, view.query, hits, part, database)
-        name = downloads.file_name(view.query.header, f".{given.get('part', 'aligned')}.fasta")
-        return _download(file, name, _FASTA)
+@router.get(f"{_QUERY}/coverage")
+def coverage(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The figure of the coverage."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    starts, ends = service.store.views.query_places(run.id, number - 1)
+    length = service.store.views.subject(run.id, number - 1, 0).length
+    figure = coverage_figure(starts, ends, length) if len(starts) else None
+    return _figure_page(request, reference, number, figure, "There are no alignments.")
+
+
+@router.get(f"{_QUERY}/organisms")
+def organism_table(request: Request, reference: str, number: Number) -> HTMLResponse:
+    """The organisms of the subjects: a tree if the database has a taxonomy, otherwise a list."""
+    service, run = service_of(request), PageSearches(request).run(reference)
+    subjects = service.store.views.subjects(run.id, number - 1)
+    values: dict[str, Any] = {"base": _query_address(reference, number), "is_part": is_part(request)}
+    with taxonomy_of_run(service, run) as taxonomy:
+        if taxonomy is not None:
+            return page("organisms.html", tree=organism_tree(taxonomy, subjects), **values)
+    found, unknown = organisms(header for _, header in subjects)
+    values |= {"largest": found[0].n_subjects if found else 1, "n_organisms": len(found), "unknown": unknown}
+    return page("organisms.html", tree=None, organisms=found[:_LISTED], **values)
+
+
+@router.get(f"{_QUERY}/sequences.fasta")
+async def sequences(request: Request, reference: str, number: Number) -> Response:
+    """Sequences of the hits that the filter keeps, or with ``rank`` of one subject."""
+    given = dict(request.query_params)
+    chosen, flank = given.get("part", "aligned"), given.get("flank", "50")
+    if not (flank.isascii() and flank.isdigit() and len(flank) < 8 and int(flank) <= MAX_FLANK):
+        raise InputError(f"give a whole number of residues for the flanks, at most {MAX_FLANK:,}")
+    part = subject_part(chosen, int(flank))
+
+    def made() -> tuple[Download, str]:
+        service, run = service_of(request), PageSearches(request).run(reference)
+        view = _hits_view(request, reference, number, {})
+        queries = _kept_hits(service, run, view, given)
+        if "rank" in given:
+            rank = _number(given["rank"])
+            queries = lambda store: [store.views.subject(run.id, number - 1, rank)]  # noqa: E731
+        name = file_name(view.query.header, f".{chosen}.fasta")
+        return Download(service, run.id, new_report("fasta", part=part), queries), name
+
+    return await _download(*await run_in_threadpool(made), _FASTA)
 
 
 def _figure_page(request: Request, reference: str, number: int, figure: Any, missing: str) -> HTMLResponse:
@@ -486,30 +492,33 @@ def _figure_page(request: Request, reference: str, number: int, figure: Any, mis
     return page("figure.html", figure=figure, missing=missing, base=base, is_part=is_part(request))
 
 
-def _add_lists(router: APIRouter, pages: Pages) -> None:
-    service, searches = pages.service, pages.searches
+@router.get("/history")
+def history(request: Request) -> HTMLResponse:
+    """The searches of the sender; on a server without tokens, the runs of the store, too."""
+    searches, number = PageSearches(request), _page_of(request)
+    listed = searches.history((number - 1) * _LISTED, _LISTED + 1)
+    runs = searches.stored_runs()[:_LISTED] if number == 1 else []
+    return page(
+        "history.html", searches=listed[:_LISTED], runs=runs, page_number=number, has_more=len(listed) > _LISTED
+    )
 
-    @router.get("/history")
-    def history(request: Request) -> HTMLResponse:
-        owner, number = owner_of(request), _page_of(request)
-        listed = searches.history(owner, (number - 1) * _LISTED, _LISTED + 1)
-        runs = searches.stored_runs(owner)[:_LISTED] if number == 1 else []
-        return page(
-            "history.html", searches=listed[:_LISTED], runs=runs, page_number=number, has_more=len(listed) > _LISTED
-        )
 
-    @router.get("/databases")
-    def databases(request: Request) -> HTMLResponse:
-        return page("databases.html", databases=service.databases.offered())
+@router.get("/databases")
+def databases(request: Request) -> HTMLResponse:
+    """The databases of this server."""
+    return page("databases.html", databases=service_of(request).databases.offered())
 
-    @router.get("/static/{name}")
-    def static(name: str) -> Response:
-        return static_response(name)
 
-    @router.get("/favicon.ico")
-    def icon() -> Response:
-        """The icon for answers that are no pages of HTML, which cannot name it."""
-        return static_response("icon.svg")
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """A static file."""
+    return static_response(name)
+
+
+@router.get("/favicon.ico")
+def icon() -> Response:
+    """The icon for answers that are no pages of HTML, which cannot name it."""
+    return static_response("icon.svg")
 
 
 # --- signing in and out ---
@@ -518,47 +527,49 @@ def _add_lists(router: APIRouter, pages: Pages) -> None:
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-def sign_in_router() -> APIRouter:
-    """The router of these pages."""
-    router = APIRouter(include_in_schema=False)
+sign_in_router = APIRouter(include_in_schema=False)
 
-    @router.get(SIGN_IN)
-    async def form(request: Request) -> Response:
-        wanted = local_address(request.query_params.get("next", "/"))
-        if not request.app.state.settings.tokens_required:
-            return RedirectResponse("/", 303)
-        token = kept_token(request.scope, request.headers)
-        if token is not None:
-            try:
-                if await _identity(request).owner_of(token, request.scope) is not None:
-                    return RedirectResponse(wanted, 303, _NO_STORE)
-            except EarlyAnswer:
-                return _sign_in_page(wanted)
-        from_elsewhere = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        return _sign_in_page(wanted, comes_again=from_elsewhere and "again" not in request.query_params)
 
-    @router.post(SIGN_IN)
-    async def sign_in(request: Request) -> Response:
-        async with request.form(max_files=0, max_fields=10) as sent:
-            token, wanted = (str(sent.get(name, "")).strip() for name in ("token", "next"))
-        wanted = local_address(wanted)
-        if not token:
-            return _sign_in_page(wanted, 422, "Paste your token.")
+@sign_in_router.get(SIGN_IN)
+async def sign_in_form(request: Request) -> Response:
+    """The form for a token; a browser that is signed in is led to the page that it asked for."""
+    wanted = local_address(request.query_params.get("next", "/"))
+    if not request.app.state.settings.tokens_required:
+        return RedirectResponse("/", 303)
+    token = kept_token(request.scope, request.headers)
+    if token is not None:
         try:
-            owner = await _identity(request).owner_of(token, request.scope)
-        except EarlyAnswer as refusal:
-            answer = _sign_in_page(wanted, refusal.answer.status_code, f"{str(refusal).capitalize()}.")
-            answer.headers.update({k: v for k, v in refusal.answer.headers.items() if k == "retry-after"})
-            return answer
-        if owner is None:
-            return _sign_in_page(wanted, 403, "This token is not valid, or it was revoked.")
-        return RedirectResponse(wanted, 303, {"Set-Cookie": cookie(request.scope, token), **_NO_STORE})
+            if await _identity(request).owner_of(token, request.scope) is not None:
+                return RedirectResponse(wanted, 303, _NO_STORE)
+        except EarlyAnswer:
+            return _sign_in_page(wanted)
+    from_elsewhere = request.headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    return _sign_in_page(wanted, comes_again=from_elsewhere and "again" not in request.query_params)
 
-    @router.post(SIGN_OUT)
-    def sign_out(request: Request) -> RedirectResponse:
-        return RedirectResponse(SIGN_IN, 303, {"Set-Cookie": cookie(request.scope, None), **_NO_STORE})
 
-    return router
+@sign_in_router.post(SIGN_IN)
+async def sign_in(request: Request) -> Response:
+    """Keep a token in a cookie."""
+    async with request.form(max_files=0, max_fields=10) as sent:
+        token, wanted = (str(sent.get(name, "")).strip() for name in ("token", "next"))
+    wanted = local_address(wanted)
+    if not token:
+        return _sign_in_page(wanted, 422, "Paste your token.")
+    try:
+        owner = await _identity(request).owner_of(token, request.scope)
+    except EarlyAnswer as refusal:
+        answer = _sign_in_page(wanted, refusal.answer.status_code, f"{str(refusal).capitalize()}.")
+        answer.headers.update({k: v for k, v in refusal.answer.headers.items() if k == "retry-after"})
+        return answer
+    if owner is None:
+        return _sign_in_page(wanted, 403, "This token is not valid, or it was revoked.")
+    return RedirectResponse(wanted, 303, {"Set-Cookie": cookie(request.scope, token), **_NO_STORE})
+
+
+@sign_in_router.post(SIGN_OUT)
+def sign_out(request: Request) -> RedirectResponse:
+    """Forget the token."""
+    return RedirectResponse(SIGN_IN, 303, {"Set-Cookie": cookie(request.scope, None), **_NO_STORE})
 
 
 def _identity(request: Request) -> Identity:

@@ -11,27 +11,27 @@ import io
 import json
 import re
 import shlex
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from swsearch.database.export import export
 from swsearch.database.opening import open_database
 from swsearch.errors import AlphabetMismatch, DatabaseError, InputError, Refused, SearchNotFound
 from swsearch.search.options import SearchOptions
+from swsearch.service.api import owner_of, service_of
 from swsearch.service.databases import UnreadableSubjects, is_subject_set
 from swsearch.service.hub import Hub
-from swsearch.service.service import SearchStatus, Service
+from swsearch.service.service import SearchStatus
 from swsearch.service.settings import LOCAL_OWNER
 from swsearch.service.submit import Submission
 from swsearch.store.accounts import StoredLink, is_link_key
 from swsearch.store.models import CANCELLED, DONE, FAILED, RUNNING
 from swsearch.store.runs import StoredRun
-from swsearch.store.store import Store
 
 _RUN: Final = re.compile(r"run-([0-9]{1,18})")
 _MAX_AGAIN: Final = 1000
@@ -93,85 +93,88 @@ class SearchView:
 
 
 class PageSearches:
-    """The searches of a service by reference. All methods but :meth:`watch` may wait for the store.
+    """The searches that the sender of a request may see, by reference. All methods but :meth:`watch` may block.
 
     Methods that take a reference raise :class:`~swsearch.errors.SearchNotFound` or
-    :class:`~swsearch.errors.RunNotFound` if the owner may not see it.
+    :class:`~swsearch.errors.RunNotFound` if the sender may not see it.
 
     Parameters
     ----------
-    service : Service
-    hub : Hub
+    request : Request
 
+    Attributes
+    ----------
+    service : Service
     """
 
-    def __init__(self, service: Service, hub: Hub) -> None:
-        self._service = service
-        self._store = service.store
-        self._hub = hub
+    def __init__(self, request: Request) -> None:
+        self._owner = owner_of(request)
+        self.service = service_of(request)
+        self._store = self.service.store
+        self._hub: Hub = request.app.state.hub
 
-    def view(self, owner: str, reference: str) -> SearchView:
+    def view(self, reference: str) -> SearchView:
         """A search, or a stored run."""
         if _RUN.fullmatch(reference):
-            return self._view_of_run(self._stored_run(owner, reference), reference)
-        return self._views([self._service.status(reference, owner)])[0]
+            return self._view_of_run(self._stored_run(reference), reference)
+        return self._views([self.service.status(reference, self._owner)])[0]
 
-    async def watch(self, owner: str, reference: str) -> AsyncIterator[SearchView]:
-        """A search now and whenever it has changed; whether the owner may see it was checked before."""
+    async def watch(self, reference: str) -> AsyncIterator[SearchView]:
+        """A search now and whenever it has changed; whether the sender may see it was checked before."""
         title = None
-        watched = await run_in_threadpool(self._service.watched_key, reference, owner)
-        async for status in self._hub.changes(watched):
+        watched = await run_in_threadpool(self.service.found, reference, self._owner)
+        async for status in self._hub.changes(watched.key):
             if title is None:
                 title = self._store.searches.titles([status.search])[status.search.id]
             yield self._view(status.under(reference), title)
 
-    def run(self, owner: str, reference: str) -> StoredRun:
+    def run(self, reference: str) -> StoredRun:
         """The run with the results; raises SearchNotFound, too, if no query has been searched yet."""
-        run = self.begun_run(owner, reference)
+        run = self.begun_run(reference)
         if run is None:
             raise SearchNotFound(reference)
         return run
 
-    def begun_run(self, owner: str, reference: str) -> StoredRun | None:
+    def begun_run(self, reference: str) -> StoredRun | None:
         """The run with the results; None if no query has been searched yet."""
         if _RUN.fullmatch(reference):
-            return self._stored_run(owner, reference)
-        run_id = self._service.search(reference, owner).run_id
+            return self._stored_run(reference)
+        run_id = self.service.search(reference, self._owner).run_id
         return None if run_id is None else self._store.runs.get(run_id)
 
-    def submission(self, owner: str, reference: str) -> Submission | None:
+    def submission(self, reference: str) -> Submission | None:
         """The search as it was submitted, to search again; None for a large run of the command line.
 
         Its options are those that differ from their defaults.
         """
         if _RUN.fullmatch(reference):
-            run = self._stored_run(owner, reference)
+            run = self._stored_run(reference)
             if run.n_queries > _MAX_AGAIN:
                 return None
             options = _changed_options(run.info.reported_parameters)
             return Submission(self._store.results.fasta(run.id), run.info.database.name, options)
-        search = self._service.search(reference, owner)
+        search = self.service.search(reference, self._owner)
         return Submission(self._store.searches.fasta(search), search.database.name, _changed_options(search.options))
 
-    def cancel(self, owner: str, reference: str) -> None:
+    def cancel(self, reference: str) -> None:
         """Cancel a search that has not ended; a stored run cannot be cancelled."""
         if not _RUN.fullmatch(reference):
-            self._service.cancel(reference, owner)
+            self.service.cancel(reference, self._owner)
 
-    def share(self, owner: str, reference: str) -> str:
+    def share(self, reference: str) -> str:
         """A new link; on a server without tokens, where everyone who reaches it sees all results, the reference."""
-        if not self._service.settings.tokens_required:
-            self.view(owner, reference)
+        if not self.service.settings.tokens_required:
+            self.view(reference)
             return reference
-        return self._service.store.accounts.add_link(reference, owner)[1]
+        return self.service.store.accounts.add_link(reference, self._owner)[1]
 
-    def links(self, owner: str, reference: str) -> Sequence[StoredLink]:
+    def links(self, reference: str) -> Sequence[StoredLink]:
         """The links to a search, oldest first."""
-        return [] if _RUN.fullmatch(reference) else self._service.store.accounts.links(reference, owner)
+        return [] if _RUN.fullmatch(reference) else self.service.store.accounts.links(reference, self._owner)
 
     def sent_subjects(self, name: str) -> str:
         """The FASTA of the subjects that somebody sent, by the name of their set; empty if there is no such set."""
-        path = self._service.databases.paths.get(name)
+        path = self.service.databases.paths.get(name)
         if path is None or not is_subject_set(name):
             return ""
         text = io.StringIO()
@@ -182,28 +185,17 @@ class PageSearches:
             return ""
         return text.getvalue()
 
-    def history(self, owner: str, offset: int, limit: int) -> Sequence[SearchView]:
-        """The owner's searches, newest first."""
-        return self._views(self._service.history(owner, offset + limit)[offset:])
+    def history(self, offset: int, limit: int) -> Sequence[SearchView]:
+        """The sender's searches, newest first."""
+        return self._views(self.service.history(self._owner, offset + limit)[offset:])
 
-    def stored_runs(self, owner: str) -> Sequence[StoredRun]:
+    def stored_runs(self) -> Sequence[StoredRun]:
         """The runs that no search has; all of them on a server without tokens, otherwise none."""
-        return [] if owner != LOCAL_OWNER else self._store.runs.without_search(limit=50)
+        return [] if self._owner != LOCAL_OWNER else self._store.runs.without_search(limit=50)
 
-    @contextmanager
-    def downloading(self) -> Iterator[Store]:
-        """The store whose connections are for downloads. Raises :class:`~swsearch.errors.Refused` if all are in use."""
-        if not self._service.download_slots.acquire(blocking=False):
-            most = self._service.settings.limits.downloads
-            raise Refused("too_many_downloads", f"{most} files are being made; try again in some seconds")
-        try:
-            yield self._service.downloads
-        finally:
-            self._service.download_slots.release()
-
-    def _stored_run(self, owner: str, reference: str) -> StoredRun:
+    def _stored_run(self, reference: str) -> StoredRun:
         number = _RUN.fullmatch(reference)
-        if number is None or owner != LOCAL_OWNER:
+        if number is None or self._owner != LOCAL_OWNER:
             raise SearchNotFound(reference)
         return self._store.runs.get(int(number[1]))
 
@@ -225,7 +217,7 @@ class PageSearches:
             position=None if estimate is None or is_running else estimate.position - 1,
             seconds_left=None if estimate is None else estimate.seconds,
             share_done=search.cells_done / max(1, search.cells) if is_running else None,
-            problem=self._service.databases.without_paths(search.reason or ""),
+            problem=self.service.databases.without_paths(search.reason or ""),
             expires=search.expires,
             is_linked=is_link_key(search.key),
         )

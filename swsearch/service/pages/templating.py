@@ -22,7 +22,7 @@ from swsearch import __version__
 from swsearch.report.formatting import one_line
 from swsearch.service.guard import SENDER
 from swsearch.service.proxies import address
-from swsearch.words import counted
+from swsearch.words import counted, duration
 
 _STATIC: Final = {
     "style.css": "text/css; charset=utf-8",
@@ -74,24 +74,6 @@ def static_response(name: str) -> Response:
     return Response(static_content(name), media_type=_STATIC[name], headers={"Cache-Control": _YEAR})
 
 
-def shown_duration(seconds: float) -> str:
-    """A duration in words, rounded up to the unit that matters.
-
-    >>> [shown_duration(seconds) for seconds in (0.2, 59.2, 61, 4000, 200000)]
-    ['1 second', '60 seconds', '2 minutes', '1 h 7 min', '2 d 8 h']
-    """
-    whole = max(1, int(-(-seconds // 1)))
-    if whole <= 60:
-        return counted(whole, "second")
-    minutes = -(-whole // 60)
-    if minutes < 60:
-        return counted(minutes, "minute")
-    if minutes < 24 * 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    hours = -(-minutes // 60)
-    return f"{hours // 24} d {hours % 24} h"
-
-
 def shown_time(time: datetime) -> str:
     """A time in UTC to the minute."""
     return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -107,7 +89,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(duration=shown_duration, time=shown_time, one_line=one_line, counted=counted)
+    made.filters.update(duration=duration, time=shown_time, one_line=one_line, counted=counted)
     made.filters["iso"] = lambda time: time.astimezone(UTC).isoformat(timespec="seconds")
     made.filters["state_word"] = lambda state: _STATE_WORDS.get(state, state)
     made.filters["number"] = lambda value: f"{value:,}"

@@ -8,22 +8,21 @@ into the answers that they expect, errors included. Everything else is the servi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
 from swsearch.errors import InputError
-from swsearch.service.protocols.blast import blast_router
-from swsearch.service.protocols.tickets import TicketErrors, tickets_router
+from swsearch.service.protocols import blast, tickets
 
-PROTOCOLS: Final[dict[str, Callable[[], APIRouter]]] = {
-    "blast": blast_router,
-    "tickets": tickets_router,
+PROTOCOLS: Final[dict[str, APIRouter]] = {
+    "blast": blast.router,
+    "tickets": tickets.router,
 }
-"""Each protocol by the name of its switch, with the function that makes its router."""
+"""The router of each protocol, by the name of its switch."""
 ERRORS: Final = {
-    "tickets": TicketErrors,
+    "tickets": tickets.TicketErrors,
 }
 """Middleware of protocols whose clients need errors in another form, those of every other part of the server too."""
 
@@ -45,6 +44,6 @@ def check_protocols(names: Sequence[str]) -> tuple[str, ...]:
 def add_protocols(app: FastAPI, names: Sequence[str]) -> None:
     """Let an application speak these protocols."""
     for name in names:
-        app.include_router(PROTOCOLS[name](), include_in_schema=False)
+        app.include_router(PROTOCOLS[name], include_in_schema=False)
         if name in ERRORS:
             app.add_middleware(ERRORS[name])

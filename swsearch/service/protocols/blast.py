@@ -10,7 +10,6 @@ clients would ask again for ever (a Get of an unknown RID or of a failed search)
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import re
@@ -21,7 +20,6 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
@@ -29,10 +27,9 @@ from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFoun
 from swsearch.search.queries import QueryNeeds
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import described, log_error
-from swsearch.service.api import owner_of, service_of
-from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.api import held_status, owner_of, service_of, submitted
+from swsearch.service.bodies import sent_fields
 from swsearch.service.databases import OfferedDatabase
-from swsearch.service.hub import Hub
 from swsearch.service.protocols.blast_answers import (
     MEDIA_TYPES,
     error_page,
@@ -44,7 +41,7 @@ from swsearch.service.protocols.blast_parameters import Program, checked_paramet
 from swsearch.service.proxies import site_of
 from swsearch.service.reports import Download
 from swsearch.service.service import SearchStatus, Service
-from swsearch.service.submit import Submission, plain_text
+from swsearch.service.submit import Submission
 from swsearch.words import shortened
 
 _NAME: Final = re.compile(r"[A-Za-z2-7]{26}")
@@ -61,25 +58,23 @@ HOLD_STATE_SECONDS: Final = 3.0
 _UNKNOWN: Final = "there is no search of yours with this RID, or it has expired"
 
 
-def blast_router() -> APIRouter:
-    """The routes of this protocol."""
-    router = APIRouter()
+router = APIRouter()
+"""The routes of this protocol."""
 
-    @router.api_route("/blast/Blast.cgi", methods=["GET", "POST"])
-    async def blast(request: Request) -> Response:
-        """Answer one request."""
-        command = ""
-        try:
-            if len(request.scope["query_string"]) > MAX_ADDRESS:
-                return error_page(f"Submitted URI too large (maximum {MAX_ADDRESS:,} bytes); send it by POST", 414)
-            fields = await _sent_fields(request)
-            command = next((value for name, value in fields if name.upper() == "CMD"), "").strip().lower()
-            return await _answer(request, command, checked_parameters(fields))
-        except SwSearchError as error:
-            status, message = _problem(request, error)
-            return error_page(message, 200 if command == "put" and status < 500 else status)
 
-    return router
+@router.api_route("/blast/Blast.cgi", methods=["GET", "POST"])
+async def blast(request: Request) -> Response:
+    """Answer one request."""
+    command = ""
+    try:
+        if len(request.scope["query_string"]) > MAX_ADDRESS:
+            return error_page(f"Submitted URI too large (maximum {MAX_ADDRESS:,} bytes); send it by POST", 414)
+        fields = await _sent_fields(request)
+        command = next((value for name, value in fields if name.upper() == "CMD"), "").strip().lower()
+        return await _answer(request, command, checked_parameters(fields))
+    except SwSearchError as error:
+        status, message = _problem(request, error)
+        return error_page(message, 200 if command == "put" and status < 500 else status)
 
 
 async def _answer(request: Request, command: str, sent: Mapping[str, str]) -> Response:
@@ -213,19 +208,9 @@ async def _sent_fields(request: Request) -> list[tuple[str, str]]:
     if kind not in ("application/x-www-form-urlencoded", "multipart/form-data", ""):
         raise InputError(f"send a form, not {shortened(kind)}")
     try:
-        async with sent_form(
-            request, max_files=_MAX_FILES, max_fields=_MAX_FIELDS, max_part_size=limits.request_bytes
-        ) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile):
-                    content, take = await value.read(), CLAIM.get().take
-                    text = await readers_of(request).read(request, plain_text, content, limits, take)
-                    fields.append((name, text))
-                else:
-                    fields.append((name, value))
+        return fields + await sent_fields(request, limits, max_files=_MAX_FILES, max_fields=_MAX_FIELDS)
     except HTTPException as error:
         raise InputError(f"the form cannot be read: {error.detail}") from error
-    return fields
 
 
 def _refuse_other_sites(request: Request) -> None:
@@ -289,11 +274,8 @@ async def _submitted(
     is_bare = text != "" and not text.startswith((">", "@"))
     given = replace(submission, queries=f">\n{text}" if is_bare else text)
     try:
-        service = service_of(request)
-        stored, _ = await asyncio.wrap_future(
-            await readers_of(request).read(request, service.begin_to_submit, given, owner_of(request))
-        )
-        return await run_in_threadpool(service.status_of, stored)
+        stored, _ = await submitted(request, given)
+        return await run_in_threadpool(service_of(request).status_of, stored)
     except FastaFormatError as error:
         line = error.line - 1 if is_bare and error.line is not None else error.line
         place = {"record": None if is_bare else error.record, "line": line, "column": error.column}
@@ -328,13 +310,8 @@ async def _held_status(request: Request, key: str, seconds: float) -> SearchStat
     preferred = _PREFERRED_WAIT.search(request.headers.get("prefer", ""))
     if preferred:
         seconds = min(seconds, float(preferred[1]))
-    service, owner = service_of(request), owner_of(request)
-    status = await run_in_threadpool(service.status, key, owner)
-    if seconds and not status.search.is_finished:
-        hub: Hub = request.app.state.hub
-        await hub.finished(key, seconds)
-        status = await run_in_threadpool(service.status, key, owner)
-    return status
+    found = await run_in_threadpool(service_of(request).found, key, owner_of(request))
+    return await held_status(request, found, seconds)
 
 
 def _failure(service: Service, status: SearchStatus) -> str | None:

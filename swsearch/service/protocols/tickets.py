@@ -27,14 +27,14 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders, UploadFile
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from swsearch.errors import InputError, Refused
 from swsearch.sequences.record import identifier
 from swsearch.service import models
 from swsearch.service.api import owner_of, service_of
-from swsearch.service.bodies import CLAIM, readers_of, sent_form
+from swsearch.service.bodies import readers_of, sent_fields
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.hub import Hub
 from swsearch.service.protocols import ticket_jobs
@@ -48,7 +48,6 @@ from swsearch.service.protocols.ticket_jobs import (
     write_archive,
 )
 from swsearch.service.service import Service
-from swsearch.service.submit import plain_text
 from swsearch.store.search_records import StoredSearch
 
 HOLD_SECONDS: Final = 5.0
@@ -66,75 +65,65 @@ Id = Annotated[str, Path(max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31)]
 
 
-def tickets_router() -> APIRouter:
-    """The router of this protocol."""
-    router = APIRouter()
-    for prefix in _PREFIXES:
-        inner = APIRouter(prefix=prefix)
-        _add_submission(inner)
-        _add_results(inner)
-        inner.add_api_route("/databases/all", databases, methods=["GET"])
-        router.include_router(inner)
-    router.add_api_route("/api/databases", databases, methods=["GET"])
-    return router
+_routes = APIRouter()
 
 
 # --- submission and status ---
 
 
-def _add_submission(router: APIRouter) -> None:
-    @router.post("/ticket/msa")
-    async def msa(request: Request) -> JSONResponse:
-        return await _submitted(request, lambda tickets, owner, form: tickets.submit_msa(owner, *form.common))
+@_routes.post("/ticket/msa")
+async def msa(request: Request) -> JSONResponse:
+    """Submit searches for alignments."""
+    return await _submitted(request, lambda tickets, owner, form: tickets.submit_msa(owner, *form.common))
 
-    @router.post("/ticket/pair")
-    async def pair(request: Request) -> JSONResponse:
-        return await _submitted(request, lambda tickets, owner, form: tickets.submit_pair(owner, *form.common))
 
-    @router.post("/ticket")
-    async def search(request: Request) -> JSONResponse:
-        return await _submitted(
-            request, lambda tickets, owner, form: tickets.submit_search(owner, *form.common, form.text("taxfilter"))
-        )
+@_routes.post("/ticket/pair")
+async def pair(request: Request) -> JSONResponse:
+    """Submit searches for paired alignments."""
+    return await _submitted(request, lambda tickets, owner, form: tickets.submit_pair(owner, *form.common))
 
-    @router.get("/ticket/type/{ticket_id}")
-    def ticket_type(ticket_id: Id) -> dict[str, str]:
-        return {"type": Ticket.of(ticket_id).type}
 
-    @router.get("/ticket/{ticket_id}")
-    async def ticket_status(request: Request, ticket_id: Id) -> JSONResponse:
-        began = time.monotonic()
-        return _ticket_answer(ticket_id, await _held_status(request, Ticket.of(ticket_id), began))
+@_routes.post("/ticket")
+async def search(request: Request) -> JSONResponse:
+    """Submit searches of several databases."""
+    return await _submitted(
+        request, lambda tickets, owner, form: tickets.submit_search(owner, *form.common, form.text("taxfilter"))
+    )
 
-    @router.post("/tickets")
-    async def statuses(request: Request) -> JSONResponse:
-        form = await _Form.read(request)
-        ids = form.texts("tickets[]")
-        if len(ids) > _MAX_TICKETS:
-            raise InputError(f"{len(ids):,} tickets are asked for; {_MAX_TICKETS} at most")
-        found = await run_in_threadpool(_statuses, _tickets_of(request), owner_of(request), ids)
-        return JSONResponse([{"id": ticket_id, "status": status} for ticket_id, status in found])
+
+@_routes.get("/ticket/type/{ticket_id}")
+def ticket_type(ticket_id: Id) -> dict[str, str]:
+    """The type of a ticket."""
+    return {"type": Ticket.of(ticket_id).type}
+
+
+@_routes.get("/ticket/{ticket_id}")
+async def ticket_status(request: Request, ticket_id: Id) -> JSONResponse:
+    """The status of a ticket; the answer is held until it is finished."""
+    began = time.monotonic()
+    return _ticket_answer(ticket_id, await _held_status(request, Ticket.of(ticket_id), began))
+
+
+@_routes.post("/tickets")
+async def statuses(request: Request) -> JSONResponse:
+    """The status of several tickets."""
+    form = await _Form.read(request)
+    ids = form.texts("tickets[]")
+    if len(ids) > _MAX_TICKETS:
+        raise InputError(f"{len(ids):,} tickets are asked for; {_MAX_TICKETS} at most")
+    found = await run_in_threadpool(_statuses, _tickets_of(request), owner_of(request), ids)
+    return JSONResponse([{"id": ticket_id, "status": status} for ticket_id, status in found])
 
 
 class _Form:
-    """The fields of a submission; a field that is a file is its text."""
+    """The fields of a submission."""
 
     def __init__(self, fields: list[tuple[str, str]]) -> None:
         self._fields = fields
 
     @classmethod
     async def read(cls, request: Request) -> _Form:
-        limits = service_of(request).settings.limits
-        async with sent_form(request, max_part_size=limits.request_bytes) as sent:
-            fields = []
-            for name, value in sent.multi_items():
-                if isinstance(value, UploadFile):
-                    content, take = await value.read(), CLAIM.get().take
-                    text = await readers_of(request).read(request, plain_text, content, limits, take)
-                    fields.append((name, text))
-                else:
-                    fields.append((name, value))
-        return cls(fields)
+        return cls(await sent_fields(request, service_of(request).settings.limits))
 
     def texts(self, name: str) -> list[str]:
         """All values of a field."""
@@ -182,45 +171,53 @@ def _ticket_answer(ticket_id: str, status: str) -> JSONResponse:
 # --- results ---
 
 
-def _add_results(router: APIRouter) -> None:
-    @router.get("/result/download/{ticket_id}")
-    async def download(request: Request, ticket_id: Id) -> Response:
-        service, ticket = service_of(request), Ticket.of(ticket_id)
-        searches = await run_in_threadpool(_finished, request, ticket)
-        making = asyncio.create_task(_made_in_turn(service, ticket, searches))
-        await asyncio.wait({making}, timeout=KEEP_ALIVE_SECONDS)
-        if making.done():
-            making.result()  # an error is answered as one, because no byte has been sent
-        headers = {"Content-Disposition": f'attachment; filename="mmseqs_results_{ticket.id}.tar.gz"'}
-        return StreamingResponse(archive_bytes(making), headers=headers, media_type="application/octet-stream")
+@_routes.get("/result/download/{ticket_id}")
+async def download(request: Request, ticket_id: Id) -> Response:
+    """The archive of a finished ticket."""
+    service, ticket = service_of(request), Ticket.of(ticket_id)
+    searches = await run_in_threadpool(_finished, request, ticket)
+    making = asyncio.create_task(_made_in_turn(service, ticket, searches))
+    await asyncio.wait({making}, timeout=KEEP_ALIVE_SECONDS)
+    if making.done():
+        making.result()  # an error is answered as one, because no byte has been sent
+    headers = {"Content-Disposition": f'attachment; filename="mmseqs_results_{ticket.id}.tar.gz"'}
+    return StreamingResponse(archive_bytes(making), headers=headers, media_type="application/octet-stream")
 
-    @router.get("/result/queries/{ticket_id}/{limit}/{number}")
-    def queries(request: Request, ticket_id: Id, limit: Number, number: Number) -> dict[str, Any]:
-        searches = _finished(request, Ticket.of(ticket_id))
-        run_id = searches[0].run_id
-        assert run_id is not None
-        limit = min(limit, _MAX_LOOKUP)
-        found = service_of(request).store.views.summaries(run_id, number * limit, limit + 1)
-        names = [{"id": one.number, "name": models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
-        return {"lookup": names, "hasNext": len(found) > limit}
 
-    @router.get("/result/{ticket_id}/query")
-    def fasta(request: Request, ticket_id: Id) -> PlainTextResponse:
-        searches = _finished(request, Ticket.of(ticket_id))
-        store = service_of(request).store
-        return PlainTextResponse(store.searches.fasta(searches[0]).encode("utf-8", "surrogateescape"))
+@_routes.get("/result/queries/{ticket_id}/{limit}/{number}")
+def queries(request: Request, ticket_id: Id, limit: Number, number: Number) -> dict[str, Any]:
+    """The names of some queries of a ticket."""
+    searches = _finished(request, Ticket.of(ticket_id))
+    run_id = searches[0].run_id
+    assert run_id is not None
+    limit = min(limit, _MAX_LOOKUP)
+    found = service_of(request).store.views.summaries(run_id, number * limit, limit + 1)
+    names = [{"id": one.number, "name": models.shown(identifier(one.header)), "set": 0} for one in found[:limit]]
+    return {"lookup": names, "hasNext": len(found) > limit}
 
-    @router.get("/result/{ticket_id}/{number}")
-    def result(request: Request, ticket_id: Id, number: Number, database: str | None = None) -> JSONResponse:
-        ticket = Ticket.of(ticket_id)
-        if ticket.type != "search":
-            raise InputError(f"a ticket of /ticket/{ticket.type} has an archive; get /result/download/{ticket.id}")
-        store = service_of(request).store
-        return JSONResponse(query_answer(store, _finished(request, ticket), number, database))
 
-    @router.get("/template/{names}")
-    def template(names: str) -> Response:
-        raise Refused("no_results", "this server has no structures for templates")
+@_routes.get("/result/{ticket_id}/query")
+def fasta(request: Request, ticket_id: Id) -> PlainTextResponse:
+    """The queries of a ticket."""
+    searches = _finished(request, Ticket.of(ticket_id))
+    store = service_of(request).store
+    return PlainTextResponse(store.searches.fasta(searches[0]).encode("utf-8", "surrogateescape"))
+
+
+@_routes.get("/result/{ticket_id}/{number}")
+def result(request: Request, ticket_id: Id, number: Number, database: str | None = None) -> JSONResponse:
+    """The hits of one query."""
+    ticket = Ticket.of(ticket_id)
+    if ticket.type != "search":
+        raise InputError(f"a ticket of /ticket/{ticket.type} has an archive; get /result/download/{ticket.id}")
+    store = service_of(request).store
+    return JSONResponse(query_answer(store, _finished(request, ticket), number, database))
+
+
+@_routes.get("/template/{names}")
+def template(names: str) -> Response:
+    """Refuse structures, which no database of this server has."""
+    raise Refused("no_results", "this server has no structures for templates")
 
 
 def _finished(request: Request, ticket: Ticket) -> list[StoredSearch]:
@@ -248,6 +245,7 @@ async def _made_in_turn(service: Service, ticket: Ticket, searches: list[StoredS
 # --- the rest ---
 
 
+@_routes.get("/databases/all")
 def databases(request: Request) -> dict[str, list[dict[str, Any]]]:
     """The databases, in MMseqs2-App's form."""
     offered = service_of(request).databases.offered()
@@ -274,6 +272,13 @@ def _database_answer(one: OfferedDatabase, place: int) -> dict[str, Any]:
 
 def _tickets_of(request: Request) -> Tickets:
     return Tickets(service_of(request))
+
+
+router = APIRouter()
+"""The routes of this protocol."""
+for _prefix in _PREFIXES:
+    router.include_router(_routes, prefix=_prefix)
+router.add_api_route("/api/databases", databases, methods=["GET"])
 
 
 class TicketErrors:
