@@ -379,7 +379,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "matrix", str, SCORING, ALL_SEARCHES, label="Matrix", metavar="NAME", file="input or URL",
         completion="matrices",
-        help="Substitution matrix. A name (`swsearch matrices` lists them) or a file. [protein: BLOSUM62]",
+        help="Substitution matrix. A name (`swsearch matrices`) or a file. [protein: BLOSUM62]",
     ),
     Option(
         "match", int, SCORING, STORED, label="Match",

@@ -31,8 +31,8 @@ _STATUS: Final = {
     "idempotency_conflict": 409,
     "no_results": 409,
     "not_finished": 409,
-    "too_many_shares": 409,
-    "unknown_share": 404,
+    "too_many_links": 409,
+    "unknown_link": 404,
 }
 """HTTP status codes of refusals; the others are 400."""
 _CODES: Final = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}

@@ -71,9 +71,10 @@ router = APIRouter(prefix="/api/v1", responses=_ERRORS)
 Key = Annotated[str, Path(description="The id of a search.", max_length=64)]
 Number = Annotated[int, Path(ge=0, le=2**31, description="The number of a query in its search, from 0.")]
 Offset = Annotated[int, Query(ge=0, le=2**31)]
-Wait = Annotated[float, Query(ge=0, le=MAX_WAIT, description="Hold the answer so many seconds for the end.")]
+Wait = Annotated[float, Query(ge=0, le=MAX_WAIT, description="Wait up to this many seconds for the search to finish.")]
 FirstHits = Annotated[
-    int, Query(ge=0, le=MAX_PAGE, description="With a finished search, send so many of the hits of its first query.")
+    int,
+    Query(ge=0, le=MAX_PAGE, description="If the search is finished, include up to this many hits of its first query."),
 ]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
@@ -215,39 +216,39 @@ def cancel(request: Request, key: Key) -> models.Search:
 # --- links ---
 
 
-@router.post("/searches/{key}/shares", status_code=201, response_model=models.NewShare)
-def add_share(request: Request, key: Key) -> models.NewShare:
+@router.post("/searches/{key}/links", status_code=201, response_model=models.NewLink)
+def add_link(request: Request, key: Key) -> models.NewLink:
     """Make a link that shows this search to everybody who has it, until it is withdrawn or the search expires.
 
     The key of the link takes the place of the search's id in all requests that read: state, events, hits and reports.
     It is told this once.
     """
-    link, link_key = service_of(request).store.accounts.add_link(key, owner_of(request))
+    added, link_key = service_of(request).store.accounts.add_link(key, owner_of(request))
     address = f"{request.scope.get('root_path', '')}/results/{link_key}"
-    return models.NewShare(id=link.id, created=link.created, key=link_key, page=address)
+    return models.NewLink(id=added.id, created=added.created, key=link_key, page=address)
 
 
-@router.get("/searches/{key}/shares", response_model=list[models.Share])
-def shares(request: Request, key: Key) -> list[models.Share]:
+@router.get("/searches/{key}/links", response_model=list[models.Link])
+def links(request: Request, key: Key) -> list[models.Link]:
     """The links of a search, the oldest first, without their keys."""
     return [
-        models.Share(id=link.id, created=link.created)
+        models.Link(id=link.id, created=link.created)
         for link in service_of(request).store.accounts.links(key, owner_of(request))
     ]
 
 
-@router.delete("/searches/{key}/shares", status_code=204)
-def delete_shares(request: Request, key: Key) -> None:
+@router.delete("/searches/{key}/links", status_code=204)
+def delete_links(request: Request, key: Key) -> None:
     """Withdraw all links of a search."""
     service_of(request).store.accounts.delete_links(key, owner_of(request))
 
 
-@router.delete("/searches/{key}/shares/{share}", status_code=204)
-def delete_share(
-    request: Request, key: Key, share: Annotated[str, Path(max_length=64, description="The id of a link.")]
+@router.delete("/searches/{key}/links/{link}", status_code=204)
+def delete_link(
+    request: Request, key: Key, link: Annotated[str, Path(max_length=64, description="The id of a link.")]
 ) -> None:
     """Withdraw one link of a search."""
-    service_of(request).store.accounts.delete_links(key, owner_of(request), share)
+    service_of(request).store.accounts.delete_links(key, owner_of(request), link)
 
 
 # --- results ---

@@ -206,22 +206,22 @@ class Client:
 
     # --- links ---
 
-    def share(self, search_id: str) -> dict[str, Any]:
+    def add_link(self, search_id: str) -> dict[str, Any]:
         """Make a link that shows a search to everybody who has it; returns ``id``, ``key`` and ``page``.
 
         ``key`` takes the place of the search's id in :meth:`search`, :meth:`hits`, :meth:`report` and the like. The
         server tells it this once.
         """
-        return _object(self._json("POST", f"/searches/{quote(search_id, safe='')}/shares", b""))
+        return _object(self._json("POST", f"/searches/{quote(search_id, safe='')}/links", b""))
 
-    def shares(self, search_id: str) -> list[dict[str, Any]]:
+    def links(self, search_id: str) -> list[dict[str, Any]]:
         """The links of a search, without their keys."""
-        return self._get_list(f"/searches/{quote(search_id, safe='')}/shares")
+        return self._get_list(f"/searches/{quote(search_id, safe='')}/links")
 
-    def withdraw(self, search_id: str, share_id: str | None = None) -> None:
+    def delete_links(self, search_id: str, link_id: str | None = None) -> None:
         """Withdraw a link of a search by the link's ``id``, or all of them."""
-        path = f"/searches/{quote(search_id, safe='')}/shares"
-        path += "" if share_id is None else f"/{quote(share_id, safe='')}"
+        path = f"/searches/{quote(search_id, safe='')}/links"
+        path += "" if link_id is None else f"/{quote(link_id, safe='')}"
         connection, answer = self._answer("DELETE", path)
         answer.read()
         connection.close()

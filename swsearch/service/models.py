@@ -127,14 +127,14 @@ class FoundSearch(Search):
     )
 
 
-class Share(BaseModel):
+class Link(BaseModel):
     """A link that shows a search to everybody who has it."""
 
     id: str = Field(description="The name by which the link is withdrawn.")
     created: datetime
 
 
-class NewShare(Share):
+class NewLink(Link):
     """A link that was just made."""
 
     key: str = Field(description="Takes the place of the search's id in requests that read. It is told this once.")

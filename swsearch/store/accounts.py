@@ -145,7 +145,7 @@ class Accounts:
             search_id = _search_id(connection, key, owner, locked=True)
             n_links = connection.execute(select(func.count()).where(LINKS.c.search_id == search_id)).scalar_one()
             if n_links >= MAX_LINKS:
-                raise Refused("too_many_shares", f"this search has {n_links} links; withdraw one of them")
+                raise Refused("too_many_links", f"this search has {n_links} links; withdraw one of them")
             values = {"id": stored.id, "digest": token_digest(link_key), "created_at": stored.created}
             connection.execute(insert(LINKS), {**values, "search_id": search_id})
         return stored, link_key
@@ -179,7 +179,7 @@ class Accounts:
                 chosen &= LINKS.c.id == link_id
             n_deleted = connection.execute(delete(LINKS).where(chosen)).rowcount
             if link_id is not None and n_deleted == 0:
-                raise Refused("unknown_share", f"this search has no link {link_id!r}")
+                raise Refused("unknown_link", f"this search has no link {link_id!r}")
 
     def linked_search(self, link_key: str) -> StoredSearch:
         """The search that a link shows, with the key of the search.

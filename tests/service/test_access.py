@@ -77,49 +77,49 @@ def search(guarded, queries):
 
 
 @pytest.fixture
-def share(guarded, search):
+def link(guarded, search):
     """A link to that search."""
-    status, _, text = guarded.ask(f"/api/v1/searches/{search}/shares", "POST", owner="ann")
+    status, _, text = guarded.ask(f"/api/v1/searches/{search}/links", "POST", owner="ann")
     assert status == 201
     return json.loads(text)
 
 
-def test_a_link_shows_its_search_to_everybody(guarded, search, share):
-    api = f"/api/v1/searches/{share['key']}"
-    assert share["page"] == f"/results/{share['key']}"
+def test_a_link_shows_its_search_to_everybody(guarded, search, link):
+    api = f"/api/v1/searches/{link['key']}"
+    assert link["page"] == f"/results/{link['key']}"
     for path in READS:
         status, _, text = guarded.ask(api + path)
         assert status == 200, path
         assert search not in text, "the id of the search itself"
         assert guarded.ask(f"/api/v1/searches/{search}{path}")[0] == 401
     for path in PAGES:
-        status, _, text = guarded.ask(share["page"] + path, Accept="text/html")
+        status, _, text = guarded.ask(link["page"] + path, Accept="text/html")
         assert status == 200, path
         assert search not in text
         assert "/cancel" not in text
     own = guarded.ask(f"/api/v1/searches/{search}/report?format=blast6", owner="ann")[2]
     assert guarded.ask(f"{api}/report?format=blast6")[2] == own != ""
     found = json.loads(guarded.ask(api)[2])
-    assert (found["id"], found["state"]) == (share["key"], "done")
+    assert (found["id"], found["state"]) == (link["key"], "done")
     # Somebody else with a token sees it too, and can search again with its queries.
     assert guarded.ask(api, owner="bob")[0] == 200
-    assert ">" in guarded.ask(f"/?again={share['key']}", owner="bob")[2]
+    assert ">" in guarded.ask(f"/?again={link['key']}", owner="bob")[2]
 
 
-def test_a_link_shows_nothing_else_and_changes_nothing(guarded, search, share):
-    key = share["key"]
+def test_a_link_shows_nothing_else_and_changes_nothing(guarded, search, link):
+    key = link["key"]
     for method, path in [
         ("POST", f"/api/v1/searches/{key}/cancel"),
-        ("POST", f"/api/v1/searches/{key}/shares"),
-        ("DELETE", f"/api/v1/searches/{key}/shares"),
-        ("DELETE", f"/api/v1/searches/{key}/shares/{share['id']}"),
+        ("POST", f"/api/v1/searches/{key}/links"),
+        ("DELETE", f"/api/v1/searches/{key}/links"),
+        ("DELETE", f"/api/v1/searches/{key}/links/{link['id']}"),
         ("POST", f"/results/{key}/cancel"),
         ("POST", f"/results/{key}/share"),
     ]:
         assert guarded.ask(path, method)[0] == 401, path
         assert guarded.ask(path, method, owner="bob")[0] == 404, path
-    assert guarded.ask(f"/api/v1/searches/{key}/shares", owner="bob")[0] == 404
-    assert guarded.ask(f"/api/v1/searches/{key}/shares")[0] == 404
+    assert guarded.ask(f"/api/v1/searches/{key}/links", owner="bob")[0] == 404
+    assert guarded.ask(f"/api/v1/searches/{key}/links")[0] == 404
     for path in (
         "/api/v1/searches",
         "/api/v1/usage",
@@ -132,30 +132,30 @@ def test_a_link_shows_nothing_else_and_changes_nothing(guarded, search, share):
         assert guarded.ask(path)[0] in (401, 404), path
 
 
-def test_the_client_shares_and_withdraws(guarded, search):
+def test_the_client_makes_and_withdraws_links(guarded, search):
     ann = guarded.client(guarded.tokens["ann"])
-    made = [ann.share(search) for _ in range(2)]
+    made = [ann.add_link(search) for _ in range(2)]
     reader = guarded.client("")
     assert reader.report(made[0]["key"], "tsv") == ann.report(search, "tsv")
     assert reader.hits(made[0]["key"], 0)["total"] == ann.hits(search, 0)["total"] > 0
-    ann.withdraw(search, made[0]["id"])
-    assert [link["id"] for link in ann.shares(search)][-1] == made[1]["id"]
+    ann.delete_links(search, made[0]["id"])
+    assert [link["id"] for link in ann.links(search)][-1] == made[1]["id"]
     with pytest.raises(ServerError, match="there is no such search"):
         reader.search(made[0]["key"])
-    ann.withdraw(search)
-    assert ann.shares(search) == []
+    ann.delete_links(search)
+    assert ann.links(search) == []
 
 
-def test_links_are_listed_and_withdrawn_by_the_owner_alone(guarded, search, share):
-    path = f"/api/v1/searches/{search}/shares"
+def test_links_are_listed_and_withdrawn_by_the_owner_alone(guarded, search, link):
+    path = f"/api/v1/searches/{search}/links"
     assert guarded.ask(path, owner="bob")[0] == 404
     assert guarded.ask(path, "POST", owner="bob")[0] == 404
     listed = json.loads(guarded.ask(path, owner="ann")[2])
-    assert {"id": share["id"], "created": share["created"]} in listed
+    assert {"id": link["id"], "created": link["created"]} in listed
     other = json.loads(guarded.ask(path, "POST", owner="ann")[2])
-    assert guarded.ask(f"{path}/{share['id']}", "DELETE", owner="ann")[0] == 204
-    assert guarded.code(f"{path}/{share['id']}", "DELETE", owner="ann") == "unknown_share"
-    assert guarded.ask(share["page"])[0] == 404
+    assert guarded.ask(f"{path}/{link['id']}", "DELETE", owner="ann")[0] == 204
+    assert guarded.code(f"{path}/{link['id']}", "DELETE", owner="ann") == "unknown_link"
+    assert guarded.ask(link["page"])[0] == 404
     assert guarded.ask(other["page"])[0] == 200
     assert guarded.ask(path, "DELETE", owner="ann")[0] == 204
     assert guarded.ask(other["page"])[0] == 404
@@ -166,7 +166,7 @@ def test_links_are_listed_and_withdrawn_by_the_owner_alone(guarded, search, shar
 def test_a_link_ends_with_its_search(guarded, queries):
     client = guarded.client(guarded.tokens["ann"])
     key = client.wait(client.submit(queries, "few.db", {"top": 1})["id"])["id"]
-    page = json.loads(guarded.ask(f"/api/v1/searches/{key}/shares", "POST", owner="ann")[2])["page"]
+    page = json.loads(guarded.ask(f"/api/v1/searches/{key}/links", "POST", owner="ann")[2])["page"]
     assert guarded.ask(page)[0] == 200
     connection = sqlite3.connect(guarded.store)
     with connection:
@@ -176,8 +176,8 @@ def test_a_link_ends_with_its_search(guarded, queries):
     assert guarded.ask(page)[0] == 404
 
 
-def test_secrets_are_neither_stored_nor_logged(guarded, search, share):
-    guarded.ask(share["page"])
+def test_secrets_are_neither_stored_nor_logged(guarded, search, link):
+    guarded.ask(link["page"])
     guarded.ask("/sign-in", "POST", body=urlencode({"token": guarded.tokens["ann"]}), Origin=guarded.url, **FORM)
     guarded.ask(f"/{guarded.tokens['bob']}", owner="bob", X_Request_ID="last-request")
     while not any(line.get("request_id") == "last-request" for line in list(guarded.log)):
@@ -185,7 +185,7 @@ def test_secrets_are_neither_stored_nor_logged(guarded, search, share):
     lines = json.dumps(guarded.log)
     assert '"/results/share-..."' in lines
     assert '"/sws_..."' in lines
-    secrets = [share["key"], *guarded.tokens.values()]
+    secrets = [link["key"], *guarded.tokens.values()]
     assert [secret for secret in secrets if secret in lines] == []
     connection = sqlite3.connect(guarded.store)
     dump = "\n".join(connection.iterdump())
@@ -193,17 +193,17 @@ def test_secrets_are_neither_stored_nor_logged(guarded, search, share):
     assert [secret for secret in secrets if secret in dump] == []
 
 
-def test_ids_are_random(guarded, search, share):
+def test_ids_are_random(guarded, search, link):
     """128 bits for a search, 256 for a link, in base64."""
     client = guarded.client(guarded.tokens["ann"])
     others = {client.submit(">a\nMKVLAAG\n", "few.db", {"top": 3})["id"] for _ in range(3)}
     assert len(others) == 3
     assert all(re.fullmatch(r"[\w-]{22}", key) for key in {search, *others})
-    assert re.fullmatch(r"share-[\w-]{43}", share["key"])
+    assert re.fullmatch(r"share-[\w-]{43}", link["key"])
 
 
-def test_every_answer_has_the_headers_that_protect_pages(guarded, share):
-    for path, more in [(share["page"], {}), ("/sign-in", {}), ("/history", {}), ("/api/v1/usage", {"owner": "ann"})]:
+def test_every_answer_has_the_headers_that_protect_pages(guarded, link):
+    for path, more in [(link["page"], {}), ("/sign-in", {}), ("/history", {}), ("/api/v1/usage", {"owner": "ann"})]:
         headers = guarded.ask(path, **more)[1]
         assert headers["referrer-policy"] == "same-origin"
         assert headers["x-frame-options"] == "DENY"
