@@ -192,6 +192,7 @@ def _create_searches() -> None:
         sa.Column("n_failed", BIG, nullable=False),
         sa.Column("cells", BIG, nullable=False),
         sa.Column("cells_done", BIG, nullable=False),
+        sa.Column("n_hits", BIG, nullable=False),
         sa.Column("served", BIG, nullable=False),
         sa.UniqueConstraint("key", name="uq_searches_key"),
         sa.UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),

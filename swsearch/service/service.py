@@ -36,7 +36,7 @@ from swsearch.store.accounts import is_link_key
 from swsearch.store.models import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
 from swsearch.store.store import Store
-from swsearch.store.submission import HitLimit
+from swsearch.store.submission import OwnerLimits
 from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
@@ -91,7 +91,8 @@ class Service(Closeable):
         self.download_slots = threading.Semaphore(settings.limits.downloads)
         self.on_submit: Callable[[], None] = lambda: None
         self.on_cancel: Callable[[str], None] = lambda key: None
-        self._hit_limit = HitLimit(settings.limits.stored_hits, self._most_hits)
+        limits = settings.limits
+        self._limits = OwnerLimits(limits.queued_cells, limits.daily_cells, limits.stored_hits, self._most_hits)
         self._submissions = Submissions(self._submit_all)
         self._lock = threading.Lock()
         self._estimates: tuple[float, list[Waiting], float, dict[str, SearchEstimate]] = (-1.0, [], 0.0, {})
@@ -170,14 +171,7 @@ class Service(Closeable):
         return self._subject_sets.add(submission.subjects, owner, partial(self.store.searches.databases_of, owner))
 
     def _submit_all(self, searches: Sequence[NewSearch]) -> list[tuple[StoredSearch, bool] | Refused]:
-        limits = self.settings.limits
-        found = self.store.searches.submit_all(
-            searches,
-            queued_cells=limits.queued_cells,
-            daily_cells=limits.daily_cells,
-            keep=self.keep,
-            hits=self._hit_limit,
-        )
+        found = self.store.searches.submit(searches, self._limits, self.keep)
         if any(not isinstance(each, Refused) and not each[0].is_finished for each in found):
             self.on_submit()
         return found

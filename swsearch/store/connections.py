@@ -14,17 +14,16 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, Dialect, Engine, Table, create_engine, event, insert
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from swsearch.errors import StoreError, SwSearchError
 from swsearch.folders import is_shared
@@ -273,45 +272,12 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
         raise StoreError(_message(error, connection.engine.url)) from error
 
 
-def insert_with_ids(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Insert rows, all with the same columns, into a table that numbers them; returns their numbers, in their order.
-
-    SQLite: values that are converted here and passed directly to the driver took 34 µs per run, ``insert(table)`` with
-    dicts 57 µs, for eight of them.
-    """
+def insert_numbered(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert rows, all with the same columns, into a table that numbers them; returns their numbers, in their order."""
     if not rows:
         return []
-    if connection.dialect.name != "sqlite":
-        return list(connection.execute(_insert_statement(table), list(rows)).scalars())
-    driver: Any = connection.connection.driver_connection
-    columns = tuple(rows[0])
-    statement, converters = _sqlite_insert(table, columns, connection.dialect)
-    ids = []
-    for row in rows:
-        values = [row[name] for name in columns]
-        for place, convert in converters:
-            values[place] = convert(values[place])
-        try:
-            ids.append(int(driver.execute(statement, values).lastrowid))
-        except sqlite3.IntegrityError as error:  # as SQLAlchemy raises it
-            raise IntegrityError(statement, values, error) from error
-    return ids
-
-
-@cache
-def _insert_statement(table: Table) -> Any:
-    return insert(table).returning(table.c.id, sort_by_parameter_order=True)
-
-
-@lru_cache(maxsize=64)
-def _sqlite_insert(
-    table: Table, columns: tuple[str, ...], dialect: Dialect
-) -> tuple[str, list[tuple[int, Callable[[Any], Any]]]]:
-    """The statement that inserts a row, and the functions that convert the values at some places of it."""
-    converters = [(place, table.c[name].type.bind_processor(dialect)) for place, name in enumerate(columns)]
-    places = ", ".join("?" * len(columns))
-    statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({places})"
-    return statement, [(place, convert) for place, convert in converters if convert is not None]
+    statement = insert(table).returning(table.c.id, sort_by_parameter_order=True)
+    return list(connection.execute(statement, list(rows)).scalars())
 
 
 def _message(error: BaseException | None, url: URL) -> str:

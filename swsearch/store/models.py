@@ -279,6 +279,7 @@ SEARCHES: Final = Table(
     Column("n_failed", Big, nullable=False),
     Column("cells", Big, nullable=False),
     Column("cells_done", Big, nullable=False),
+    Column("n_hits", Big, nullable=False),
     Column("served", Big, nullable=False),
     UniqueConstraint("key", name="uq_searches_key"),
     UniqueConstraint("owner", "idempotency_key", name="uq_searches_owner_idempotency_key"),
@@ -287,7 +288,10 @@ SEARCHES: Final = Table(
     Index("ix_searches_run", "run_id"),
     sqlite_autoincrement=True,
 )
-"""One search: who submitted it, what is searched, how far it is, and the run with its results."""
+"""One search: who submitted it, what is searched, how far it is, and the run with its results.
+
+``n_hits`` is the number of stored alignments, so that the sum of an owner's is computed without reading runs.
+"""
 
 SEARCH_QUERIES: Final = Table(
     "search_queries",

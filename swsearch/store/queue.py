@@ -15,12 +15,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, tuple_, update
-from sqlalchemy.exc import IntegrityError
 
-from swsearch.errors import StoreError
 from swsearch.hits.result import RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
-from swsearch.store.connections import insert_with_ids
+from swsearch.store.connections import insert_numbered
 from swsearch.store.models import (
     DONE,
     FAILED,
@@ -69,6 +67,7 @@ _LOCK_SEARCHES: Final = (
         SEARCHES.c.n_done,
         SEARCHES.c.n_failed,
         SEARCHES.c.cells_done,
+        SEARCHES.c.n_hits,
     )
     .where(SEARCHES.c.id.in_(bindparam("of", expanding=True)), SEARCHES.c.state.in_(UNFINISHED))
     .order_by(SEARCHES.c.id)
@@ -78,6 +77,9 @@ _HELD_OF_THESE: Final = select(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.numb
     tuple_(SEARCH_QUERIES.c.search_id, SEARCH_QUERIES.c.number).in_(bindparam("these", expanding=True)),
     SEARCH_QUERIES.c.state == LEASED,
     SEARCH_QUERIES.c.lease_owner == bindparam("by"),
+)
+_RESULTS_OF_THESE: Final = select(QUERIES.c.run_id, QUERIES.c.number).where(
+    tuple_(QUERIES.c.run_id, QUERIES.c.number).in_(bindparam("these", expanding=True))
 )
 _BEGIN_SEARCHES: Final = (
     update(SEARCHES)
@@ -195,7 +197,7 @@ class Queue:
                 now = utc_now()
                 same = {**run_values(info), **claim_values(), "started_at": now}
                 asked = [asked_values(AskedQueries(Shard(), row.n_queries, row.asked_digest)) for row in fresh]
-                ids = insert_with_ids(connection, RUNS, [{**same, **values} for values in asked])
+                ids = insert_numbered(connection, RUNS, [{**same, **values} for values in asked])
                 begun = [{"of": row.id, "run": run_id, "now": now} for row, run_id in zip(fresh, ids, strict=True)]
                 connection.execute(_BEGIN_SEARCHES, begun)
         runs_of = Runs(self._session)
@@ -219,36 +221,20 @@ class Queue:
         list of bool
             Whether each result was stored. It was not if its search was cancelled or deleted, or if the lease was lost.
         """
-        try:
-            return self._complete(worker, completed, keep)
-        except StoreError as error:
-            if not isinstance(error.__cause__, IntegrityError):
-                raise
-        # A result is in its run already, since `swsearch batch --resume` went on with it, or its run was deleted.
-        if len(completed) > 1:
-            return [self.complete(worker, [each], keep)[0] for each in completed]
-        return self._complete(worker, completed, keep, are_stored=True)
-
-    def _complete(
-        self, worker: str, completed: Sequence[Completed], keep: timedelta | None, *, are_stored: bool = False
-    ) -> list[bool]:
-        """Commit the results of those queries whose leases are held; ``are_stored`` if the runs should have them."""
         these = [(each.query.search_id, each.query.number) for each in completed]
         with self._session.writing() as connection:
             rows = _locked(connection, (search_id for search_id, _ in these))
             found = connection.execute(_HELD_OF_THESE, {"these": these, "by": worker})
-            held = {(row.search_id, row.number) for row in found}
-            stored = [query in held and query[0] in rows for query in these]
-            if are_stored:
-                stored = [
-                    each_stored and _has_result(connection, each)
-                    for each_stored, each in zip(stored, completed, strict=True)
-                ]
-            kept = [each for each, is_stored in zip(completed, stored, strict=True) if is_stored]
-            if kept and not are_stored:
-                insert_queries(connection, [(each.run_id, each.result) for each in kept])
-            _count(connection, rows, [each.query for each in kept], DONE, keep)
-        return stored
+            held = {(row.search_id, row.number) for row in found if row.search_id in rows}
+            kept = [each for each, query in zip(completed, these, strict=True) if query in held]
+            # `swsearch batch --resume` may have gone on with a run; it stores the same results.
+            results = {(each.run_id, each.result.number): each.result for each in kept}
+            there = {tuple(row) for row in connection.execute(_RESULTS_OF_THESE, {"these": list(results)})}
+            insert_queries(connection, [(query[0], result) for query, result in results.items() if query not in there])
+            _count(
+                connection, rows, [each.query for each in kept], DONE, keep, [len(each.result.hits) for each in kept]
+            )
+        return [query in held for query in these]
 
     def fail(self, worker: str, query: ClaimedQuery, reason: str, keep: timedelta | None) -> bool:
         """Store that a query cannot be searched; returns whether the lease was still held."""
@@ -380,6 +366,7 @@ class Queue:
                 "n_done": 0,
                 "n_failed": 0,
                 "cells_done": 0,
+                "n_hits": 0,
             }
             connection.execute(update(SEARCHES).where(SEARCHES.c.id == search_id).values(**values))
             if row.run_id is not None:
@@ -391,11 +378,6 @@ class Queue:
 def _locked(connection: Connection, search_ids: Iterable[int]) -> dict[int, Any]:
     """The rows of those searches that are unfinished, by their ids, locked in this order against other changes."""
     return {row.id: row for row in connection.execute(_LOCK_SEARCHES, {"of": sorted(set(search_ids))})}
-
-
-def _has_result(connection: Connection, completed: Completed) -> bool:
-    of_run = and_(QUERIES.c.run_id == completed.run_id, QUERIES.c.number == completed.query.number)
-    return connection.execute(select(QUERIES.c.id).where(of_run)).first() is not None
 
 
 def _fail(
@@ -412,26 +394,35 @@ def _fail(
     connection.execute(_DELETE_FAILURE, of_runs)
     failures = [{"run_id": each["of"], "number": each["query"], "reason": reason} for each in of_runs]
     connection.execute(insert(FAILURES), failures)
-    _count(connection, rows, queries, FAILED, keep)
+    _count(connection, rows, queries, FAILED, keep, [0] * len(queries))
 
 
 def _count(
-    connection: Connection, rows: Mapping[int, Any], queries: Sequence[ClaimedQuery], state: str, keep: timedelta | None
+    connection: Connection,
+    rows: Mapping[int, Any],
+    queries: Sequence[ClaimedQuery],
+    state: str,
+    keep: timedelta | None,
+    n_hits: Iterable[int],
 ) -> None:
     """Count queries that are done or failed, end their leases, and end the searches of which they were the last.
 
-    Every step has a statement for all queries or searches, because a batch may have hundreds of them.
+    ``n_hits`` are the numbers of their stored alignments. Every step has a statement for all queries or searches,
+    because a batch may have hundreds of them.
     """
     n_new = Counter(query.search_id for query in queries)
     cells = Counter[int]()
-    for query in queries:
+    hits = Counter[int]()
+    for query, n_of_query in zip(queries, n_hits, strict=True):
         cells[query.search_id] += query.cells
+        hits[query.search_id] += n_of_query
     going_on: list[dict[str, int]] = []
     ended: list[dict[str, int]] = []
     for id, n in sorted(n_new.items()):
         row = rows[id]
         n_done, n_failed = (row.n_done + n, row.n_failed) if state == DONE else (row.n_done, row.n_failed + n)
-        counts = {"of": id, "n_done": n_done, "n_failed": n_failed, "cells_done": row.cells_done + cells[id]}
+        sums = {"cells_done": row.cells_done + cells[id], "n_hits": row.n_hits + hits[id]}
+        counts = {"of": id, "n_done": n_done, "n_failed": n_failed, **sums}
         (going_on if n_done + n_failed < row.n_queries else ended).append(counts)
     if going_on:
         connection.execute(_CHANGE_SEARCH, going_on)

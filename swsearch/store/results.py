@@ -20,7 +20,7 @@ from swsearch.hits.result import Pssm, QueryResult, SearchStats
 from swsearch.hits.shards import FailedQuery, Shard, query_digest
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import identifier, split_header
-from swsearch.store.connections import insert_rows, insert_with_ids
+from swsearch.store.connections import insert_numbered, insert_rows
 from swsearch.store.models import FAILURES, HITS, QUERIES, RUNS, checked, storable, utc_now
 from swsearch.store.runs import Runs, find_run
 from swsearch.store.session import Session
@@ -172,9 +172,11 @@ class Results:
 
 def insert_queries(connection: Connection, results: Sequence[tuple[int, QueryResult]]) -> None:
     """Insert queries with all their hits, each with its run, in place of failures of these queries."""
+    if not results:
+        return
     connection.execute(_DELETE_FAILURES, [{"run": run_id, "query": result.number} for run_id, result in results])
     values = [{"run_id": run_id, **query_values(result)} for run_id, result in results]
-    ids = insert_with_ids(connection, QUERIES, values)
+    ids = insert_numbered(connection, QUERIES, values)
     hits = [
         hit_values(query_id, hit) for query_id, (_, result) in zip(ids, results, strict=True) for hit in result.hits
     ]

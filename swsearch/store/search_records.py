@@ -221,38 +221,34 @@ class SeenWorker:
 
 
 def stored_search(row: Row[Any]) -> StoredSearch:
-    """The search of a row that was read.
+    """The search of a row.
 
     Raises
     ------
     ValueError
         A value is not valid in its column.
     """
-    return search_of(checked(row, SEARCHES)._mapping)
-
-
-def search_of(values: Mapping[Any, Any]) -> StoredSearch:
-    """The search of a row, by the names of the columns."""
+    checked(row, SEARCHES)
     return StoredSearch(
-        id=values["id"],
-        key=values["key"],
-        owner=values["owner"],
-        database=SearchedDatabase(values["database_name"], values["database_digest"], values["database_generation"]),
-        options=parameters_of(values["options"]),
-        asked_digest=values["asked_digest"],
-        content=values["content"],
-        state=values["state"],
-        reason=values["reason"],
-        created=values["created_at"],
-        started=values["started_at"],
-        finished=values["finished_at"],
-        expires=values["expires_at"],
-        run_id=values["run_id"],
-        n_queries=values["n_queries"],
-        n_done=values["n_done"],
-        n_failed=values["n_failed"],
-        cells=values["cells"],
-        cells_done=values["cells_done"],
+        id=row.id,
+        key=row.key,
+        owner=row.owner,
+        database=SearchedDatabase(row.database_name, row.database_digest, row.database_generation),
+        options=parameters_of(row.options),
+        asked_digest=row.asked_digest,
+        content=row.content,
+        state=row.state,
+        reason=row.reason,
+        created=row.created_at,
+        started=row.started_at,
+        finished=row.finished_at,
+        expires=row.expires_at,
+        run_id=row.run_id,
+        n_queries=row.n_queries,
+        n_done=row.n_done,
+        n_failed=row.n_failed,
+        cells=row.cells,
+        cells_done=row.cells_done,
     )
 
 

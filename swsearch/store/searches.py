@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, case, delete, func, or_, select, update
-from sqlalchemy.exc import IntegrityError
 
-from swsearch.errors import Refused, SearchNotFound, StoreError
+from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.models import (
     CANCELLED,
     FAILED,
@@ -38,7 +37,7 @@ from swsearch.store.search_records import (
     stored_search,
 )
 from swsearch.store.session import Session
-from swsearch.store.submission import HitLimit, SubmittedGroup
+from swsearch.store.submission import OwnerLimits, submit
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
@@ -60,85 +59,25 @@ class Searches:
         self._session = session
 
     def submit(
-        self,
-        new: NewSearch,
-        *,
-        queued_cells: int | None = None,
-        daily_cells: int | None = None,
-        keep: timedelta | None = None,
-        hits: HitLimit | None = None,
-    ) -> tuple[StoredSearch, bool]:
-        """Store a search; returns it, and whether it is new.
+        self, submitted: Sequence[NewSearch], limits: OwnerLimits | None = None, keep: timedelta | None = None
+    ) -> list[tuple[StoredSearch, bool] | Refused]:
+        """Store searches in one transaction; returns each with whether it is new, or why it is refused.
 
         It is not new if the owner submitted it before with the same idempotency key. If the store has the results of a
-        search with the same content, the new one has them too, and is done at once.
+        search with the same content, the new one has them too, and is done at once. A refused search changes nothing.
 
         Parameters
         ----------
-        new : NewSearch
-        queued_cells, daily_cells : int, optional
-            Largest number of cells of the owner's unfinished searches, and of those submitted on one day.
+        submitted : sequence of NewSearch
+        limits : OwnerLimits, optional
+            How much each owner may have.
         keep : timedelta, optional
             Time from the end of a search to its deletion.
-        hits : HitLimit, optional
-            A limit on the alignments of an owner.
-
-        Raises
-        ------
-        Refused
-            A limit is exceeded, or the idempotency key belongs to another search of the owner.
         """
-        (found,) = self.submit_all([new], queued_cells=queued_cells, daily_cells=daily_cells, keep=keep, hits=hits)
-        if isinstance(found, Refused):
-            raise found
-        return found
-
-    def submit_all(
-        self,
-        submitted: Sequence[NewSearch],
-        *,
-        queued_cells: int | None = None,
-        daily_cells: int | None = None,
-        keep: timedelta | None = None,
-        hits: HitLimit | None = None,
-    ) -> list[tuple[StoredSearch, bool] | Refused]:
-        """Store several searches in one transaction, each as :meth:`submit` does; a refused one changes nothing."""
-        limits = (queued_cells, daily_cells)
-        try:
-            return self._submit_together(submitted, limits, keep, hits)
-        except StoreError as error:
-            # On PostgreSQL, the same submission may have been stored since this one looked for it.
-            if not isinstance(error.__cause__, IntegrityError) or all(new.idempotency_key is None for new in submitted):
-                raise
-            return [found for new in submitted for found in self._submit_together([new], limits, keep, hits)]
-
-    def _submit_together(
-        self,
-        submitted: Sequence[NewSearch],
-        limits: tuple[int | None, int | None],
-        keep: timedelta | None,
-        hits: HitLimit | None,
-    ) -> list[tuple[StoredSearch, bool] | Refused]:
-        added: list[StoredSearch | int | Refused] = []
         with self._session.writing() as connection:
-            if connection.dialect.name == "postgresql":
+            if not self._session.is_sqlite:
                 connection.execute(_IN_TURN, {"key": _SUBMISSION_LOCK})
-            group = SubmittedGroup(connection, submitted, *limits, keep, hits)
-            for new in submitted:
-                try:
-                    added.append(group.add(new))
-                except Refused as refusal:
-                    added.append(refusal)
-            stored = group.finish()
-        found: list[tuple[StoredSearch, bool] | Refused] = []
-        given: set[int] = set()
-        for each in added:
-            if isinstance(each, int):
-                found.append((stored[each], each not in given))
-                given.add(each)
-            else:
-                found.append(each if isinstance(each, Refused) else (each, False))
-        return found
+            return submit(connection, submitted, limits or OwnerLimits(), keep)
 
     def get(self, key: str, owner: str | None = None) -> StoredSearch:
         """A search by its key; if ``owner`` is given, only one of this owner.

@@ -1,27 +1,26 @@
-"""Searches that are submitted together, in the transaction of the caller: :class:`SubmittedGroup`.
+"""The submission of searches, in the transaction of the caller: :func:`submit`.
 
-While it writes, nobody else can, so what all of them need is read once, and the rows of a table are written together.
+While it writes, nobody else can. What an owner has is therefore read once, when the first search of the owner comes,
+and then counted.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Table, bindparam, case, delete, func, insert, select
 
 from swsearch.errors import Refused
-from swsearch.store.connections import insert_rows, insert_with_ids
+from swsearch.store.connections import insert_rows
 from swsearch.store.models import (
     DONE,
     OWNERS,
-    QUERIES,
     QUEUED,
     SEARCH_QUERIES,
     SEARCHES,
@@ -30,29 +29,21 @@ from swsearch.store.models import (
     storable,
     utc_now,
 )
-from swsearch.store.search_records import (
-    NewQuery,
-    NewSearch,
-    Parameters,
-    StoredSearch,
-    parameters_of,
-    search_of,
-    stored_search,
-)
+from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, parameters_of, stored_search
 
 _SUBMITTED_BEFORE: Final = select(SEARCHES).where(
-    tuple_(SEARCHES.c.owner, SEARCHES.c.idempotency_key).in_(bindparam("these", expanding=True))
+    SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.idempotency_key == bindparam("key")
 )
-_RUNS_WITH_RESULTS: Final = (
-    select(SEARCHES.c.content, SEARCHES.c.run_id)
-    .where(SEARCHES.c.content.in_(bindparam("contents", expanding=True)), SEARCHES.c.state == DONE)
+_SAME_CONTENT: Final = (
+    select(SEARCHES.c.run_id, SEARCHES.c.n_hits)
+    .where(SEARCHES.c.content == bindparam("content"), SEARCHES.c.state == DONE)
     .where(SEARCHES.c.n_failed == 0, SEARCHES.c.run_id.is_not(None))
-    .order_by(SEARCHES.c.id)
+    .order_by(SEARCHES.c.id.desc())
+    .limit(1)
 )
-_OF_OWNERS: Final = (
-    select(SEARCHES.c.owner, func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served))
-    .where(SEARCHES.c.state.in_(UNFINISHED))
-    .group_by(SEARCHES.c.owner)
+_IS_UNFINISHED = (SEARCHES.c.owner == bindparam("owner")) & SEARCHES.c.state.in_(UNFINISHED)
+_UNFINISHED: Final = select(func.sum(SEARCHES.c.cells - SEARCHES.c.cells_done), func.min(SEARCHES.c.served)).where(
+    _IS_UNFINISHED
 )
 _CELLS_OF_DAY: Final = select(USAGE.c.cells).where(USAGE.c.owner == bindparam("owner"), USAGE.c.day == bindparam("day"))
 _QUERIES_LEFT: Final = (
@@ -61,115 +52,136 @@ _QUERIES_LEFT: Final = (
         SEARCHES.c.options,
         func.sum(SEARCHES.c.n_queries - SEARCHES.c.n_done - SEARCHES.c.n_failed),
     )
-    .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.state.in_(UNFINISHED))
+    .where(_IS_UNFINISHED)
     .group_by(SEARCHES.c.database_name, SEARCHES.c.options)
 )
-_RUNS_OF_OWNER: Final = (
-    select(SEARCHES.c.run_id, SEARCHES.c.state)
+_HITS_OF_RUNS = (
+    select(func.max(SEARCHES.c.n_hits).label("n_hits"))
     .where(SEARCHES.c.owner == bindparam("owner"), SEARCHES.c.run_id.is_not(None))
-    .distinct()
+    .group_by(SEARCHES.c.run_id)
+    .subquery()
 )
-_HITS_OF_RUNS: Final = (
-    select(QUERIES.c.run_id, func.sum(QUERIES.c.n_hits))
-    .where(QUERIES.c.run_id.in_(bindparam("runs", expanding=True)))
-    .group_by(QUERIES.c.run_id)
+_STORED_HITS: Final = select(func.coalesce(func.sum(_HITS_OF_RUNS.c.n_hits), 0))
+_LEAST_COUNTER: Final = select(func.min(OWNERS.c.served)).where(
+    OWNERS.c.owner.in_(select(SEARCHES.c.owner).where(SEARCHES.c.state.in_(UNFINISHED)))
 )
-_PAGE: Final = 256
-"""Number of runs whose alignments one statement counts."""
-_MOST_COUNTED: Final = 100_000
-"""Number of runs whose alignments are remembered."""
-_COUNTER: Final = select(OWNERS.c.served).where(OWNERS.c.owner == bindparam("of"))
+_INSERT: Final = insert(SEARCHES).returning(SEARCHES)
 
 
 @dataclass(frozen=True)
-class HitLimit:
-    """How many alignments an owner may have: those in the store, and those that unfinished searches may add.
+class OwnerLimits:
+    """How much an owner may have; None for any amount.
 
     Attributes
     ----------
-    most : int
-    of_query : callable
+    queued_cells, daily_cells : int or None
+        Largest number of cells of the owner's unfinished searches, and of those submitted on one day.
+    hits : int or None
+        Largest number of alignments that are stored, or that unfinished searches may add.
+    hits_of_query : callable
         The largest number of alignments that a query adds, from the name of its database and the options.
-    counted : dict of int to int
-        Alignments of finished runs, which are counted once.
     """
 
-    most: int
-    of_query: Callable[[str, Parameters], int]
-    counted: dict[int, int] = field(default_factory=dict)
+    queued_cells: int | None = None
+    daily_cells: int | None = None
+    hits: int | None = None
+    hits_of_query: Callable[[str, Parameters], int] = lambda database, options: 0
 
 
 @dataclass
-class _Unfinished:
-    """The unfinished searches of an owner: cells that are left, and the smallest of their counters."""
+class _Owner:
+    """What an owner has: cells that are left of unfinished searches, cells of today, and alignments.
 
-    cells: int
-    served: int
-
-
-class SubmittedGroup:
-    """The searches of one transaction; :meth:`finish` comes after all of them were added.
-
-    Parameters
-    ----------
-    connection : Connection
-    searches : sequence of NewSearch
-        Those that will be added.
-    queued_cells, daily_cells : int or None
-        Limits on an owner, as in :meth:`swsearch.store.searches.Searches.submit`.
-    keep : timedelta or None
-        Time from the end of a search to its deletion.
-    hits : HitLimit or None
-        A limit on an owner, too.
+    ``hits`` are those that are stored, and those that unfinished searches may add. ``served`` is the smallest counter
+    of the unfinished searches, None if there are none.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        searches: Sequence[NewSearch],
-        queued_cells: int | None,
-        daily_cells: int | None,
-        keep: timedelta | None,
-        hits: HitLimit | None = None,
-    ) -> None:
-        self._connection = connection
-        self._hits = hits
-        self._hits_of: dict[str, int] = {}
-        """The alignments of owners, those that searches of this group may add included."""
-        self._queued_cells = queued_cells
-        self._daily_cells = daily_cells
-        self._keep = keep
-        self._now = utc_now()
-        self._today = self._now.date().isoformat()
-        self._owners: dict[str, _Unfinished] | None = None
-        self._used_today: dict[str, int] = {}
-        self._rows: list[dict[str, Any]] = []
-        self._queries: list[Sequence[NewQuery]] = []
-        self._with_key: dict[tuple[str, str], StoredSearch | int] = {}
-        """The searches with an idempotency key: those of the store, and the indices of those in ``_rows``."""
-        self._n_searches: Counter[str] = Counter()
-        self._n_queries: Counter[str] = Counter()
-        self._cells: Counter[str] = Counter()
-        contents = {"contents": sorted({new.content for new in searches})}
-        self._run_of: dict[str, int] = {
-            row.content: row.run_id for row in connection.execute(_RUNS_WITH_RESULTS, contents)
-        }
-        keys = {(new.owner, new.idempotency_key) for new in searches if new.idempotency_key is not None}
-        if keys:
-            for row in connection.execute(_SUBMITTED_BEFORE, {"these": sorted(keys)}):
-                self._with_key[row.owner, row.idempotency_key] = stored_search(row)
+    cells: int
+    cells_today: int
+    hits: int
+    served: int | None
 
-    def add(self, new: NewSearch) -> StoredSearch | int:
-        """Add a search; returns one that was submitted before with its key, or the place in the list of :meth:`finish`.
+
+def submit(
+    connection: Connection, submitted: Sequence[NewSearch], limits: OwnerLimits, keep: timedelta | None
+) -> list[tuple[StoredSearch, bool] | Refused]:
+    """Store searches; returns each with whether it is new, or why it is refused.
+
+    The parameters are those of :meth:`swsearch.store.searches.Searches.submit`.
+    """
+    submission = _Submission(connection, limits, keep, utc_now())
+    found: list[tuple[StoredSearch, bool] | Refused] = []
+    for new in submitted:
+        try:
+            found.append(submission.add(new))
+        except Refused as refusal:
+            found.append(refusal)
+    return found
+
+
+class _Submission:
+    """Searches that are submitted together, at one time."""
+
+    def __init__(self, connection: Connection, limits: OwnerLimits, keep: timedelta | None, now: datetime) -> None:
+        self._connection = connection
+        self._limits = limits
+        self._keep = keep
+        self._now = now
+        self._today = now.date().isoformat()
+        self._owners: dict[str, _Owner] = {}
+
+    def add(self, new: NewSearch) -> tuple[StoredSearch, bool]:
+        """Store a search; returns it, or one that was submitted before with its key, and whether it is new.
 
         Raises
         ------
         Refused
             A limit is exceeded, or the idempotency key belongs to another search of the owner. Nothing was changed.
         """
-        same = self._submitted_before(new)
+        before = self._submitted_before(new)
+        if before is not None:
+            return before, False
+        same = self._connection.execute(_SAME_CONTENT, {"content": new.content}).first()
         if same is not None:
-            return same
+            done = {"state": DONE, "run_id": same.run_id, "n_hits": same.n_hits, "n_done": len(new.queries)}
+            times = {"started_at": self._now, "finished_at": self._now}
+            expires = None if self._keep is None else self._now + self._keep
+            return self._stored(new, **done, **times, expires_at=expires, cells_done=new.cells), True
+        owner = self._owner(new.owner)
+        hits = len(new.queries) * self._limits.hits_of_query(new.database.name, new.options)
+        self._check_limits(new, owner, hits)
+        if owner.served is None:
+            self._enter_queue(new.owner)
+            owner.served = 0
+        owner.cells += new.cells
+        owner.cells_today += new.cells
+        owner.hits += hits
+        # The counters of an owner's searches are lifted among each other, too.
+        stored = self._stored(new, served=owner.served)
+        rows = [
+            (stored.id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
+            for number, query in enumerate(new.queries)
+        ]
+        insert_rows(self._connection, SEARCH_QUERIES, rows)
+        used = {"n_searches": 1, "n_queries": len(new.queries), "cells": new.cells}
+        usage = _usage_statement(self._connection.dialect.name)
+        self._connection.execute(usage, {"owner": new.owner, "day": self._today, **used})
+        return stored, True
+
+    def _submitted_before(self, new: NewSearch) -> StoredSearch | None:
+        if new.idempotency_key is None:
+            return None
+        row = self._connection.execute(_SUBMITTED_BEFORE, {"owner": new.owner, "key": new.idempotency_key}).first()
+        if row is None:
+            return None
+        known = stored_search(row)
+        options = json.loads(json.dumps(dict(new.options)))
+        if (known.asked_digest, known.database.name, known.options) != (new.asked_digest, new.database.name, options):
+            raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
+        return known
+
+    def _stored(self, new: NewSearch, **values: Any) -> StoredSearch:
+        """Store the row of a search, with these values in place of those of one that waits."""
         row: dict[str, Any] = {
             "key": secrets.token_urlsafe(16),
             "owner": new.owner,
@@ -193,151 +205,60 @@ class SubmittedGroup:
             "n_failed": 0,
             "cells": new.cells,
             "cells_done": 0,
+            "n_hits": 0,
             "served": 0,
         }
-        run_id = self._run_of.get(new.content)
-        if run_id is not None:
-            expires = None if self._keep is None else self._now + self._keep
-            known = {"state": DONE, "run_id": run_id, "n_done": len(new.queries), "cells_done": new.cells}
-            return self._added(
-                {**row, **known, "started_at": self._now, "finished_at": self._now, "expires_at": expires}
-            )
-        owners = self._unfinished()
-        mine = owners.get(new.owner)
-        self._check_limits(new, 0 if mine is None else mine.cells)
-        if mine is None:
-            self._enter_queue(new.owner, owners)
-            mine = owners[new.owner] = _Unfinished(0, 0)
-        mine.cells += new.cells
-        if self._hits is not None:
-            self._hits_of[new.owner] += self._new_hits(new, self._hits)
-        self._n_searches[new.owner] += 1
-        self._n_queries[new.owner] += len(new.queries)
-        self._cells[new.owner] += new.cells
-        # The counters of an owner's searches are lifted among each other, too.
-        return self._added({**row, "served": mine.served}, new.queries)
+        return stored_search(self._connection.execute(_INSERT, {**row, **values}).one())
 
-    def finish(self) -> list[StoredSearch]:
-        """Store the added searches with their queries, and count them in the usage of their owners."""
-        ids = insert_with_ids(self._connection, SEARCHES, self._rows)
-        queued = [
-            (search_id, number, storable(query.header), storable(query.letters), query.cells, QUEUED, None, None, 0)
-            for search_id, queries in zip(ids, self._queries, strict=True)
-            for number, query in enumerate(queries)
-        ]
-        if queued:
-            insert_rows(self._connection, SEARCH_QUERIES, queued)
-        for owner, n_searches in sorted(self._n_searches.items()):
-            counts = {"n_searches": n_searches, "n_queries": self._n_queries[owner], "cells": self._cells[owner]}
-            values = {"owner": owner, "day": self._today, **counts}
-            self._connection.execute(_usage_statement(self._connection.dialect.name), values)
-        return [search_of({**row, "id": search_id}) for search_id, row in zip(ids, self._rows, strict=True)]
+    def _owner(self, name: str) -> _Owner:
+        """What an owner has, with what was submitted in this transaction."""
+        if name not in self._owners:
+            of_owner = {"owner": name}
+            cells, served = self._connection.execute(_UNFINISHED, of_owner).one()
+            today = self._connection.execute(_CELLS_OF_DAY, {**of_owner, "day": self._today}).scalar()
+            hits = 0
+            if self._limits.hits is not None:
+                left = self._connection.execute(_QUERIES_LEFT, of_owner)
+                of_query = self._limits.hits_of_query
+                hits = sum(int(n) * of_query(database, parameters_of(options)) for database, options, n in left)
+                hits += int(self._connection.execute(_STORED_HITS, of_owner).scalar_one())
+            self._owners[name] = _Owner(int(cells or 0), int(today or 0), hits, served)
+        return self._owners[name]
 
-    def _added(self, row: dict[str, Any], queries: Sequence[NewQuery] = ()) -> int:
-        place = len(self._rows)
-        self._rows.append(row)
-        self._queries.append(queries)
-        if row["idempotency_key"] is not None:
-            self._with_key[row["owner"], row["idempotency_key"]] = place
-        return place
-
-    def _submitted_before(self, new: NewSearch) -> StoredSearch | int | None:
-        if new.idempotency_key is None:
-            return None
-        found = self._with_key.get((new.owner, new.idempotency_key))
-        if found is None:
-            return None
-        known = found if isinstance(found, StoredSearch) else search_of({**self._rows[found], "id": 0})
-        if (known.asked_digest, known.database.name, known.options) != (
-            new.asked_digest,
-            new.database.name,
-            json.loads(json.dumps(dict(new.options))),
-        ):
-            raise Refused("idempotency_conflict", "this Idempotency-Key belongs to another search; choose a new one")
-        return found
-
-    def _unfinished(self) -> dict[str, _Unfinished]:
-        """The owners with unfinished searches."""
-        if self._owners is None:
-            found = self._connection.execute(_OF_OWNERS)
-            self._owners = {owner: _Unfinished(int(cells), served) for owner, cells, served in found}
-        return self._owners
-
-    def _check_limits(self, new: NewSearch, queued: int) -> None:
-        if self._queued_cells is not None and queued + new.cells > self._queued_cells:
+    def _check_limits(self, new: NewSearch, owner: _Owner, hits: int) -> None:
+        limits = self._limits
+        if limits.queued_cells is not None and owner.cells + new.cells > limits.queued_cells:
             raise Refused(
                 "queue_full",
-                f"your unfinished searches have {queued:,} cells, and with this one's {new.cells:,} more "
-                f"than the {self._queued_cells:,} that an owner may have; wait until some are done, or send fewer "
+                f"your unfinished searches have {owner.cells:,} cells, and with this one's {new.cells:,} more "
+                f"than the {limits.queued_cells:,} that an owner may have; wait until some are done, or send fewer "
                 "queries",
             )
-        if self._daily_cells is not None:
-            used = self._cells_today(new.owner)
-            if used + new.cells > self._daily_cells:
-                raise Refused(
-                    "daily_limit",
-                    f"you have submitted {used:,} cells today, and with this search's {new.cells:,} more than the "
-                    f"{self._daily_cells:,} of a day; the day ends at midnight UTC",
-                )
+        if limits.daily_cells is not None and owner.cells_today + new.cells > limits.daily_cells:
+            raise Refused(
+                "daily_limit",
+                f"you have submitted {owner.cells_today:,} cells today, and with this search's {new.cells:,} more than "
+                f"the {limits.daily_cells:,} of a day; the day ends at midnight UTC",
+            )
+        if limits.hits is not None and owner.hits + hits > limits.hits:
+            raise Refused(
+                "too_many_hits",
+                f"your searches have or may get {owner.hits:,} alignments, and this one {hits:,}, together more than "
+                f"the {limits.hits:,} that an owner may have; lower top or max_hsps, send fewer queries, or "
+                "wait until earlier searches have ended or expired",
+            )
 
-        if self._hits is not None:
-            known, added = self._known_hits(new.owner, self._hits), self._new_hits(new, self._hits)
-            if known + added > self._hits.most:
-                raise Refused(
-                    "too_many_hits",
-                    f"your searches have or may get {known:,} alignments, and this one {added:,}, together more than "
-                    f"the {self._hits.most:,} that an owner may have; lower top or max_hsps, send fewer queries, or "
-                    "wait until earlier searches have ended or expired",
-                )
-
-    @staticmethod
-    def _new_hits(new: NewSearch, limit: HitLimit) -> int:
-        return len(new.queries) * limit.of_query(new.database.name, new.options)
-
-    def _known_hits(self, owner: str, limit: HitLimit) -> int:
-        """Alignments of an owner: those of the store, and those that unfinished searches and this group may add."""
-        if owner not in self._hits_of:
-            left = self._connection.execute(_QUERIES_LEFT, {"owner": owner})
-            predicted = sum(int(n) * limit.of_query(name, parameters_of(options)) for name, options, n in left)
-            self._hits_of[owner] = predicted + self._stored_hits(owner, limit.counted)
-        return self._hits_of[owner]
-
-    def _stored_hits(self, owner: str, counted: dict[int, int]) -> int:
-        runs = self._connection.execute(_RUNS_OF_OWNER, {"owner": owner}).all()
-        fresh = [row.run_id for row in runs if row.run_id not in counted]
-        hits = dict.fromkeys(fresh, 0)
-        for first in range(0, len(fresh), _PAGE):
-            page = self._connection.execute(_HITS_OF_RUNS, {"runs": fresh[first : first + _PAGE]})
-            hits |= {run_id: int(n) for run_id, n in page}
-        total = sum(hits.values()) + sum(counted.get(row.run_id, 0) for row in runs)
-        if len(counted) > _MOST_COUNTED:
-            counted.clear()
-        counted.update((row.run_id, hits[row.run_id]) for row in runs if row.run_id in hits and row.state == DONE)
-        return total
-
-    def _cells_today(self, owner: str) -> int:
-        """Cells that an owner has submitted today, those of this group included."""
-        if owner not in self._used_today:
-            today = {"owner": owner, "day": self._today}
-            self._used_today[owner] = int(self._connection.execute(_CELLS_OF_DAY, today).scalar() or 0)
-        return self._used_today[owner] + self._cells[owner]
-
-    def _enter_queue(self, owner: str, owners: dict[str, _Unfinished]) -> None:
-        """Lift the counter of an owner who was idle; ``owners`` are those who wait.
+    def _enter_queue(self, owner: str) -> None:
+        """Lift the counter of an owner who was idle.
 
         As in the virtual token counter of Sheng et al. (arXiv 2401.00588): whoever comes back continues at the smallest
         counter of those who wait, so idle time earns no credit. If nobody waits, all start at zero again.
         """
-        if not owners:
+        least = self._connection.execute(_LEAST_COUNTER).scalar()
+        if least is None:
             self._connection.execute(delete(OWNERS))
-        counters = select(func.min(OWNERS.c.served)).where(OWNERS.c.owner.in_(list(owners)))
-        least = (self._connection.execute(counters).scalar() or 0) if owners else 0
-        found = self._connection.execute(_COUNTER, {"of": owner}).scalar()
-        if found is None:
-            row = upsert(self._connection.dialect.name, OWNERS).values(owner=owner, served=least)
-            self._connection.execute(row.on_conflict_do_nothing())
-        elif found < least:
-            self._connection.execute(update(OWNERS).where(OWNERS.c.owner == owner).values(served=least))
+        lift = _lift_statement(self._connection.dialect.name)
+        self._connection.execute(lift, {"owner": owner, "served": least or 0})
 
 
 def upsert(dialect: str, table: Table) -> Any:
@@ -357,3 +278,12 @@ def _usage_statement(dialect: str) -> Any:
     row = upsert(dialect, USAGE)
     sums = {name: USAGE.c[name] + row.excluded[name] for name in ("n_searches", "n_queries", "cells")}
     return row.on_conflict_do_update(index_elements=["owner", "day"], set_=sums)
+
+
+@cache
+def _lift_statement(dialect: str) -> Any:
+    """Gives an owner a counter that is at least ``served``."""
+    row = upsert(dialect, OWNERS)
+    least = row.excluded.served
+    lifted = {"served": case((OWNERS.c.served < least, least), else_=OWNERS.c.served)}
+    return row.on_conflict_do_update(index_elements=["owner"], set_=lifted)

@@ -42,6 +42,7 @@ from swsearch.store.store import Store
 from swsearch.threads import SWITCH_SECONDS
 from tests.patience import LIMIT_SECONDS
 from tests.processes import start
+from tests.store.conftest import submit as submit_search
 
 LETTERS = "MKVLAAGIVGLCAKAYLEWTNQDERSTHPFY"
 
@@ -161,12 +162,12 @@ def submit(store, offered, n_queries, **options):
     queries = [LETTERS[number + start :] + LETTERS * 2 for number in range(n_queries)]
     text = "".join(f">q{number}\n{letters}\n" for number, letters in enumerate(queries))
     given = Submission(text, "few.db", {"top": 5, "evalue": 1e6, **options})
-    return store.searches.submit(new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
+    return submit_search(store.searches, new_search(given, "ann", offered.current("few.db"), ServerLimits()))[0].key
 
 
 def submit_to(store, offered, name, owner="ann", top=5):
     given = Submission(f">q\n{LETTERS}\n", name, {"top": top, "evalue": 1e6})
-    return store.searches.submit(new_search(given, owner, offered.current(name), ServerLimits()))[0].key
+    return submit_search(store.searches, new_search(given, owner, offered.current(name), ServerLimits()))[0].key
 
 
 def stored_hits(store, key):
@@ -380,7 +381,7 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
     for options in ({"top": 1}, {"top": 60, "max_hsps": 1000}):
         given = Submission(text, "few.db", options)
-        store.searches.submit(new_search(given, "eve", offered.current("few.db"), ServerLimits()))
+        submit_search(store.searches, new_search(given, "eve", offered.current("few.db"), ServerLimits()))
     sizes = []
     with running(store, offered) as (_engine, worker):
         worker._notice_generations()
@@ -395,8 +396,9 @@ def test_a_batch_of_tiny_queries_is_bounded_by_their_number(store, offered):
 def test_who_comes_during_a_batch_of_tiny_queries_waits_for_some_of_them(store, offered):
     """Ann's search comes when the engine has eve's first batch."""
     text = "".join(f">q{number}\n{LETTERS[number % 20 :]}\n" for number in range(1000))
-    eve = store.searches.submit(
-        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), ServerLimits())
+    eve = submit_search(
+        store.searches,
+        new_search(Submission(text, "few.db", {"top": 1}), "eve", offered.current("few.db"), ServerLimits()),
     )[0].key
     ann = []
     n_done = []

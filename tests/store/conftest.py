@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from swsearch import folders
+from swsearch.errors import Refused
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import DatabaseInfo, QueryResult, RunInfo, SearchStats
 from swsearch.store import schema
@@ -189,3 +190,11 @@ def make_query(number: int, n_hits: int = 3) -> QueryResult:
         n_passed=n_hits + 40,
         stats=SearchStats(cells=13_464_000_000, score_seconds=0.1, total_seconds=0.3, n_rescored=1),
     )
+
+
+def submit(searches, new, limits=None, keep=None):
+    """Submit one search; returns it, and whether it is new."""
+    (found,) = searches.submit([new], limits, keep)
+    if isinstance(found, Refused):
+        raise found
+    return found

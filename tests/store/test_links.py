@@ -9,6 +9,7 @@ from swsearch.errors import Refused, SearchNotFound
 from swsearch.store.accounts import MAX_LINKS, is_link_key
 from swsearch.store.models import LINKS, SEARCHES, utc_now
 from swsearch.store.store import Store
+from tests.store.conftest import submit
 from tests.store.test_searches import new_search
 
 
@@ -25,7 +26,7 @@ def store(target):
 
 
 def test_a_link_finds_its_search_until_it_is_withdrawn(store):
-    first, second = (store.searches.submit(new_search("ann", n))[0] for n in (1, 2))
+    first, second = (submit(store.searches, new_search("ann", n))[0] for n in (1, 2))
     links = [store.accounts.add_link(search.key, "ann") for search in (first, first, second)]
     assert [store.accounts.linked_search(key).id for _, key in links] == [first.id, first.id, second.id]
     assert store.accounts.links(first.key, "ann") == [link for link, _ in links[:2]]
@@ -41,7 +42,7 @@ def test_a_link_finds_its_search_until_it_is_withdrawn(store):
 
 
 def test_links_are_the_owners(store):
-    search = store.searches.submit(new_search("ann"))[0]
+    search = submit(store.searches, new_search("ann"))[0]
     link, key = store.accounts.add_link(search.key, "ann")
     for call in (
         lambda: store.accounts.add_link(search.key, "bob"),
@@ -56,7 +57,7 @@ def test_links_are_the_owners(store):
 
 
 def test_links_leave_with_their_search(store):
-    search = store.searches.submit(new_search("ann"))[0]
+    search = submit(store.searches, new_search("ann"))[0]
     _, key = store.accounts.add_link(search.key, "ann")
     with store.session.writing() as connection:
         ended = {"expires_at": utc_now() - timedelta(seconds=1)}
@@ -68,7 +69,7 @@ def test_links_leave_with_their_search(store):
 
 
 def test_a_search_has_so_many_links(store):
-    search = store.searches.submit(new_search("ann"))[0]
+    search = submit(store.searches, new_search("ann"))[0]
     for _ in range(MAX_LINKS):
         store.accounts.add_link(search.key, "ann")
     with pytest.raises(Refused, match="this search has 100 links; withdraw one of them"):

@@ -35,7 +35,7 @@ def store(target):
 SEARCH = {
     "key": "k", "owner": "ann", "database_name": "p", "database_digest": "d", "database_generation": 1, "options": "{}",
     "fingerprint": "f", "content": "c", "asked_digest": "a", "state": "done", "created_at": NOW, "n_queries": 1,
-    "n_done": 1, "n_failed": 0, "cells": 1, "cells_done": 1, "served": 0,
+    "n_done": 1, "n_failed": 0, "cells": 1, "cells_done": 1, "n_hits": 0, "served": 0,
 }  # fmt: skip
 
 

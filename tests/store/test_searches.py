@@ -16,8 +16,8 @@ from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.shards import query_digest
 from swsearch.store.search_records import MEGACELL, Completed, NewQuery, NewSearch, SearchedDatabase
 from swsearch.store.store import Store
-from swsearch.store.submission import HitLimit
-from tests.store.conftest import RUN, make_query
+from swsearch.store.submission import OwnerLimits
+from tests.store.conftest import RUN, make_query, submit
 
 DATABASE = SearchedDatabase("proteins.db", "0af3", 2)
 NEXT = SearchedDatabase("proteins.db", "1b44", 3)
@@ -84,7 +84,7 @@ def owners_of(searches, batch):
 
 def test_a_search_is_a_run(searches, work, target):
     """Source: the results that were committed."""
-    stored, is_new = searches.submit(new_search(n_queries=3))
+    stored, is_new = submit(searches, new_search(n_queries=3))
     assert (stored.state, stored.run_id, is_new) == ("queued", None, True)
     assert len(stored.key) >= 22
     batch = claim(work)
@@ -104,7 +104,7 @@ def test_a_search_is_a_run(searches, work, target):
 
 
 def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(store, searches, work):
-    stored, _ = searches.submit(new_search())
+    stored, _ = submit(searches, new_search())
     first = claim(work, "w1", lease=timedelta(0))
     assert work.recover(None) == 1
     second = claim(work, "w2")
@@ -121,7 +121,7 @@ def test_a_lease_that_ended_goes_back_and_its_result_is_stored_once(store, searc
 
 def test_a_result_that_another_command_stored_is_counted(store, searches, work):
     """`swsearch batch --resume` may go on with the run of a search whose worker died."""
-    stored, _ = searches.submit(new_search(n_queries=2))
+    stored, _ = submit(searches, new_search(n_queries=2))
     batch = claim(work)
     run_id = work.begin([stored.id], RUN)[stored.id][0]
     store.results.add(run_id, make_query(0))
@@ -133,7 +133,7 @@ def test_a_result_that_another_command_stored_is_counted(store, searches, work):
 
 def test_results_are_stored_together_except_those_without_a_lease(store, searches, work):
     """One of three searches was cancelled; another one has a query that another command has stored."""
-    first, lost, other = (searches.submit(new_search(owner, n_queries=2))[0] for owner in ("ann", "bob", "cyd"))
+    first, lost, other = (submit(searches, new_search(owner, n_queries=2))[0] for owner in ("ann", "bob", "cyd"))
     batch = claim(work)
     runs = {search_id: run_id for search_id, (run_id, _) in work.begin([first.id, lost.id, other.id], RUN).items()}
     searches.cancel(lost.key)
@@ -151,7 +151,7 @@ def test_results_are_stored_together_except_those_without_a_lease(store, searche
 def test_searches_are_stored_together_except_refused_ones(searches):
     """The second one is too much for its owner's queue, and the fourth is the third once more."""
     submitted = [new_search("ann"), new_search("ann", n_queries=9), new_search("bob", idempotency_key="k")]
-    found = searches.submit_all([*submitted, submitted[2]], queued_cells=5 * MEGACELL)
+    found = searches.submit([*submitted, submitted[2]], OwnerLimits(queued_cells=5 * MEGACELL))
     assert isinstance(found[1], Refused)
     assert [each[1] for each in found if not isinstance(each, Refused)] == [True, True, False]
     assert [search.key for search in searches.of_owner("ann")] == [found[0][0].key]
@@ -160,8 +160,8 @@ def test_searches_are_stored_together_except_refused_ones(searches):
 
 
 def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work):
-    stored, _ = searches.submit(new_search(n_queries=2))
-    other, _ = searches.submit(new_search("bob"))
+    stored, _ = submit(searches, new_search(n_queries=2))
+    other, _ = submit(searches, new_search("bob"))
     work.enter("w1", "cpu")
     batch = claim(work, lease=timedelta(0))
     held = work.heartbeat("w1", 1e9, HOUR)
@@ -175,7 +175,7 @@ def test_a_heartbeat_extends_leases_and_names_what_is_still_held(searches, work)
 
 def test_the_leases_of_a_dead_process_are_taken_at_once(searches, work, target):
     """A real worker process is killed with queries under an hour's lease."""
-    searches.submit(new_search(n_queries=2))
+    submit(searches, new_search(n_queries=2))
     code = """
 import sys
 from datetime import timedelta
@@ -201,7 +201,7 @@ sys.stdin.read()
 
 def test_a_query_that_kills_its_worker_three_times_fails_alone(store, searches, work):
     """Query 1 of three ends each worker that holds it: first in a batch with the others, then twice alone."""
-    stored, _ = searches.submit(new_search(n_queries=3))
+    stored, _ = submit(searches, new_search(n_queries=3))
     work.begin([stored.id], RUN)
     n_deaths = 0
     while (batch := claim(work, lease=timedelta(0))) is not None:
@@ -222,11 +222,11 @@ def test_a_query_that_kills_its_worker_three_times_fails_alone(store, searches, 
 
 def test_a_worker_with_a_batch_in_hand_leaves_a_query_that_was_lost(searches, work):
     """Both would be lost with it. The query comes when the worker has nothing else."""
-    searches.submit(new_search(n_queries=2))
+    submit(searches, new_search(n_queries=2))
     claim(work, "one that dies", lease=timedelta(0))
     assert work.recover(None) == 2
     assert work.claim("w1", [DATABASE], NEVER, HOUR, with_lost=False) is None
-    searches.submit(new_search("ann", cells=1, content="another"))
+    submit(searches, new_search("ann", cells=1, content="another"))
     beside = work.claim("w1", [DATABASE], NEVER, HOUR, with_lost=False)
     assert beside is not None
     assert [query.losses for query in beside.queries] == [0], "that of the smallest search"
@@ -235,21 +235,21 @@ def test_a_worker_with_a_batch_in_hand_leaves_a_query_that_was_lost(searches, wo
 
 
 def test_a_failed_query_is_in_the_runs_failures(searches, work):
-    stored, _ = searches.submit(new_search())
+    stored, _ = submit(searches, new_search())
     (query,) = claim(work).queries
     work.begin([stored.id], RUN)
     assert work.fail("w1", query, "too long", None) is True
     assert work.fail("w1", query, "too long", None) is False
     failed = searches.get(stored.key)
     assert (failed.state, failed.reason, failed.n_failed) == ("failed", "too long", 1)
-    other, _ = searches.submit(new_search("bob"))
+    other, _ = submit(searches, new_search("bob"))
     claim(work)
     work.fail_search(other.id, "no subject passes the filters", None)
     assert searches.get(other.key).state == "failed"
 
 
 def test_cancelling_takes_the_queries_from_their_workers(store, searches, work):
-    stored, _ = searches.submit(new_search(n_queries=3))
+    stored, _ = submit(searches, new_search(n_queries=3))
     batch = claim(work, budget={DATABASE.name: 2 * MEGACELL})
     assert len(batch.queries) == 2
     run_id = work.begin([stored.id], RUN)[stored.id][0]
@@ -267,13 +267,13 @@ def test_cancelling_takes_the_queries_from_their_workers(store, searches, work):
 
 def test_owners_are_served_in_turn_however_much_one_submits(searches, work):
     """Source: the virtual counter; ten cells for ann's queries, one for bob's and cem's."""
-    searches.submit(new_search("ann", n_queries=50, cells=10 * MEGACELL))
+    submit(searches, new_search("ann", n_queries=50, cells=10 * MEGACELL))
     ten = {DATABASE.name: 10 * MEGACELL}
     assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
     assert owners_of(searches, claim(work, budget=ten)) == ["ann"]
     # Whoever comes later continues where the others are: neither behind them nor with a credit for idle time.
-    searches.submit(new_search("bob", n_queries=25))
-    searches.submit(new_search("cem", n_queries=25))
+    submit(searches, new_search("bob", n_queries=25))
+    submit(searches, new_search("cem", n_queries=25))
     served = {"ann": 0, "bob": 0, "cem": 0}
     batches = [owners_of(searches, claim(work, budget=ten)) for _ in range(6)]
     for batch in batches:
@@ -285,10 +285,10 @@ def test_owners_are_served_in_turn_however_much_one_submits(searches, work):
 
 def test_a_small_search_passes_a_large_one_of_the_same_owner(searches, work):
     two = {DATABASE.name: 2 * MEGACELL}
-    large, _ = searches.submit(new_search(n_queries=100))
+    large, _ = submit(searches, new_search(n_queries=100))
     for _ in range(3):
         claim(work, budget=two)
-    small, _ = searches.submit(new_search(n_queries=2))
+    small, _ = submit(searches, new_search(n_queries=2))
     batches = [claim(work, budget=two) for _ in range(2)]
     n_small = sum(query.search_id == small.id for batch in batches for query in batch.queries)
     assert n_small == 2
@@ -296,20 +296,20 @@ def test_a_small_search_passes_a_large_one_of_the_same_owner(searches, work):
 
 
 def test_a_batch_has_one_fingerprint_and_fills_up_with_other_owners(searches, work):
-    searches.submit(new_search("ann", n_queries=2))
-    searches.submit(new_search("bob", n_queries=2, fingerprint="e" * 64))
-    searches.submit(new_search("cem", n_queries=2))
+    submit(searches, new_search("ann", n_queries=2))
+    submit(searches, new_search("bob", n_queries=2, fingerprint="e" * 64))
+    submit(searches, new_search("cem", n_queries=2))
     batches = [sorted(owners_of(searches, claim(work))) for _ in range(2)]
     assert sorted(batches) == [["ann", "ann", "cem", "cem"], ["bob", "bob"]]
 
 
 def test_a_query_beyond_the_budget_is_searched_alone(searches, work):
-    searches.submit(new_search(n_queries=2, cells=100 * MEGACELL))
+    submit(searches, new_search(n_queries=2, cells=100 * MEGACELL))
     assert len(claim(work, budget={DATABASE.name: 1}).queries) == 1
 
 
 def test_a_worker_that_stops_gives_its_queries_back_unharmed(searches, work):
-    searches.submit(new_search(n_queries=3))
+    submit(searches, new_search(n_queries=3))
     work.enter("w1", "cpu")
     claim(work)
     work.leave("w1")
@@ -318,7 +318,7 @@ def test_a_worker_that_stops_gives_its_queries_back_unharmed(searches, work):
 
 
 def test_a_new_generation_begins_unfinished_searches_anew(store, searches, work):
-    stored, _ = searches.submit(new_search(n_queries=2))
+    stored, _ = submit(searches, new_search(n_queries=2))
     batch = claim(work, budget={DATABASE.name: MEGACELL})
     assert search_all(work, batch) == [True]
     assert claim(work, databases=[NEXT]) is None
@@ -333,27 +333,27 @@ def test_a_new_generation_begins_unfinished_searches_anew(store, searches, work)
 
 
 def test_the_same_submission_is_one_search(searches):
-    stored, _ = searches.submit(new_search(idempotency_key="k1"))
-    assert searches.submit(new_search(idempotency_key="k1")) == (stored, False)
-    assert searches.submit(new_search("bob", idempotency_key="k1"))[1] is True
+    stored, _ = submit(searches, new_search(idempotency_key="k1"))
+    assert submit(searches, new_search(idempotency_key="k1")) == (stored, False)
+    assert submit(searches, new_search("bob", idempotency_key="k1"))[1] is True
     with pytest.raises(Refused, match="belongs to another search") as caught:
-        searches.submit(new_search(n_queries=2, idempotency_key="k1"))
+        submit(searches, new_search(n_queries=2, idempotency_key="k1"))
     assert caught.value.code == "idempotency_conflict"
 
 
 def test_the_same_submissions_of_a_group_are_one_search(searches):
     """Expected: what the same submissions give one after another."""
-    first, _ = searches.submit(new_search(idempotency_key=r"k\1"))
+    first, _ = submit(searches, new_search(idempotency_key=r"k\1"))
     keys = [r"k\1", "k2", "k2", None, None]
-    found = searches.submit_all([*(new_search(idempotency_key=key) for key in keys), new_search(n_queries=2)])
+    found = searches.submit([*(new_search(idempotency_key=key) for key in keys), new_search(n_queries=2)])
     assert found[0] == (first, False)
     assert found[1][1] is True
     assert found[2] == (found[1][0], False)
     assert [is_new for _, is_new in found[3:]] == [True] * 3
-    conflicts = searches.submit_all([new_search(n_queries=3, idempotency_key=key) for key in ("k2", "k3", "k3")])
+    conflicts = searches.submit([new_search(n_queries=3, idempotency_key=key) for key in ("k2", "k3", "k3")])
     assert conflicts[0].code == "idempotency_conflict"
     assert conflicts[2] == (conflicts[1][0], False)
-    (other, refused) = searches.submit_all([new_search(n_queries=n, idempotency_key="k4") for n in (1, 2)])
+    (other, refused) = searches.submit([new_search(n_queries=n, idempotency_key="k4") for n in (1, 2)])
     assert other[1] is True
     assert refused.code == "idempotency_conflict"
     stored = [found[index][0] for index in (1, 3, 4, 5)]
@@ -364,11 +364,11 @@ def test_the_same_submissions_of_a_group_are_one_search(searches):
 
 
 def test_an_identical_search_is_answered_from_the_store(store, searches, work):
-    stored, _ = searches.submit(new_search(content="same"))
-    again, _ = searches.submit(new_search("bob", content="same"))
+    stored, _ = submit(searches, new_search(content="same"))
+    again, _ = submit(searches, new_search("bob", content="same"))
     assert again.state == "queued"  # nothing is known yet
     search_all(work, claim(work))
-    third, _ = searches.submit(new_search("cem", content="same"), keep=timedelta(days=-1))
+    third, _ = submit(searches, new_search("cem", content="same"), keep=timedelta(days=-1))
     assert third.state == "done"
     assert third.run_id in {searches.get(stored.key).run_id, searches.get(again.key).run_id}
     assert searches.usage("cem") == []
@@ -378,14 +378,14 @@ def test_an_identical_search_is_answered_from_the_store(store, searches, work):
 
 
 def test_limits_are_named(searches, work):
-    searches.submit(new_search(n_queries=2))
+    submit(searches, new_search(n_queries=2))
     with pytest.raises(Refused, match="your unfinished searches have 2,000,000 cells") as caught:
-        searches.submit(new_search(n_queries=3), queued_cells=4 * MEGACELL)
+        submit(searches, new_search(n_queries=3), OwnerLimits(queued_cells=4 * MEGACELL))
     assert caught.value.code == "queue_full"
     with pytest.raises(Refused, match="you have submitted 2,000,000 cells today") as caught:
-        searches.submit(new_search(n_queries=3), daily_cells=4 * MEGACELL)
+        submit(searches, new_search(n_queries=3), OwnerLimits(daily_cells=4 * MEGACELL))
     assert caught.value.code == "daily_limit"
-    searches.submit(new_search("bob", n_queries=3), queued_cells=4 * MEGACELL, daily_cells=4 * MEGACELL)
+    submit(searches, new_search("bob", n_queries=3), OwnerLimits(queued_cells=4 * MEGACELL, daily_cells=4 * MEGACELL))
     (today,) = searches.usage("bob")
     assert (today.n_searches, today.n_queries, today.cells) == (1, 3, 3 * MEGACELL)
     assert [stored.n_queries for stored in searches.of_owner("bob")] == [3]
@@ -404,7 +404,7 @@ def test_web_processes_do_not_pass_a_limit_together(searches, target):
             begin.wait()
             for turn in range(5):
                 search = new_search(n_queries=2, content=f"{number}-{turn}")
-                (found,) = mine.searches.submit_all([search], queued_cells=3 * MEGACELL)
+                (found,) = mine.searches.submit([search], OwnerLimits(queued_cells=3 * MEGACELL))
                 answers.append(found.code if isinstance(found, Refused) else "accepted")
 
     threads = [threading.Thread(target=submit, args=(number,)) for number in range(n_stores)]
@@ -417,7 +417,7 @@ def test_web_processes_do_not_pass_a_limit_together(searches, target):
 
 
 def test_expired_searches_leave_with_their_runs(store, searches, work):
-    stored, _ = searches.submit(new_search())
+    stored, _ = submit(searches, new_search())
     search_all(work, claim(work), keep=timedelta(days=-1))
     assert searches.delete_expired() == 1
     assert (store.runs.all(), searches.delete_expired()) == ([], 0)
@@ -427,7 +427,7 @@ def test_expired_searches_leave_with_their_runs(store, searches, work):
 
 def test_many_workers_store_every_query_once(store, searches, target):
     """Four threads with stores of their own; some drop what they hold, as if they had died."""
-    stored = [searches.submit(new_search(f"owner{number}", n_queries=40))[0] for number in range(3)]
+    stored = [submit(searches, new_search(f"owner{number}", n_queries=40))[0] for number in range(3)]
     problems = []
 
     def run(name):
@@ -465,7 +465,7 @@ def test_what_no_program_wrote_is_named(store, searches, work):
     from swsearch.errors import StoreError
     from swsearch.store.models import SEARCHES
 
-    stored, _ = searches.submit(new_search())
+    stored, _ = submit(searches, new_search())
     with store.session.writing() as connection:
         connection.execute(SEARCHES.update().values(options="[]"))
     with pytest.raises(StoreError, match="table searches, column options"):
@@ -478,34 +478,39 @@ def test_what_no_program_wrote_is_named(store, searches, work):
 
 def test_stored_and_predicted_alignments_of_an_owner_are_limited(store, searches, work):
     """Each query of these searches may have ten alignments, and has three in the end."""
-    limit = HitLimit(100, lambda database, options: 10 if (database, options["top"]) == ("proteins.db", 25) else 10**9)
 
-    def submit(n_queries, owner="eve", **changes):
-        return searches.submit(new_search(owner, n_queries, **changes), hits=limit)[0]
+    def hits_of_query(database, options):
+        return 10 if (database, options["top"]) == ("proteins.db", 25) else 10**9
+
+    limit = OwnerLimits(hits=100, hits_of_query=hits_of_query)
+
+    def submit_of(n_queries, owner="eve", **changes):
+        return submit(searches, new_search(owner, n_queries, **changes), limit)[0]
 
     with pytest.raises(
         Refused, match="have or may get 0 alignments, and this one 110, together more than the 100"
     ) as refusal:
-        submit(11)
+        submit_of(11)
     assert refusal.value.code == "too_many_hits"
-    first = submit(6)
+    first = submit_of(6)
     with pytest.raises(Refused, match="may get 60 alignments, and this one 50"):
-        submit(5)
-    submit(5, "ann")
+        submit_of(5)
+    submit_of(5, "ann")
     together = [new_search("eve", n_queries) for n_queries in (3, 2)]
-    assert [isinstance(found, Refused) for found in searches.submit_all(together, hits=limit)] == [False, True]
+    assert [isinstance(found, Refused) for found in searches.submit(together, limit)] == [False, True]
     while (batch := claim(work)) is not None:
         search_all(work, batch)
     assert searches.get(first.key).state == "done"
+    again, _ = submit(searches, new_search("eve", 6, content=first.content), limit)
+    assert again.run_id == searches.get(first.key).run_id  # its alignments are counted once
     with pytest.raises(Refused, match="may get 27 alignments, and this one 80"):  # nine queries have three each
-        submit(8)
-    assert len(limit.counted) == 2
+        submit_of(8)
     store.runs.delete(searches.get(first.key).run_id)
-    submit(8)  # nine are left
+    submit_of(8)  # nine are left
 
 
 def test_what_a_query_costs_besides_its_cells_bounds_a_batch(searches, work):
-    searches.submit(new_search(n_queries=20, cells=5))
+    submit(searches, new_search(n_queries=20, cells=5))
     asked = []
 
     def overhead(database, options):
@@ -519,8 +524,8 @@ def test_what_a_query_costs_besides_its_cells_bounds_a_batch(searches, work):
 
 
 def test_a_search_that_waits_although_it_is_its_turn_has_a_reason(searches, work):
-    waiting, _ = searches.submit(new_search(n_queries=2))
-    running, _ = searches.submit(new_search(n_queries=1, content="other", fingerprint="e" * 64))
+    waiting, _ = submit(searches, new_search(n_queries=2))
+    running, _ = submit(searches, new_search(n_queries=1, content="other", fingerprint="e" * 64))
     (first, second) = (claim(work), claim(work))
     batch = first if first.queries[0].search_id == waiting.id else second
     work.put_off("w1", {waiting.id}, "the disk does not answer")
@@ -537,11 +542,11 @@ def test_a_search_that_waits_although_it_is_its_turn_has_a_reason(searches, work
 
 
 def test_the_databases_of_an_owner(searches, work):
-    searches.submit(new_search("eve"))
+    submit(searches, new_search("eve"))
     search_all(work, claim(work))
     assert searches.databases_of("eve") == {DATABASE.name: False}
-    searches.submit(new_search("eve", 2))
-    searches.submit(new_search("eve", 3, database=dataclasses.replace(DATABASE, name="other.db")))
+    submit(searches, new_search("eve", 2))
+    submit(searches, new_search("eve", 3, database=dataclasses.replace(DATABASE, name="other.db")))
     assert searches.databases_of("eve") == {DATABASE.name: True, "other.db": True}
     assert searches.databases_of("ann") == {}
 
@@ -551,11 +556,11 @@ def test_a_store_is_used_again_after_its_server_was_restarted(postgres_url):
     import psycopg
 
     with Store(postgres_url, create=True) as store:
-        store.searches.submit(new_search())
+        submit(store.searches, new_search())
         with psycopg.connect(postgres_url, autocommit=True) as admin:
             admin.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         assert len(store.searches.waiting()) == 1
-        assert store.searches.submit(new_search(n_queries=2))[1]
+        assert submit(store.searches, new_search(n_queries=2))[1]
