@@ -42,7 +42,8 @@ import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.hits.traceback import align_hits
-from swsearch.query.composition_correction import ADJUST, COMPOSITIONS, STRENGTH, corrected_profile
+from swsearch.options import option_of
+from swsearch.query.composition_correction import STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.composition_adjustment import PairAdjustment
@@ -100,7 +101,7 @@ def variants() -> dict[str, Callable[[SequenceRecord], Profiles]]:
 
         return make
 
-    made = {"none": variant(None, 0.0), ADJUST: variant(None, 0.0)}
+    made = {"none": variant(None, 0.0), "adjust": variant(None, 0.0)}
     for strength in STRENGTHS:
         name = "bias" if strength == STRENGTH else f"bias, strength {strength}"
         made[name] = variant(None, strength)
@@ -190,7 +191,7 @@ def count_pairs(queries: Path, database: Path) -> dict[str, int]:
             path.write_text("".join(f">{number}\n{each.letters}\n" for number, each in enumerate(records)))
         swsearch.build_database(whole, Path(folder, "db"))
         counts = {}
-        for composition in COMPOSITIONS:
+        for composition in option_of("composition").choices:
             options = swsearch.SearchOptions(evalue=PAIRS_EVALUE, top=2**31 - 1, composition=composition)
             found = swsearch.search_database(some, Path(folder, "db"), options, engine="cpu")
             counts[composition] = sum(len(result.hits) for result in found)
@@ -226,7 +227,7 @@ def main() -> None:
     rows: dict[str, dict[str, object]] = known.get("variants", {}) if known.get("queries") == len(queries) else {}
     pairs = count_pairs(*options.pairs) if options.pairs else known.get("pairs", {})
     for name in chosen:
-        rows[name] = judge(records, queries, made[name], adjusts=name == ADJUST)
+        rows[name] = judge(records, queries, made[name], adjusts=name == "adjust")
         print(name, json.dumps(rows[name]), flush=True)
         result = {
             "data": f"{options.fasta.name}: {len(records):,} domains, {sum(map(len, records)):,} residues",

@@ -36,7 +36,7 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_frames import QueryFrame
+from swsearch.search.prepared_query import Frame
 from swsearch.search.score_check import (
     LOWEST_SCALE,
     SMALLEST_SAMPLE,
@@ -134,7 +134,7 @@ def cost(database: PackedDatabase, queries: list[SequenceRecord], rounds: int) -
             check = SampleCheck(searcher)
             in_checks = 0.0
 
-            def observe(batch: list[tuple[SequenceRecord, list[QueryFrame]]], check: SampleCheck = check) -> None:
+            def observe(batch: list[tuple[SequenceRecord, list[Frame]]], check: SampleCheck = check) -> None:
                 nonlocal in_checks
                 began = time.process_time()
                 check.add(batch)

@@ -212,7 +212,7 @@ class ClusterSearcher(PlannedSearch):
         def observe_some() -> None:
             some = [self.as_searched(read.popleft()) for _ in range(min(OBSERVED_QUERIES, len(read)))]
             if some:
-                observe([(query, self._query_frames.frames(query)) for query in some])
+                observe([(query, self.preparer.frames(query)) for query in some])
 
         def results(found: Generator[QueryResult, None, None]) -> Generator[QueryResult, None, None]:
             with closing(found):

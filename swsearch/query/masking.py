@@ -7,8 +7,7 @@ are treated:
     Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file contained these letters.
 ``soft``
     Masked residues are written in lower case. They have the scores of ``X`` or ``N`` in the decision which subjects are
-    reported, and their own scores in the reported scores and alignments; :mod:`swsearch.search.searcher` implements
-    this.
+    reported, and their own scores in the reported scores and alignments (:mod:`swsearch.search.prepared_query`).
 
 In both modes, the letters of a query show which residues were masked: all other letters are in upper case.
 
@@ -38,9 +37,10 @@ from typing import Any, Final
 import numpy as np
 
 from swsearch.errors import InputError
+from swsearch.scoring.matrix import SubstitutionMatrix
 from swsearch.sequences.alphabet import CODE_MASK, DNA, PROTEIN, SOFT_MASK_BIT, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Codes, Mask
+from swsearch.typing import Codes, Mask, ScoreTable
 from swsearch.words import option
 
 NONE: Final = "none"
@@ -198,6 +198,37 @@ def scored_letters(codes: Codes, alphabet: Alphabet) -> str:
 def unknown_code(alphabet: Alphabet) -> int:
     """The code of the letter for an unknown residue, ``X`` or ``N``."""
     return alphabet.code("X" if alphabet is PROTEIN else "N")
+
+
+class Masking:
+    """The masking of the queries of a search by ``--mask`` and ``--mask-mode``; immutable.
+
+    ``alphabet`` is that of the aligned sequences. Raises :class:`InputError` if a masker does not support it, or is not
+    installed.
+    """
+
+    def __init__(self, names: str, mode: str, alphabet: Alphabet) -> None:
+        self._maskers = parse_maskers(names)
+        self._mode = mode
+        self._alphabet = alphabet
+        require_maskers(self._maskers, alphabet)
+
+    def masked(self, record: SequenceRecord) -> SequenceRecord:
+        """The record as it is searched and reported; see :func:`mask_record`."""
+        return mask_record(record, self._maskers, self._mode)
+
+    def hidden(self, codes: Codes) -> Codes | None:
+        """The codes that decide which subjects are reported for a softly masked query; None if no residue is."""
+        return unknown_where_masked(codes, self._alphabet) if self._mode == "soft" else None
+
+    def hidden_scores(self, codes: Codes, scores: ScoreTable, matrix: SubstitutionMatrix) -> ScoreTable | None:
+        """The same for position-specific scores, one row per residue: masked residues have the scores of ``X``."""
+        masked = (codes & SOFT_MASK_BIT) != 0
+        if self._mode != "soft" or not masked.any():
+            return None
+        hidden = scores.copy()
+        hidden[masked] = matrix.scores[unknown_code(self._alphabet)]
+        return hidden
 
 
 def mask_record(record: SequenceRecord, names: tuple[str, ...], mode: str) -> SequenceRecord:

@@ -27,7 +27,7 @@ from swsearch.hits.traceback import align_several, on_bases
 from swsearch.pulse import beat
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.query_frames import QueryFrame
+from swsearch.search.prepared_query import Frame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores
@@ -39,7 +39,7 @@ The request waits until the engine has finished its current work (``benchmarks/b
 MOST_ALIGNMENTS: Final = 2**31 - 1
 """Largest number of alignments of a subject that can be requested from the native code; no subject has as many."""
 
-Comparison = tuple[QueryFrame, int]
+Comparison = tuple[Frame, int]
 """A query frame, and the frame of the subjects, which is 0 if they are not translated."""
 
 
@@ -117,7 +117,7 @@ class SubjectAligner:
                         floor=floors[in_block[rows]],
                         earlier=known,
                         n_threads=self.threads,
-                        strand="plus" if query_frame.frame else query_frame.strand,
+                        strand="plus" if query_frame.number else query_frame.strand,
                         progress=beat,
                     )
                 except EngineError as error:  # the arrays contradict each other, or the engine is at fault
@@ -131,13 +131,13 @@ class SubjectAligner:
     ) -> SubjectAlignment:
         """An alignment with its coordinates on the input sequences."""
         query_frame, subject_frame = comparison
-        if not query_frame.frame and not subject_frame:
+        if not query_frame.number and not subject_frame:
             return SubjectAlignment(score, alignment, query_frame.strand, 0, 0, alignment)
         n_subject_letters = self.search_subjects.database.length(subject) if subject_frame else 0
         as_given = on_bases(
-            alignment, query_frame.codes, query_frame.frame, n_letters, subject_frame, n_subject_letters
+            alignment, query_frame.codes, query_frame.number, n_letters, subject_frame, n_subject_letters
         )
-        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.frame, subject_frame, alignment)
+        return SubjectAlignment(score, as_given, query_frame.strand, query_frame.number, subject_frame, alignment)
 
     def _with_ends(
         self,

@@ -17,7 +17,6 @@ from swsearch.errors import InputError, ScoringError, WrongType
 from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
 from swsearch.hits.limits import AlignmentFilter, Limits
 from swsearch.options import SEARCH_OPTIONS
-from swsearch.query.masking import parse_maskers
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
     is_matrix_name,
@@ -175,7 +174,10 @@ class SearchOptions:
         self._check_iterations()
         self._check_filters()
         self._check_matrix()
-        parse_maskers(self.mask)
+        if self.mask != "none":
+            from swsearch.query.masking import parse_maskers
+
+            parse_maskers(self.mask)
         if self.mask_mode == "hard" and self.mask == "none":
             raise InputError(f"{self._given('mask_mode')}: say with {option('mask')} what is to be masked")
 

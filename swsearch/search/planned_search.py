@@ -19,16 +19,14 @@ from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import Machine
 from swsearch.errors import InputError
 from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, RunInfo
-from swsearch.query.composition_correction import BIAS
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.options import SearchOptions
+from swsearch.search.prepared_query import Preparer
 from swsearch.search.queries import QueryNeeds
-from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.search.search_subjects import SearchSubjects
-from swsearch.search.significance import Significance
-from swsearch.search.simulation import scheme_statistics
+from swsearch.search.significance import Significance, scheme_statistics
 from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import option, shortened
@@ -64,6 +62,7 @@ class PlannedSearch(ABC):
     query_alphabet : Alphabet
         The required alphabet of the queries.
     scheme : ScoringScheme
+    preparer : Preparer
     significance : Significance
     thresholds : SearchThresholds
     search_subjects : SearchSubjects
@@ -99,12 +98,11 @@ class PlannedSearch(ABC):
         self.query_alphabet = self.needs.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
-        self._strands = options.strands(aligned)
-        self._query_frames = QueryFrames(options, self._strands, self.scheme)
+        self.preparer = Preparer(options, self.scheme)
         self.search_subjects = SearchSubjects(
             database, options, machine.partition_residues, translating, is_scored_here=is_scored_here
         )
-        n_comparisons = self._query_frames.n_frames * len(self.search_subjects.frames)
+        n_comparisons = self.preparer.n_frames * len(self.search_subjects.frames)
         statistics = scheme_statistics(self.scheme, self.threads)
         self.significance = Significance(statistics, self.search_subjects, options, n_comparisons)
         self.thresholds = SearchThresholds(options, self.significance, self.search_subjects)
@@ -164,11 +162,11 @@ class PlannedSearch(ABC):
     @property
     def case_counts(self) -> bool:
         """Whether queries that differ only in case may have different hits."""
-        return self._query_frames.profiles.case_counts
+        return self.preparer.case_counts
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
         """The query as it is reported: masked, if the options require it."""
-        return self._query_frames.as_searched(query)
+        return self.preparer.as_searched(query)
 
     def check(self, query: SequenceRecord) -> None:
         """Refuse a query that this search does not accept.
@@ -189,7 +187,7 @@ class PlannedSearch(ABC):
         self.needs.check_query(query)
         if not isinstance(query, PositionSpecificQuery):
             return
-        if self.options.mask != "none" or self.options.composition == BIAS:
+        if self.options.mask != "none" or self.options.composition == "bias":
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
             unusable = f"{option('mask')} and {option('composition', 'bias')}"
             raise InputError(f"{name} has position-specific scores; leave out {unusable}")
@@ -203,7 +201,7 @@ class PlannedSearch(ABC):
 
     def cells_of_round(self, query: SequenceRecord) -> int:
         """Number of cells of one round of an iterated search; those of :meth:`cells` if the search is not iterated."""
-        n_rows = sum(frame_lengths(len(query), self.options, self._strands))
+        n_rows = sum(self.preparer.frame_lengths(len(query)))
         return n_rows * self.search_subjects.n_compared_residues(query)
 
     def run_info(self, command: str) -> RunInfo:

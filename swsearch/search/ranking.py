@@ -34,16 +34,14 @@ from swsearch.database.reader import PackedDatabase
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.limits import Rank, RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
-from swsearch.query.composition_correction import ADJUST
 from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.profile_adjustment import ProfileAdjustment
 from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions
-from swsearch.search.score_batches import PreparedQuery
+from swsearch.search.prepared_query import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
@@ -74,8 +72,12 @@ def adjustment_of(
     if scheme.alphabet is not PROTEIN:
         return None
     if isinstance(query, PositionSpecificQuery):
-        return ProfileAdjustment.of(query, scheme.matrix, statistics) if options.iterations > 1 else None
-    return PairAdjustment.of(scheme.matrix, statistics) if options.composition == ADJUST else None
+        if options.iterations == 1:
+            return None
+        from swsearch.query.profile_adjustment import ProfileAdjustment
+
+        return ProfileAdjustment.of(query, scheme.matrix, statistics)
+    return PairAdjustment.of(scheme.matrix, statistics) if options.composition == "adjust" else None
 
 
 def adjusted_evalues(

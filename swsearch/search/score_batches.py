@@ -1,9 +1,9 @@
 """Scores of many queries, computed by an engine batch by batch.
 
-A query is a group of profiles: those of its strands or frames, and their masked profiles. :func:`begin` passes a batch
-of queries to the engine; :func:`results` yields the scores of each query as soon as all its profiles are scored. An
-engine that works in the background starts a batch in :func:`begin` and continues to score while the caller ranks and
-aligns earlier results; any other engine scores a batch during the iteration over :func:`results`.
+A query is a group of profiles: those of its strands or frames, and their masked profiles. :class:`ScoreBatch` passes
+the profiles of several queries to an engine, and yields the scores of each query as soon as they are complete. An
+engine that works in the background starts a batch in :meth:`ScoreBatch.begin` and continues to score while the caller
+ranks and aligns earlier results; any other engine scores a batch during the iteration over :meth:`ScoreBatch.results`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -25,172 +24,119 @@ from swsearch.engine.protocol import (
     ScoreEngine,
     ScoreRequest,
     Scoring,
-    TopKBound,
 )
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.composition_adjustment import EvalueAdjustment
-from swsearch.search.query_frames import QueryFrame
-from swsearch.search.threshold import LENGTH_STEPS, Threshold
-from swsearch.sequences.record import SequenceRecord
+from swsearch.search.prepared_query import PreparedQuery
+from swsearch.search.threshold import LENGTH_STEPS
 from swsearch.typing import LengthRange
 
 MIN_SUBJECTS: Final = 20_000
 """Subjects of a partition from which on its division saves more time than it costs."""
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedQuery:
-    """One query, as it is searched and reported, ready to be scored; ``number`` is its index in the run."""
-
-    number: int
-    query: SequenceRecord
-    frames: list[QueryFrame]
-    threshold: Threshold
-    adjustment: EvalueAdjustment | None
-
-    @property
-    def profiles(self) -> list[QueryProfile]:
-        """The profiles that the engine scores: one per frame, then the masked profiles of the frames that have one."""
-        return [frame.profile for frame in self.frames] + self._masked_profiles
-
-    @property
-    def _masked_profiles(self) -> list[QueryProfile]:
-        return [frame.masked_profile for frame in self.frames if frame.masked_profile is not None]
-
-    @property
-    def rows(self) -> int:
-        """Number of positions of all profiles."""
-        return sum(profile.length for profile in self.profiles)
-
-    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
-        """The score threshold of each profile, for all subjects or those of some lengths."""
-        return [self.threshold.min_score(lengths)] * len(self.profiles)
-
-
-@dataclass(frozen=True, eq=False)
 class ScoreBatch:
-    """Queries that are scored together.
+    """Queries that an engine scores together with some partitions; their thresholds determine which scores it needs.
 
-    ``profiles`` are those of all queries, query by query, and ``group_of`` is the index of each profile's query in the
-    batch. ``floors`` are the lowest scores that are needed, None for all scores; ``floors_between`` gives them for
-    subjects whose lengths are in a range, ``bounds`` the bound of each profile. ``begun`` has one element per partition
-    if the engine works in the background.
+    ``n_rows`` is the number of positions of all profiles.
     """
 
-    partitions: Sequence[Partition]
-    profiles: list[QueryProfile]
-    group_of: list[int]
-    floors: list[int] | None
-    floors_between: Callable[[LengthRange], list[int]] | None
-    bounds: Sequence[TopKBound | None]
-    begun: list[Scoring] = field(default_factory=list)
+    def __init__(self, engine: ScoreEngine, partitions: Sequence[Partition], queries: Sequence[PreparedQuery]) -> None:
+        self.partitions = partitions
+        self.n_rows = sum(query.rows for query in queries)
+        self._engine = engine
+        self._queries = queries
+        self._profiles = [profile for query in queries for profile in query.profiles]
+        self._query_of = [number for number, query in enumerate(queries) for _ in query.profiles]
+        self._needs_all_scores = any(query.threshold.needs_all_scores for query in queries)
+        self._begun: list[Scoring] = []
 
     @property
     def n_subjects(self) -> int:
         """Number of rows of all partitions."""
         return sum(map(len, self.partitions))
 
+    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
+        """The score threshold of each profile, for all subjects or those of some lengths."""
+        return [score for query in self._queries for score in query.min_scores(lengths)]
+
     def requests(self, partition: Partition) -> list[ScoreRequest]:
-        """The requests to an engine that works in the background; floors are needed."""
-        assert self.floors is not None
-        between = []
-        if self.floors_between is not None:
-            lengths = [length_range(part) for part in parts_by_length(partition)]
-            between = [(each[0], self.floors_between(each)) for each in lengths]
+        """The requests to an engine that works in the background; only for queries that do not need all scores."""
+        ranges = [length_range(part) for part in parts_by_length(partition)]
+        between = [(lengths[0], self.min_scores(lengths)) for lengths in ranges]
+        bounds = [query.threshold.engine_bound for query in self._queries for _ in query.profiles]
         return [
-            ScoreRequest(profile, floor, bound, tuple((shortest, floors[index]) for shortest, floors in between))
-            for index, (profile, floor, bound) in enumerate(zip(self.profiles, self.floors, self.bounds, strict=True))
+            ScoreRequest(profile, score, bound, tuple((shortest, scores[index]) for shortest, scores in between))
+            for index, (profile, score, bound) in enumerate(zip(self._profiles, self.min_scores(), bounds, strict=True))
         ]
+
+    def begin(self) -> None:
+        """Start to score, if the engine works in the background."""
+        if isinstance(self._engine, BackgroundEngine) and not self._needs_all_scores:
+            self._begun += [self._engine.begin(self.requests(partition), partition) for partition in self.partitions]
 
     def wait_until_prepared(self) -> None:
         """If the engine works in the background, wait until it has started."""
-        for scoring in self.begun[:1]:
+        for scoring in self._begun[:1]:
             scoring.wait_until_prepared()
 
     def cancel(self) -> None:
         """Stop the engine's work on these queries."""
-        for scoring in self.begun:
+        for scoring in self._begun:
             scoring.cancel()
 
+    def results(self, progress: Progress | None, idle_since: float) -> Iterator[tuple[int, list[ScoreBlock], float]]:
+        """The scores of each query, in the order of the queries: its index in the batch, one block per profile with its
+        scores in all partitions, and the engine's mean seconds per cell so far.
 
-def gather(partitions: Sequence[Partition], queries: Sequence[PreparedQuery]) -> ScoreBatch:
-    """The queries of a batch, as engines score them; their thresholds determine which scores are needed."""
-    needs_all_scores = any(query.threshold.needs_all_scores for query in queries)
+        ``idle_since`` is the time, by ``time.perf_counter``, from which an engine that works in the background could
+        score these queries.
+        """
+        waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in self._query_of}
+        size = Counter(self._query_of)
+        order = iter(list(waiting))
+        wanted = next(order, None)
+        for index, block, seconds in self._scored(progress, idle_since):
+            waiting[self._query_of[index]][index] = block
+            while wanted is not None and len(waiting[wanted]) == size[wanted]:
+                found = waiting.pop(wanted)
+                yield wanted, [found[index] for index in sorted(found)], seconds
+                wanted = next(order, None)
 
-    def floors_between(lengths: LengthRange | None) -> list[int]:
-        return [score for query in queries for score in query.min_scores(lengths)]
+    def _scored(self, progress: Progress | None, idle_since: float) -> Iterator[tuple[int, ScoreBlock, float]]:
+        """The index of each profile, its scores in all partitions as soon as they are complete, and the time per cell.
 
-    return ScoreBatch(
-        partitions,
-        [profile for query in queries for profile in query.profiles],
-        [number for number, query in enumerate(queries) for _ in query.profiles],
-        None if needs_all_scores else floors_between(None),
-        floors_between,
-        [query.threshold.engine_bound for query in queries for _ in query.profiles],
-    )
+        The time per cell is the time since the engine could start, divided by the number of cells it has reported so
+        far.
+        """
+        began = idle_since if self._begun else time.perf_counter()
+        n_cells = 0
 
+        def count(cells: int) -> None:
+            nonlocal n_cells
+            n_cells += cells
+            if progress is not None:
+                progress(cells)
 
-def begin(engine: ScoreEngine, batch: ScoreBatch) -> None:
-    """Pass queries to an engine; an engine that works in the background starts to score them."""
-    if batch.floors is not None and isinstance(engine, BackgroundEngine):
-        batch.begun.extend(engine.begin(batch.requests(partition), partition) for partition in batch.partitions)
-
-
-def results(
-    engine: ScoreEngine, batch: ScoreBatch, progress: Progress | None, idle_since: float
-) -> Iterator[tuple[int, list[ScoreBlock], float]]:
-    """The scores of each query, in the order of the queries: its index in the batch, one block per profile with its
-    scores in all partitions, and the engine's mean seconds per cell so far.
-
-    ``idle_since`` is the time, by ``time.perf_counter``, from which an engine that works in the background could score
-    these queries.
-    """
-    waiting: dict[int, dict[int, ScoreBlock]] = {number: {} for number in batch.group_of}
-    size = Counter(batch.group_of)
-    order = iter(list(waiting))
-    wanted = next(order, None)
-    for index, block, seconds in _score(engine, batch, progress, idle_since):
-        waiting[batch.group_of[index]][index] = block
-        while wanted is not None and len(waiting[wanted]) == size[wanted]:
-            found = waiting.pop(wanted)
-            yield wanted, [found[index] for index in sorted(found)], seconds
-            wanted = next(order, None)
-
-
-def _score(
-    engine: ScoreEngine, batch: ScoreBatch, progress: Progress | None, idle_since: float
-) -> Iterator[tuple[int, ScoreBlock, float]]:
-    """The index of each profile, its scores in all partitions as soon as they are complete, and the time per cell.
-
-    The time per cell is the time since the engine could start, divided by the number of cells it has reported so far.
-    """
-    began = idle_since if batch.begun else time.perf_counter()
-    n_cells = 0
-
-    def count(cells: int) -> None:
-        nonlocal n_cells
-        n_cells += cells
-        if progress is not None:
-            progress(cells)
-
-    parts: list[list[ScoreBlock]] = [[] for _ in batch.profiles]
-    if not batch.partitions:
-        yield from ((index, ScoreBlock.concatenate([]), 0.0) for index in range(len(parts)))
-    for number, partition in enumerate(batch.partitions):
-        if batch.begun:
-            found: Iterable[tuple[int, ScoreBlock]] = batch.begun[number].results(count)
-        else:
-            floors = batch.floors, batch.floors_between
-            found = enumerate(score_by_length(engine, batch.profiles, partition, *floors, count))
-        scored = time.perf_counter()
-        for index, block in found:
-            parts[index].append(block)
-            if number == len(batch.partitions) - 1:
-                seconds = (time.perf_counter() if batch.begun else scored) - began
-                whole = ScoreBlock.concatenate(parts[index])
-                parts[index].clear()
-                yield index, whole, seconds / n_cells if n_cells else 0.0
+        parts: list[list[ScoreBlock]] = [[] for _ in self._profiles]
+        if not self.partitions:
+            yield from ((index, ScoreBlock.concatenate([]), 0.0) for index in range(len(parts)))
+        for number, partition in enumerate(self.partitions):
+            if self._begun:
+                found: Iterable[tuple[int, ScoreBlock]] = self._begun[number].results(count)
+            else:
+                floors = None if self._needs_all_scores else self.min_scores()
+                found = enumerate(
+                    score_by_length(self._engine, self._profiles, partition, floors, self.min_scores, count)
+                )
+            scored = time.perf_counter()
+            for index, block in found:
+                parts[index].append(block)
+                if number == len(self.partitions) - 1:
+                    seconds = (time.perf_counter() if self._begun else scored) - began
+                    whole = ScoreBlock.concatenate(parts[index])
+                    parts[index].clear()
+                    yield index, whole, seconds / n_cells if n_cells else 0.0
 
 
 def score_by_length(

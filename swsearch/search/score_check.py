@@ -45,7 +45,7 @@ from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.query_frames import QueryFrame
+from swsearch.search.prepared_query import Frame
 from swsearch.search.ranking import merge_frames
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
@@ -269,7 +269,7 @@ class SampleCheck:
             f"E-values are probably too small for {which}: their scores fit less than {LOWEST_SCALE} of the assumed λ"
         )
 
-    def add(self, queries: list[tuple[SequenceRecord, list[QueryFrame]]]) -> None:
+    def add(self, queries: list[tuple[SequenceRecord, list[Frame]]]) -> None:
         """Check queries that were searched, as far as the budget permits."""
         chosen = [(query, frames) for query, frames in queries if self._is_affordable(query, frames)]
         if not chosen:
@@ -288,7 +288,7 @@ class SampleCheck:
             if fit is not None and fit.lam * (1.0 + fit.lam_error) < LOWEST_SCALE:
                 self.misfits.append(Misfit(first_word(query.header), fit.lam, len(candidates)))
 
-    def _is_affordable(self, query: SequenceRecord, frames: list[QueryFrame]) -> bool:
+    def _is_affordable(self, query: SequenceRecord, frames: list[Frame]) -> bool:
         self.n_queries += 1
         n_rows = sum(frame.profile.length for frame in frames)
         self._budget += self._share * n_rows * self._subjects.n_residues

@@ -5,7 +5,7 @@ opens a database and an engine for it; :mod:`swsearch.run` and :mod:`swsearch.ap
 results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
-``query_frames``     the strands and frames of a query, with their profiles
+``prepared_query``   the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
 ``threshold``        how deep the search looks
 ``significance``     bit scores and E-values
@@ -38,9 +38,9 @@ from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import ONE_THREAD, PlannedSearch, started
-from swsearch.search.query_frames import QueryFrame
+from swsearch.search.prepared_query import Frame, PreparedQuery
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
-from swsearch.search.score_batches import PreparedQuery, ScoreBatch, begin, gather, in_proportion, results
+from swsearch.search.score_batches import ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import counted, option
@@ -49,7 +49,7 @@ Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
 USUAL_RESIDUES: Final = 100_000
 """Residues of all queries of a search, where their number is not known: some hundred proteins."""
-BatchObserver = Callable[[list[tuple[SequenceRecord, list[QueryFrame]]]], None]
+BatchObserver = Callable[[list[tuple[SequenceRecord, list[Frame]]]], None]
 """A function of queries and their frames."""
 
 
@@ -100,7 +100,7 @@ class Searcher(PlannedSearch):
         aligned = options.aligned_alphabet(database.alphabet)
         subjects_of = None if len(self.search_subjects.frames) == 1 else self.search_subjects.subjects
         self._positive_subjects = PositiveSubjects(self.search_subjects.partitions, subjects_of)
-        matrix = self.scheme.matrix if self._query_frames.profiles.corrected else None
+        matrix = self.scheme.matrix if self.preparer.changes_scores else None
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         aligner = SubjectAligner(self.search_subjects, aligned, matrix, self.threads, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
@@ -129,9 +129,9 @@ class Searcher(PlannedSearch):
             n_subjects = sum(map(len, self.search_subjects.partitions))
             return [*lines, f"one query at a time against {counted(n_subjects, 'subject')}, divided among the threads"]
         for batch in self._batches(queries):
-            gathered = self._gathered(batch)
-            for partition in gathered.partitions:
-                lines += self.engine.explain(gathered.requests(partition), partition)
+            scores = self._score_batch(batch)
+            for partition in scores.partitions:
+                lines += self.engine.explain(scores.requests(partition), partition)
         return lines
 
     def search(
@@ -195,7 +195,7 @@ class Searcher(PlannedSearch):
 
     def _batches(self, queries: Iterable[SequenceRecord]) -> Iterator[list[PreparedQuery]]:
         """Batches of queries within the engine's limits on profiles and rows; each has at least one query."""
-        max_queries = max(1, self.engine.profiles_per_call // self._query_frames.n_frames)
+        max_queries = max(1, self.engine.profiles_per_call // self.preparer.n_frames)
         batch: list[PreparedQuery] = []
         n_rows = 0
         for number, query in enumerate(queries):
@@ -210,21 +210,25 @@ class Searcher(PlannedSearch):
             yield batch
 
     def _prepared(self, number: int, query: SequenceRecord) -> PreparedQuery:
-        frames = self._query_frames.frames(query)
+        frames = self.preparer.frames(query)
         adjustment = adjustment_of(query, self.options, self.scheme, self.significance.statistics)
         threshold = self.thresholds.of(
-            query, frames, is_adjusted=adjustment is not None, needs_all_scores=self.observe is not None
+            query,
+            len(frames),
+            is_masked=any(frame.masked_profile is not None for frame in frames),
+            is_adjusted=adjustment is not None,
+            needs_all_scores=self.observe is not None,
         )
         return PreparedQuery(number, query, frames, threshold, adjustment)
 
     def _begin(self, batch: list[PreparedQuery]) -> ScoreBatch:
-        gathered = self._gathered(batch)
-        begin(self.engine, gathered)
-        return gathered
+        scores = self._score_batch(batch)
+        scores.begin()
+        return scores
 
-    def _gathered(self, batch: list[PreparedQuery]) -> ScoreBatch:
-        """The queries as engines score them."""
-        return gather(self.search_subjects.partitions_for([prepared.query for prepared in batch]), batch)
+    def _score_batch(self, batch: list[PreparedQuery]) -> ScoreBatch:
+        partitions = self.search_subjects.partitions_for([prepared.query for prepared in batch])
+        return ScoreBatch(self.engine, partitions, batch)
 
     def _results(
         self, batch: list[PreparedQuery], scores: ScoreBatch, progress: Progress | None, idle_since: float
@@ -235,8 +239,8 @@ class Searcher(PlannedSearch):
             for frame in prepared.frames
         )
         n_residues = sum(partition.n_residues for partition in scores.partitions)
-        scaled = in_proportion(progress, n_wanted, sum(prepared.rows for prepared in batch) * n_residues)
-        for index, blocks, seconds in results(self.engine, scores, scaled, idle_since):
+        scaled = in_proportion(progress, n_wanted, scores.n_rows * n_residues)
+        for index, blocks, seconds in scores.results(scaled, idle_since):
             yield self._result(batch[index], blocks, seconds, scores.n_subjects)
         if self.observe_batch is not None:
             self.observe_batch([(prepared.query, prepared.frames) for prepared in batch])
@@ -276,8 +280,7 @@ class Searcher(PlannedSearch):
         prepared = replace(prepared, threshold=prepared.threshold.without_initial())
         scores = self._begin([prepared])
         try:
-            found = results(self.engine, scores, beat, time.perf_counter())
-            ((_, blocks, seconds_a_cell),) = found
+            ((_, blocks, seconds_a_cell),) = scores.results(beat, time.perf_counter())
         finally:
             scores.cancel()
         return prepared, blocks, seconds_a_cell, scores.n_subjects

@@ -1,8 +1,8 @@
 """Bit scores and E-values of one search.
 
-:class:`Significance` applies the statistics of the scoring scheme to the sequences of the search. It determines the
-lengths of queries and subjects in aligned residues, the search space, and the number of comparisons of a query with a
-subject (strands, or query frames times subject frames).
+:func:`scheme_statistics` finds or estimates the statistics of a scoring scheme. :class:`Significance` applies them to
+the sequences of the search. It determines the lengths of queries and subjects in aligned residues, the search space,
+and the number of comparisons of a query with a subject (strands, or query frames times subject frames).
 """
 
 from __future__ import annotations
@@ -11,12 +11,26 @@ import math
 
 from swsearch.errors import InputError
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import NoStatistics
+from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.genetic_code import CODON
 from swsearch.typing import Floats, Scores, SubjectIndex
 from swsearch.words import option
+
+
+def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
+    """Statistics of a scoring scheme: published, exact or simulated ones; or the reason why there are none.
+
+    The ``source`` of the result states which. See :func:`swsearch.search.simulation.estimate` for ``threads``.
+    """
+    published = find_statistics(scheme)
+    if isinstance(published, Statistics):
+        return published
+    from swsearch.search.simulation import estimate
+
+    return estimate(scheme, published.reason, threads)
 
 
 class Significance:

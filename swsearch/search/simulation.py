@@ -1,7 +1,6 @@
 """λ and K of scoring schemes without published parameters, estimated from the scores of random sequences.
 
-A search calls :func:`scheme_statistics` with its scoring scheme. The function returns the published parameters if there
-are any (:mod:`swsearch.scoring.parameters`), those of the exact theory if gaps cost too much to occur, and simulated
+:func:`estimate` returns the parameters of the exact theory if gaps cost too much to occur, and simulated
 ones otherwise.
 
 The simulation scores 256 random queries against 256 random subjects of 1,000 residues of natural composition, and fits
@@ -40,7 +39,7 @@ from swsearch.hits.traceback import align_hits
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import NoStatistics, estimated_statistics, find_statistics
+from swsearch.scoring.parameters import NoStatistics, estimated_statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.scoring.ungapped import Ungapped, background, matrix_parameters
 from swsearch.typing import Codes, Floats
@@ -79,17 +78,12 @@ class Simulated:
     lam_error: float
 
 
-def scheme_statistics(scheme: ScoringScheme, threads: int | None = None) -> Statistics | NoStatistics:
-    """Statistics of a scoring scheme: published, exact or simulated ones; or the reason why there are none.
+def estimate(scheme: ScoringScheme, unpublished: str, threads: int | None = None) -> Statistics | NoStatistics:
+    """Statistics of a scheme without published ones, which ``unpublished`` states; or the reason why there are none.
 
-    The ``source`` of the result states which. A simulation takes some seconds of CPU time, once per scheme, by default
-    on all cores; the number of threads does not affect the result.
+    A simulation takes some seconds of CPU time, once per scheme, by default on all cores; the number of threads does
+    not affect the result.
     """
-    published = find_statistics(scheme)
-    return published if isinstance(published, Statistics) else _estimate(scheme, published.reason, threads)
-
-
-def _estimate(scheme: ScoringScheme, unpublished: str, threads: int | None) -> Statistics | NoStatistics:
     ungapped = matrix_parameters(scheme.matrix)
     if ungapped is None:
         return NoStatistics(

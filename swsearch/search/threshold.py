@@ -33,7 +33,6 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_frames import QueryFrame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
 from swsearch.sequences.record import SequenceRecord
@@ -76,15 +75,20 @@ class SearchThresholds:
         return isinstance(self.significance.statistics, Statistics) and self.limits.evalue < np.inf
 
     def of(
-        self, query: SequenceRecord, frames: list[QueryFrame], *, is_adjusted: bool, needs_all_scores: bool = False
+        self,
+        query: SequenceRecord,
+        n_frames: int,
+        *,
+        is_masked: bool,
+        is_adjusted: bool,
+        needs_all_scores: bool = False,
     ) -> Threshold:
-        """The threshold of a query.
+        """The threshold of a query with ``n_frames`` strands or frames.
 
-        ``is_adjusted``: its E-values are adjusted for composition. ``needs_all_scores``: the caller needs those of all
-        subjects.
+        ``is_masked``: it has a masked profile. ``is_adjusted``: its E-values are adjusted for composition.
+        ``needs_all_scores``: the caller needs those of all subjects.
         """
-        n_comparisons = len(frames) * len(self.subjects.frames)
-        is_masked = any(frame.masked_profile is not None for frame in frames)
+        n_comparisons = n_frames * len(self.subjects.frames)
         needs_every_subject = isinstance(query, SubjectQuery)  # the best may be some that it is not compared with
         needs_every_subject |= self.filters_alignments  # any subject may be needed to complete the list
         initial = None

@@ -22,8 +22,8 @@ from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.options import SearchOptions
+from swsearch.search.prepared_query import Preparer
 from swsearch.search.queries import QueryNeeds, read_queries
-from swsearch.search.query_frames import QueryFrames, frame_lengths
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
@@ -103,14 +103,13 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
     needs.check_database()
     aligned = options.aligned_alphabet(alphabet)
     scheme = options.scheme(aligned)
-    strands = options.strands(aligned)
-    QueryFrames(options, strands, scheme)
+    preparer = Preparer(options, scheme)
     records = read_text(submission.queries, needs, submission.alphabet, limits)
     subject_residues = database.n_residues * (2 if options.subject_frames != (0,) else 1)  # six frames of a third each
     queries = []
     for record in records:
         needs.check_query(record)
-        cells = sum(frame_lengths(len(record), options, strands)) * subject_residues * options.iterations
+        cells = sum(preparer.frame_lengths(len(record))) * subject_residues * options.iterations
         queries.append(NewQuery(record.header, record.letters, cells))
     asked = all_of((query.header, query.letters) for query in queries).digest
     assert asked is not None

@@ -26,7 +26,8 @@ from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.options import SearchOptions
 from swsearch.search.queries import read_queries
 from swsearch.search.score_check import ScoreCheck
-from swsearch.search.simulation import random_letters, scheme_statistics
+from swsearch.search.significance import scheme_statistics
+from swsearch.search.simulation import random_letters
 
 SEARCHES = {
     "protein": "queries.fasta proteins.db",

@@ -19,7 +19,7 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import estimated_statistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import matrix_parameters
-from swsearch.search.simulation import scheme_statistics
+from swsearch.search.significance import scheme_statistics
 from swsearch.sequences.alphabet import DNA, PROTEIN
 
 

@@ -47,7 +47,7 @@ from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjust
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.query_frames import QueryFrame, QueryFrames
+from swsearch.search.prepared_query import Frame, Preparer
 from swsearch.search.simulation import scheme_statistics
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord
@@ -68,7 +68,7 @@ class Comparison:
 
     Attributes
     ----------
-    query : QueryFrame
+    query : Frame
     subject_frame : int
     subjects : list of array
         The residues of each subject in this frame.
@@ -76,7 +76,7 @@ class Comparison:
         The score of each subject with the profile, and with the masked one; they are the same without a soft mask.
     """
 
-    query: QueryFrame
+    query: Frame
     subject_frame: int
     subjects: list[Codes]
     scores: list[int]
@@ -118,13 +118,13 @@ class OneAlignment:
         _, start, end, subject_start, subject_end, cigar, *counts = self.row
         letters = self.of.alphabet.decode(compared.subjects[self.subject][subject_start:subject_end])
         frame = compared.query
-        if frame.strand == "minus" and not frame.frame:
+        if frame.strand == "minus" and not frame.number:
             start, end = len(frame.codes) - end, len(frame.codes) - start
         identities, positives, columns, openings, gaps = counts
         ends = (start, end, subject_start, subject_end)
         found = Alignment(*ends, cigar, identities, positives, columns, openings, gaps, letters)
         length = self.of.subject_lengths[self.subject]
-        return on_bases(found, frame.codes, frame.frame, self.of.n_letters, compared.subject_frame, length)
+        return on_bases(found, frame.codes, frame.number, self.of.n_letters, compared.subject_frame, length)
 
     def essence(self, evalue: float) -> tuple[Any, ...]:
         """What a hit must have in common with it."""
@@ -135,7 +135,7 @@ class OneAlignment:
         statistics = self.of.statistics
         bits = None if statistics is None else float(statistics.bits(np.array([self.score]))[0])
         known = None if statistics is None else evalue
-        frames = (frame.strand, frame.frame, subject_frame)
+        frames = (frame.strand, frame.number, subject_frame)
         return self.subject, self.score, bits, known, *frames, *placed(self.alignment)
 
 
@@ -264,7 +264,7 @@ class CompleteLists:
 
     def all_alignments(self, query: SequenceRecord, options: SearchOptions) -> AllAlignments:
         """Every alignment of a query, which may be a profile."""
-        makes = QueryFrames(options, options.strands(self.aligned), self.scheme)
+        makes = Preparer(options, self.scheme)
         frames = makes.frames(makes.as_searched(query))
         comparisons = [
             self._comparison(frame, subject_frame) for frame, subject_frame in product(frames, options.subject_frames)
@@ -289,7 +289,7 @@ class CompleteLists:
                 ]
         return found
 
-    def _comparison(self, frame: QueryFrame, subject_frame: int) -> Comparison:
+    def _comparison(self, frame: Frame, subject_frame: int) -> Comparison:
         subjects = self.frames[subject_frame]
         scores = _scores(frame.profile, subjects)
         screens = scores if frame.masked_profile is None else _scores(frame.masked_profile, subjects)
@@ -501,7 +501,7 @@ def _profile(
     lists: CompleteLists, query: SequenceRecord, options: SearchOptions, included: list[Placed]
 ) -> PositionSpecificQuery:
     """The profile of the next round (docs/reference/profiles.md), by the estimation that has tests of its own."""
-    masked = QueryFrames(options, ("plus",), lists.scheme).as_searched(query).codes
+    masked = Preparer(options, lists.scheme).as_searched(query).codes
     codes = masked & np.uint8(CODE_MASK)
     hits = cast(Sequence[Hit], [SimpleNamespace(alignment=one[-1].alignment) for one in included])
     rows = np.concatenate((codes[None, :], anchored_rows(len(codes), hits)))

@@ -117,7 +117,7 @@ def test_checks_cost_no_more_than_their_share(database, coiled, monkeypatch):
         sample = sum(part.n_residues for part in check._samples)
         cost = score_check.SAMPLE_COST * length * sample + score_check.THREAD_CELLS
         budget = score_check.SHARE * length * database.n_residues * len(queries)
-        check.add([(query, searcher._query_frames.frames(query)) for query in queries])
+        check.add([(query, searcher.preparer.frames(query)) for query in queries])
     assert check.n_queries == 400
     assert check.n_checked == int(budget / cost) > 0
 

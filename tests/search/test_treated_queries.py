@@ -131,7 +131,7 @@ def test_corrected_scores_are_those_of_their_alignments(proteins):
         searcher = Searcher(database, engine, options)
         query = PROTEIN.encode(QUERY)
         (result,) = searcher.search([SequenceRecord("query", query, PROTEIN)])
-        profile, matrix = searcher._query_frames.profiles.profile(query), searcher.scheme.matrix
+        profile, matrix = searcher.preparer.profile(query), searcher.scheme.matrix
     plain = scores_of(search(proteins, QUERY, evalue=10.0))
     assert len(result.hits) >= 3
     assert any(hit.score < plain.get(hit.subject_header, 0) for hit in result.hits)
