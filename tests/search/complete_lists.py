@@ -48,7 +48,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.prepared_query import Frame, Preparer
-from swsearch.search.simulation import scheme_statistics
+from swsearch.search.significance import scheme_statistics
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes

@@ -12,7 +12,8 @@ from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.search import simulation
-from swsearch.search.simulation import random_letters, scheme_statistics, simulate
+from swsearch.search.significance import scheme_statistics
+from swsearch.search.simulation import random_letters, simulate
 
 BLOSUM62 = named_matrix("BLOSUM62")
 THIRD_BIT = ScoringScheme(named_matrix("BLOSUM80"), GapPenalty(17, 2))
