@@ -35,8 +35,8 @@ from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.registry import Machine
+from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import Frame
 from swsearch.search.score_check import (
     LOWEST_SCALE,
     SMALLEST_SAMPLE,

@@ -67,7 +67,6 @@ ALLOWED = {
     ("swsearch/search/simulation.py", "sum"): COUNTS + ": lengths and scores",
     ("swsearch/search/simulation.py", "numpy.median"): "of scores, whole numbers: their middle, or half of two",
     ("swsearch/search/search_subjects.py", "sum"): COUNTS + ": residues and subjects",
-    ("swsearch/search/prepared_query.py", "sum"): COUNTS + ": rows",
     ("swsearch/search/score_batches.py", "sum"): COUNTS + ": rows and subjects",
     ("swsearch/scoring/matrix.py", "sum"): COUNTS + ": scores",
 }

@@ -7,7 +7,7 @@ are treated:
     Masked residues become ``X`` (protein) or ``N`` (DNA), as if the file contained these letters.
 ``soft``
     Masked residues are written in lower case. They have the scores of ``X`` or ``N`` in the decision which subjects are
-    reported, and their own scores in the reported scores and alignments (:mod:`swsearch.search.prepared_query`).
+    reported, and their own scores in the reported scores and alignments (:mod:`swsearch.search.frames`).
 
 In both modes, the letters of a query show which residues were masked: all other letters are in upper case.
 

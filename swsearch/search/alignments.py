@@ -27,7 +27,7 @@ from swsearch.hits.traceback import align_several, on_bases
 from swsearch.pulse import beat
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.prepared_query import Frame
+from swsearch.search.frames import Frame
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.alphabet import Alphabet
 from swsearch.typing import Codes, Lengths, Offsets, Scores

@@ -22,8 +22,8 @@ from swsearch.hits.result import TAXONOMY_DIGEST, DatabaseInfo, QueryResult, Run
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
+from swsearch.search.frames import Preparer
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import Preparer
 from swsearch.search.queries import QueryNeeds
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance, scheme_statistics

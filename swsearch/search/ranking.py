@@ -41,7 +41,7 @@ from swsearch.scoring.parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import PreparedQuery
+from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord

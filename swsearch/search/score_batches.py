@@ -1,9 +1,10 @@
 """Scores of many queries, computed by an engine batch by batch.
 
-A query is a group of profiles: those of its strands or frames, and their masked profiles. :class:`ScoreBatch` passes
-the profiles of several queries to an engine, and yields the scores of each query as soon as they are complete. An
-engine that works in the background starts a batch in :meth:`ScoreBatch.begin` and continues to score while the caller
-ranks and aligns earlier results; any other engine scores a batch during the iteration over :meth:`ScoreBatch.results`.
+A :class:`PreparedQuery` is a group of profiles: those of its strands or frames, and their masked profiles; with the
+depth to which it is searched, and the adjustment of its E-values. :class:`ScoreBatch` passes the profiles of several
+queries to an engine, and yields the scores of each query as soon as they are complete. An engine that works in the
+background starts a batch in :meth:`ScoreBatch.begin` and continues to score while the caller ranks and aligns earlier
+results; any other engine scores a batch during the iteration over :meth:`ScoreBatch.results`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -27,12 +29,40 @@ from swsearch.engine.protocol import (
 )
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.search.prepared_query import PreparedQuery
-from swsearch.search.threshold import LENGTH_STEPS
+from swsearch.scoring.composition_adjustment import EvalueAdjustment
+from swsearch.search.frames import Frame
+from swsearch.search.threshold import LENGTH_STEPS, Threshold
+from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import LengthRange
 
 MIN_SUBJECTS: Final = 20_000
 """Subjects of a partition from which on its division saves more time than it costs."""
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedQuery:
+    """One query, as it is searched and reported, ready to be scored; ``number`` is its index in the run."""
+
+    number: int
+    query: SequenceRecord
+    frames: list[Frame]
+    threshold: Threshold
+    adjustment: EvalueAdjustment | None
+
+    @property
+    def profiles(self) -> list[QueryProfile]:
+        """The profiles that the engine scores: one per frame, then the masked profiles of the frames that have one."""
+        masked = [frame.masked_profile for frame in self.frames if frame.masked_profile is not None]
+        return [frame.profile for frame in self.frames] + masked
+
+    @property
+    def rows(self) -> int:
+        """Number of positions of all profiles."""
+        return sum(profile.length for profile in self.profiles)
+
+    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
+        """The score threshold of each profile, for all subjects or those of some lengths."""
+        return [self.threshold.min_score(lengths)] * len(self.profiles)
 
 
 class ScoreBatch:

@@ -44,8 +44,8 @@ from swsearch.output_files import save_figure
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.search.frames import Frame
 from swsearch.search.planned_search import PlannedSearch
-from swsearch.search.prepared_query import Frame
 from swsearch.search.ranking import merge_frames
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher

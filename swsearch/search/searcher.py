@@ -5,7 +5,7 @@ opens a database and an engine for it; :mod:`swsearch.run` and :mod:`swsearch.ap
 results. The steps have their own modules:
 
 ``search_subjects``  the subjects of the search
-``prepared_query``   the strands and frames of a query, with their profiles
+``frames``           the strands and frames of a query, with their profiles
 ``score_batches``    scores from the engine, for several queries at once
 ``threshold``        how deep the search looks
 ``significance``     bit scores and E-values
@@ -36,11 +36,11 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.pulse import beat
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.search.alignments import SubjectAligner
+from swsearch.search.frames import Frame
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import ONE_THREAD, PlannedSearch, started
-from swsearch.search.prepared_query import Frame, PreparedQuery
 from swsearch.search.ranking import HitSelection, adjustment_of, merge_frames
-from swsearch.search.score_batches import ScoreBatch, in_proportion
+from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proportion
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import counted, option

@@ -21,8 +21,8 @@ from swsearch.hits.shards import all_of
 from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
+from swsearch.search.frames import Preparer
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import Preparer
 from swsearch.search.queries import QueryNeeds, read_queries
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed

@@ -46,8 +46,8 @@ from swsearch.query.profile_adjustment import ProfileAdjustment
 from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.scheme import ScoringScheme
+from swsearch.search.frames import Frame, Preparer
 from swsearch.search.options import SearchOptions
-from swsearch.search.prepared_query import Frame, Preparer
 from swsearch.search.significance import scheme_statistics
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN, Alphabet
 from swsearch.sequences.record import SequenceRecord

@@ -11,7 +11,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
 from swsearch.scoring.parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
-from swsearch.search import simulation
+from swsearch.search import significance, simulation
 from swsearch.search.significance import scheme_statistics
 from swsearch.search.simulation import random_letters, simulate
 
@@ -78,7 +78,7 @@ def test_dna_e_values_are_those_of_the_published_parameters(monkeypatch):
     """Source: E-values from NCBI's table for 2/-3 5/2, at even scores, for which that table holds."""
     scheme = ScoringScheme(match_mismatch(2, -3), GapPenalty(5, 2))
     published = find_statistics(scheme)
-    monkeypatch.setattr(simulation, "find_statistics", lambda scheme: NoStatistics("not in this test"))
+    monkeypatch.setattr(significance, "find_statistics", lambda scheme: NoStatistics("not in this test"))
     found = scheme_statistics(scheme, threads=2)
     assert isinstance(found, Statistics)
     assert found.source.startswith("simulated with 65,536 pairs of random sequences of 1,000 residues, match 2")

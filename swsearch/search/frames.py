@@ -6,8 +6,6 @@ query take effect here: masking (:mod:`swsearch.query.masking`) and the correcti
 (:mod:`swsearch.query.composition_correction`), which apply to the sequence that is aligned, so a translated query is
 masked after its frames are made. All later steps treat strands and frames alike, because engines, ranking and traceback
 use profiles only.
-
-:class:`PreparedQuery` also has the depth to which the query is searched, and the adjustment of its E-values.
 """
 
 from __future__ import annotations
@@ -16,14 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence_profile
-from swsearch.scoring.composition_adjustment import EvalueAdjustment
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
-from swsearch.search.threshold import Threshold
 from swsearch.sequences.alphabet import PROTEIN, reverse_complement
 from swsearch.sequences.genetic_code import frame_length
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Codes, LengthRange
+from swsearch.typing import Codes
 
 if TYPE_CHECKING:
     from swsearch.query.composition_correction import Correction
@@ -44,32 +40,6 @@ class Frame:
     codes: Codes
     profile: QueryProfile
     masked_profile: QueryProfile | None
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedQuery:
-    """One query, as it is searched and reported, ready to be scored; ``number`` is its index in the run."""
-
-    number: int
-    query: SequenceRecord
-    frames: list[Frame]
-    threshold: Threshold
-    adjustment: EvalueAdjustment | None
-
-    @property
-    def profiles(self) -> list[QueryProfile]:
-        """The profiles that the engine scores: one per frame, then the masked profiles of the frames that have one."""
-        masked = [frame.masked_profile for frame in self.frames if frame.masked_profile is not None]
-        return [frame.profile for frame in self.frames] + masked
-
-    @property
-    def rows(self) -> int:
-        """Number of positions of all profiles."""
-        return sum(profile.length for profile in self.profiles)
-
-    def min_scores(self, lengths: LengthRange | None = None) -> list[int]:
-        """The score threshold of each profile, for all subjects or those of some lengths."""
-        return [self.threshold.min_score(lengths)] * len(self.profiles)
 
 
 class Preparer:
