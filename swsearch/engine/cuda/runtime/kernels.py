@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from swsearch.scoring.scheme import GapPenalty
+if TYPE_CHECKING:  # what compiles the kernels of a wheel has no package but the standard library
+    from swsearch.scoring.scheme import GapPenalty
 
 WARP: Final = 32
 UNIT_BYTES: Final = 16

@@ -289,7 +289,8 @@ def test_the_script_builds_archives_that_are_found(tmp_path: Path) -> None:
 
 
 def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
-    """Without an nvcc, or with one that fails; the old archives are kept. The build of a wheel goes on."""
+    """Without an nvcc, or with one that fails, and without a package beside the standard library (``-S``), as where a
+    wheel is built; the old archives are kept. The build of a wheel goes on."""
     script = str(ROOT / "scripts" / "build_generic_kernels.py")
     failing = tmp_path / "nvcc"
     failing.write_text(
@@ -299,7 +300,7 @@ def test_the_script_says_that_it_builds_nothing(tmp_path: Path) -> None:
     failing.chmod(0o755)
     kept = archive(tmp_path, 90)
     for nvcc, reason in ((tmp_path / "absent", "absent --version fails"), (failing, "no host compiler")):
-        command = [sys.executable, "-I", script, "--nvcc", str(nvcc), "--out", str(tmp_path / "out")]
+        command = [sys.executable, "-I", "-S", script, "--nvcc", str(nvcc), "--out", str(tmp_path / "out")]
         command += ["--architectures", "90"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 1
