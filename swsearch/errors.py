@@ -191,7 +191,10 @@ class RunNotFound(StoreError):
         if run == "latest":
             super().__init__(f"{store} has no run; `swsearch query {of_store}` stores one")
         else:
-            super().__init__(f"{store} has no run {run!r}; `swsearch runs list {of_store}` lists them")
+            from difflib import get_close_matches  # only here: most commands need none of it
+
+            meant = "did you mean latest? " if get_close_matches(run, ["latest"]) else ""
+            super().__init__(f"{store} has no run {run!r}; {meant}`swsearch runs list {of_store}` lists them")
 
 
 class RunTaken(StoreError):

@@ -1,10 +1,10 @@
 """The options of searches: one table, from which the program makes all that it says and checks about them.
 
-:data:`OPTIONS` has a row for each option of the commands that search or report. Loops over it make the options of the
-command line and their help, the defaults that a configuration file may set, the checks of
-:class:`swsearch.search.options.SearchOptions`, the form of the search service, the description of its API, and the
-reference in the documentation. A row that is true for :attr:`Option.is_of_search` is a field of ``SearchOptions`` or
-``alphabet``; the other rows concern the machine, the run and the output.
+:data:`OPTIONS` has a row for each option of the commands that search or report, and of others with many
+options. Loops over it make the options of the command line and their help, the defaults that a configuration file may
+set, the checks of :class:`swsearch.search.options.SearchOptions`, the form of the search service, the description of
+its API, and the reference in the documentation. A row that is true for :attr:`Option.is_of_search` is a field of
+``SearchOptions`` or ``alphabet``; the other rows concern the machine, the run and the output.
 
 The module imports nothing that takes time, because ``--help`` needs it.
 """
@@ -55,6 +55,7 @@ COMPARISONS: Final = ("allpairs", "cluster", "rbh")
 ALL_SEARCHES: Final = (*SEARCHES, *COMPARISONS, "msa")
 STORED: Final = (*SEARCHES, *COMPARISONS)
 REPORTS: Final = (*SEARCHES, "report")
+SERVICE: Final = ("serve", "worker")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Range:
 
 _COUNT: Final = Range(1, EVERY_SUBJECT, f"a whole number, 1 to {EVERY_SUBJECT:,}")
 _PERCENTAGE: Final = Range(0, 100, "a percentage, 0 to 100")
+_THREADS_HELP: Final = "CPU threads. [the cores available to this process]"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Option:
         What it does, as ``--help`` prints it; other options are written ``--name``, a default that depends on the
         database in brackets. ``{formats}`` stands for the names of the report formats.
     panel : str
-        Heading under which help and forms show it.
+        Heading under which help and forms show it; empty for the last one of the help.
     commands : tuple of str
         The commands that offer it.
     default
@@ -111,6 +113,10 @@ class Option:
     otherwise : mapping of str to value
     short : str
         Its short name; empty if it has none.
+    opposite : str
+        The flag that says no, where ``name`` says yes; empty if there is none.
+    is_hidden : bool
+        Whether the help leaves it out.
     label : str
         Its name in a form; empty for an option that does not decide which hits are found.
     choices : tuple of str
@@ -122,7 +128,8 @@ class Option:
     metavar : str or None
         Word for the value in the help; None for the default, its type.
     file : str
-        What the value names: ``input``, ``input or URL``, ``output``, ``store`` or ``kept store``; empty for none.
+        What the value names: ``input``, ``input or URL``, ``output``, ``database`` (a new one), ``store``, ``kept
+        store`` or ``created store``; empty for none.
     completion : str
         The function of :mod:`swsearch.cli.completion` that completes the value; empty for ``choices`` or none.
     is_local : bool
@@ -137,6 +144,8 @@ class Option:
     help: str = ""
     otherwise: Mapping[str, Any] = field(default_factory=dict)
     short: str = ""
+    opposite: str = ""
+    is_hidden: bool = False
     label: str = ""
     choices: tuple[str, ...] = ()
     range: Range | None = None
@@ -156,10 +165,12 @@ class Option:
     def flags(self) -> tuple[str, ...]:
         """Its names on the command line, the short one after the long one.
 
-        >>> option_of("top").flags, option_of("max_hsps").flags
-        (('--top', '-k'), ('--max-hsps',))
+        >>> option_of("top").flags, option_of("max_hsps").flags, option_of("cigar").flags
+        (('--top', '-k'), ('--max-hsps',), ('--cigar/--score-only',))
         """
         long = f"--{self.name.replace('_', '-')}"
+        if self.opposite:
+            long += f"/{self.opposite}"
         return (long, self.short) if self.short else (long,)
 
     @property
@@ -243,6 +254,15 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Format of the alignments.",
     ),
     Option(
+        "format", str, OUTPUT, ("align",), "table", short="-f",
+        choices=("table", "tsv", "json", "jsonl", "pairwise"),
+        help="Format of the results.",
+    ),
+    Option(
+        "format", str, OUTPUT, ("kernels",), "table", short="-f", choices=("table", "json"),
+        help="Format of the output: a table for readers, or JSON for programs.",
+    ),
+    Option(
         "fields", str, OUTPUT, (*REPORTS, "allpairs", "rbh"), metavar="NAMES", completion="fields",
         help="Columns of the report, by BLAST's names, separated by blanks or commas.",
     ),
@@ -256,7 +276,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "[10]",
     ),
     Option(
-        "out", Path, OUTPUT, (*STORED, "report"), short="-o", file="output",
+        "out", Path, OUTPUT, (*STORED, "report", "align", "kernels"), short="-o", file="output",
         help="File for the results. [stdout]",
     ),
     Option(
@@ -286,12 +306,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="SQLite file or database URL for the hits.",
     ),
     Option(
+        "store", str, OUTPUT, SERVICE, DEFAULT_STORE, file="created store",
+        help="SQLite file or database URL for the hits; a missing file is created.",
+    ),
+    Option(
         "stage_store", str, OUTPUT, STORED, "auto", choices=("auto", "always", "never"), is_local=True,
         help="Write the store on this machine and publish it as complete files; auto: if it is on a network file "
         "system.",
     ),
     Option(
-        "quiet", bool, OUTPUT, ALL_SEARCHES, False, short="-q",
+        "quiet", bool, OUTPUT, (*ALL_SEARCHES, "align", "index"), False, short="-q",
         help="Print only errors on stderr.",
     ),
     # --- sequences in and beside the report ---
@@ -377,24 +401,24 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     # --- scoring ---
     Option(
-        "matrix", str, SCORING, ALL_SEARCHES, label="Matrix", metavar="NAME", file="input or URL",
+        "matrix", str, SCORING, (*ALL_SEARCHES, "align"), label="Matrix", metavar="NAME", file="input or URL",
         completion="matrices",
         help="Substitution matrix. A name (`swsearch matrices`) or a file. [protein: BLOSUM62]",
     ),
     Option(
-        "match", int, SCORING, STORED, label="Match",
+        "match", int, SCORING, (*STORED, "align"), label="Match",
         help="Score of two equal bases. [DNA: 2]",
     ),
     Option(
-        "mismatch", int, SCORING, STORED, label="Mismatch",
+        "mismatch", int, SCORING, (*STORED, "align"), label="Mismatch",
         help="Score of two different bases. [DNA: -3]",
     ),
     Option(
-        "gap_open", int, SCORING, ALL_SEARCHES, label="Gap opening",
+        "gap_open", int, SCORING, (*ALL_SEARCHES, "align"), label="Gap opening",
         help="A gap of k residues costs open + k * extend. [that of the matrix; BLOSUM62: 11, DNA: 5]",
     ),
     Option(
-        "gap_extend", int, SCORING, ALL_SEARCHES, label="Gap extension",
+        "gap_extend", int, SCORING, (*ALL_SEARCHES, "align"), label="Gap extension",
         help="See --gap-open. [BLOSUM62: 1, DNA: 2]",
     ),
     Option(
@@ -497,15 +521,16 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     # --- machine ---
     Option(
-        "engine", str, MACHINE, ALL_SEARCHES, "auto", choices=("auto", "cuda", "cpu", "reference"), is_local=True,
+        "engine", str, MACHINE, (*ALL_SEARCHES, *SERVICE), "auto", choices=("auto", "cuda", "cpu", "reference"),
+        is_local=True,
         help="Engine to use; never changes the hits.",
     ),
     Option(
-        "threads", int, MACHINE, ALL_SEARCHES, short="-p", is_local=True,
-        help="CPU threads. [the cores available to this process]",
+        "threads", int, MACHINE, (*ALL_SEARCHES, "index", "kernels", *SERVICE), short="-p", is_local=True,
+        help=_THREADS_HELP,
     ),
     Option(
-        "devices", str, MACHINE, ALL_SEARCHES, is_local=True,
+        "devices", str, MACHINE, (*ALL_SEARCHES, *SERVICE), is_local=True,
         help="GPUs of the cuda engine by their CUDA numbers, such as 0,1. [0]",
     ),
     Option(
@@ -532,6 +557,154 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "deadline", float, MACHINE, ("batch", *COMPARISONS), DEADLINE_SECONDS, minimum=0.1,
         help="With --cluster: seconds after which the work of a worker that does not answer may be given to others.",
+    ),
+    # --- align ---
+    Option(
+        "pairs", bool, "", ("align",), False,
+        help="Take the pairs from QUERY: its first and second record, third and fourth, and so on.",
+    ),
+    Option(
+        "mode", str, "", ("align",), "local", choices=("local", "global", "semiglobal", "edit", "lcs"),
+        help="Kind of alignment.",
+    ),
+    Option(
+        "free_ends", str, "", ("align",),
+        help="Ends whose gaps are free, for semiglobal and edit: both, query, subject (the whole query is aligned), "
+        "query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]",
+    ),
+    Option(
+        "text", bool, "", ("align",), False,
+        help="Take QUERY and SUBJECT as the texts themselves, for edit and lcs.",
+    ),
+    Option(
+        "alphabet", str, "", ("align",), choices=("protein", "dna"),
+        help="Alphabet of the sequences. [detected]",
+    ),
+    Option(
+        "costs", str, "", ("align",),
+        help="A set of costs: nw2009 (indel 3, substitution 1, match 0) or sw2023 (match 1, others -1, gap -2).",
+    ),
+    Option(
+        "cigar", bool, "", ("align",), opposite="--score-only",
+        help="Compute the path of the alignment, or only its score. [path up to 25 million cells; always for "
+        "pairwise]",
+    ),
+    Option(
+        "engine", str, MACHINE, ("align",), "auto", choices=("auto", "cuda", "cpu", "reference"),
+        help="Engine that computes the alignment. reference keeps complete matrices; auto uses a GPU for billions of "
+        "cells.",
+    ),
+    Option(
+        "kernel", str, MACHINE, ("align",), "diamond", choices=("diamond", "wavefront"),
+        help="Kernel of the GPU; wavefront computes scores of global alignments with linear gaps.",
+    ),
+    Option(
+        "serial", bool, "", ("align",), False,
+        help="Use the reference implementation, as --engine reference does.",
+    ),
+    Option(
+        "matrix_out", Path, "", ("align",), file="output",
+        help="Write the matrix of one small pair to this file, separated by tabs.",
+    ),
+    Option(
+        "threads", int, MACHINE, ("align",), short="-p",
+        help=_THREADS_HELP,
+    ),
+    Option(
+        "plot", Path, "", ("align",), file="output",
+        help="Write a dot plot of the pair to this .png, .svg or .pdf file.",
+    ),
+    # --- index ---
+    Option(
+        "out", Path, "", ("index",), short="-o", file="database",
+        help="Database to build: a folder that does not exist yet. [of one file x.fasta: x.db]",
+    ),
+    Option(
+        "blastdb", list, "", ("index",),
+        help="Import this BLAST database, named as for BLAST's -db. Requires blastdbcmd. The option may be repeated.",
+    ),
+    Option(
+        "alphabet", str, "", ("index",), choices=("protein", "dna"),
+        help="Alphabet of the sequences. [detected and printed]",
+    ),
+    Option(
+        "skip_bad", bool, "", ("index",), False,
+        help="Leave out records that are empty or have wrong letters, and print the first ten.",
+    ),
+    Option(
+        "skipped", Path, "", ("index",), file="output",
+        help="With --skip-bad: list all records that are left out in this file; - is stdout.",
+    ),
+    Option(
+        "slices", int, "", ("index",), 1,
+        help="Divide the sequences into this many slices, so that each of as many workers can hold one.",
+    ),
+    Option(
+        "taxonomy", str, ORGANISMS, ("index",), metavar="PATH", file="input or URL",
+        help="Store the names and lineages of NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp).",
+    ),
+    Option(
+        "taxid_map", str, ORGANISMS, ("index",), metavar="FILE", file="input or URL",
+        help="File with lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
+    ),
+    Option(
+        "force", bool, "", ("index",), False,
+        help="Replace an existing database.",
+    ),
+    # --- serve and worker ---
+    Option(
+        "databases", str, "", SERVICE, metavar="FOLDER", file="input or URL",
+        help="Also offer the databases in this folder, including those that are added later.",
+    ),
+    Option(
+        "host", str, "", ("serve",), "127.0.0.1",
+        help="Address to listen on; an address other than a loopback address requires tokens.",
+    ),
+    Option(
+        "port", int, "", ("serve",), 8765, minimum=0, maximum=65535,
+        help="Port to listen on; 0 chooses a free port.",
+    ),
+    Option(
+        "worker", bool, "", ("serve",), True, opposite="--no-worker",
+        help="Start a worker process beside the web process.",
+    ),
+    Option(
+        "expiry_days", float, "", SERVICE, 30.0, minimum=0,
+        help="Number of days after which a finished search is deleted with its results; 0 keeps all.",
+    ),
+    Option(
+        "give_up_after", int, "", SERVICE, 3, minimum=1,
+        help="Number of workers that may die while searching a query before the query fails.",
+    ),
+    Option(
+        "limit", list, "", ("serve",), metavar="NAME=N",
+        help="Set a limit, such as search_queries=100. The option may be repeated.",
+    ),
+    Option(
+        "protocol", list, "", ("serve",), metavar="NAME",
+        help="Also offer the protocol of another service: blast or tickets. The option may be repeated.",
+    ),
+    Option(
+        "trusted_proxy", list, "", ("serve",), metavar="ADDRESS",
+        help="Address or network of a reverse proxy whose X-Forwarded headers are trusted. The option may be "
+        "repeated.",
+    ),
+    Option(
+        "sso_header", str, "", ("serve",), "", metavar="NAME",
+        help="Header in which the trusted proxy names the user who is signed in.",
+    ),
+    Option(
+        "subject_sets", str, "", SERVICE, metavar="FOLDER",
+        help="Folder for subjects that are sent with searches, or none to refuse such searches. [next to the store, "
+        "if it is a file]",
+    ),
+    Option(
+        "root_path", str, "", ("serve",), "", metavar="PATH",
+        help="Path under which a proxy offers the server, such as /swsearch.",
+    ),
+    Option(
+        "hints", bool, "", ("worker",), False, is_hidden=True,
+        help="Whether the server that started the worker sends hints.",
     ),
 )  # fmt: skip
 """All options, in the order of the help within a panel. An option that means something else in a command has a row of

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swsearch.cli import options
-from swsearch.options import MACHINE, OUTPUT
+from swsearch.cli.options import Arguments, refuse_empty
+from swsearch.errors import InputError
 
 if TYPE_CHECKING:
-    from swsearch.pairs.pair_alignment import PairAlignment
+    from swsearch.pairs.pair_alignment import Pair, PairAlignment, PairScoring
 
 
 def align(
@@ -20,96 +20,8 @@ def align(
     subject: Annotated[
         str | None, typer.Argument(metavar="[SUBJECT]", help="A file with as many records as QUERY; - is stdin.")
     ] = None,
-    pairs_of_one: Annotated[
-        bool,
-        typer.Option(
-            "--pairs", help="Take the pairs from QUERY: its first and second record, third and fourth, and so on."
-        ),
-    ] = False,
-    mode: Annotated[
-        str,
-        options.one_of("local", "global", "semiglobal", "edit", "lcs", help="Kind of alignment."),
-    ] = "local",
-    free_ends: Annotated[
-        str | None,
-        typer.Option(
-            help="Ends whose gaps are free, for semiglobal and edit: both, query, subject (the whole query is aligned),"
-            " query-start, subject-end, …, or edlib's HW or SHW. [both for semiglobal]"
-        ),
-    ] = None,
-    text: Annotated[
-        bool, typer.Option("--text", help="Take QUERY and SUBJECT as the texts themselves, for edit and lcs.")
-    ] = False,
-    alphabet: Annotated[
-        str | None, options.one_of("protein", "dna", help="Alphabet of the sequences. [detected]")
-    ] = None,
-    matrix: options.Matrix = None,
-    match: options.Match = None,
-    mismatch: options.Mismatch = None,
-    gap_open: options.GapOpen = None,
-    gap_extend: options.GapExtend = None,
-    costs: Annotated[
-        str | None,
-        typer.Option(
-            help="A set of costs: nw2009 (indel 3, substitution 1, match 0) or sw2023 (match 1, others -1, gap -2)."
-        ),
-    ] = None,
-    cigar: Annotated[
-        bool | None,
-        typer.Option(
-            "--cigar/--score-only",
-            help="Compute the path of the alignment, or only its score. [path up to 25 million cells; always for "
-            "pairwise]",
-        ),
-    ] = None,
-    engine: Annotated[
-        str,
-        options.one_of(
-            "auto",
-            "cuda",
-            "cpu",
-            "reference",
-            group=MACHINE,
-            help="Engine that computes the alignment. reference keeps complete matrices; auto uses a GPU for "
-            "billions of cells.",
-        ),
-    ] = "auto",
-    kernel: Annotated[
-        str,
-        options.one_of(
-            "diamond",
-            "wavefront",
-            group=MACHINE,
-            help="Kernel of the GPU; wavefront computes scores of global alignments with linear gaps.",
-        ),
-    ] = "diamond",
-    serial: Annotated[
-        bool, typer.Option("--serial", help="Use the reference implementation, as --engine reference does.")
-    ] = False,
-    matrix_out: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=options.OUTPUT_FILE, help="Write the matrix of one small pair to this file, separated by tabs."
-        ),
-    ] = None,
-    threads: options.Threads = None,
-    format_name: Annotated[
-        str,
-        options.one_of(
-            *("table", "tsv", "json", "jsonl", "pairwise"),
-            names=options.FORMAT,
-            group=OUTPUT,
-            help="Format of the results.",
-        ),
-    ] = "table",
-    out: options.Out = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            click_type=options.OUTPUT_FILE, help="Write a dot plot of the pair to this .png, .svg or .pdf file."
-        ),
-    ] = None,
-    quiet: options.Quiet = False,
+    *,
+    context: typer.Context,
 ) -> None:
     """Align two sequences, or the records of two files pair by pair, over all their cells.
 
@@ -117,102 +29,145 @@ def align(
 
     Example: swsearch align query.fasta subject.fasta --mode global --format pairwise
     """
-    if not text and "" in (query, subject):
-        options.refuse_empty()
+    given = Arguments.of(context)
+    if not given.text and "" in (query, subject):
+        refuse_empty()
     from swsearch.cli.output import ProgressReport, result_stream, say
-    from swsearch.errors import InputError
     from swsearch.output_files import check_plot
     from swsearch.pairs import pair_report
     from swsearch.pairs.aligner import PairAligner
-    from swsearch.pairs.pair_alignment import CIGAR_CELLS, PairScoring, cost_set, mode_scoring, scheme_scoring
+    from swsearch.pairs.pair_alignment import CIGAR_CELLS, cost_set, mode_scoring
     from swsearch.pairs.pair_matrices import check_matrix_size, score_matrix, write_matrix, write_plot
-    from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
-    from swsearch.search.options import SearchOptions
-    from swsearch.sequences.alphabet import ALPHABETS
     from swsearch.threads import threads_to_use
 
-    pair_report.check_format(format_name)
-    if format_name == "pairwise":
-        if cigar is False:
-            raise InputError("--format pairwise shows alignments, --score-only finds none; leave one of them out")
-        if kernel == "wavefront":
-            raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
-        cigar = True
-    scheme_given = any(value is not None for value in (matrix, match, mismatch, gap_open, gap_extend))
-    if costs is not None and scheme_given:
-        raise InputError("--costs names a whole cost set; leave the other scoring options out")
-    if alphabet is not None and alphabet not in ALPHABETS:
-        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
-
-    compares_letters = mode in ("edit", "lcs")
-    if serial and engine not in ("auto", "reference"):
-        raise InputError(f"--serial means --engine reference; leave --engine {engine} out")
-    if threads is not None and (serial or engine == "reference" or kernel == "wavefront"):
-        alone = "--kernel wavefront" if kernel == "wavefront" else "the reference implementation"
-        raise InputError(f"--threads {threads}: {alone} has one thread; leave --threads out")
-    if pairs_of_one == (subject is not None):
-        raise InputError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
-    if text and pairs_of_one:
-        raise InputError("--text gives one query and one subject; leave --pairs out")
-    if text and not compares_letters:
-        raise InputError(f"--text is for --mode edit and lcs; --mode {mode} scores residues of files")
-    scoring: PairScoring | None = None if costs is None else cost_set(costs)
-    if compares_letters:
-        if alphabet is not None or scheme_given:
-            raise InputError(f"--mode {mode} compares letters as written; leave --alphabet and the scoring options out")
-        if text:
-            for side, words in (("QUERY", query), ("SUBJECT", subject or "")):
-                if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
-                    raise InputError(f"--text: {side} is no UTF-8; give it in UTF-8")
-            pairs = [(PairSequence("query", query), PairSequence("subject", subject or ""))]
-        else:
-            pairs = read_text_pairs(query, subject)
-    else:
-        pairs = read_pairs(query, subject, None if alphabet is None else ALPHABETS[alphabet])
-        record = pairs[0][0].record
-        if scoring is None and record is not None:
-            chosen = SearchOptions(
-                matrix=matrix, match=match, mismatch=mismatch, gap_open=gap_open, gap_extend=gap_extend
-            )
-            scoring = scheme_scoring(chosen.scheme(record.alphabet, local=mode == "local"))
-    if plot is not None:
-        check_plot(plot)
-    mode_scoring(mode, scoring)
-    for option, path in (("--plot", plot), ("--matrix-out", matrix_out)):
-        if path is not None and len(pairs) != 1:
-            raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")
-    if matrix_out is not None:
+    pair_report.check_format(given.format)
+    _refuse_contradictions(given, has_subject=subject is not None)
+    costs = None if given.costs is None else cost_set(given.costs)
+    pairs = _pairs(query, subject, given)
+    scoring = costs or _scoring(pairs, given)
+    if given.plot is not None:
+        check_plot(given.plot)
+    mode_scoring(given.mode, scoring)
+    _check_drawings(query, pairs, given)
+    if given.matrix_out is not None:
         check_matrix_size(pairs[0])
-
-    sizes = [len(first) * len(second) for first, second in pairs]
-    total = sum(sizes)
-    n_large = sum(size > CIGAR_CELLS for size in sizes)
+    cigar = True if given.format == "pairwise" else given.cigar
     aligner = PairAligner(
-        mode,
+        given.mode,
         scoring,
-        free_ends=free_ends,
+        free_ends=given.free_ends,
         path=cigar,
-        engine="reference" if serial else engine,
-        kernel=kernel,
-        n_threads=threads_to_use(threads),
+        engine="reference" if given.serial else given.engine,
+        kernel=given.kernel,
+        n_threads=threads_to_use(given.threads),
     )
+    sizes = [len(first) * len(second) for first, second in pairs]
+    n_large = sum(size > CIGAR_CELLS for size in sizes)
     if n_large and cigar is None and aligner.leaves_large_pairs:
         which = "the pair has" if len(pairs) == 1 else f"{n_large:,} of {len(pairs):,} pairs have"
         advice = "so score and end alone are found; --cigar finds the alignment"
-        say(f"{which} more than {CIGAR_CELLS:,} cells, {advice}", quiet=quiet)
+        say(f"{which} more than {CIGAR_CELLS:,} cells, {advice}", quiet=given.quiet)
     with (
         aligner,
-        result_stream(out) as stream,
-        ProgressReport("aligning", total, "GCUPS", 1e9, quiet) as progress,
+        result_stream(given.out) as stream,
+        ProgressReport("aligning", sum(sizes), "GCUPS", 1e9, given.quiet) as progress,
     ):
-        if matrix_out is not None:
-            matrix_out = Path("/dev/stdout") if str(matrix_out) == "-" else matrix_out
-            write_matrix(matrix_out, pairs[0], score_matrix(pairs[0], mode, scoring, free_ends))
+        if given.matrix_out is not None:
+            path = Path("/dev/stdout") if str(given.matrix_out) == "-" else given.matrix_out
+            write_matrix(path, pairs[0], score_matrix(pairs[0], given.mode, scoring, given.free_ends))
 
         def results() -> Iterator[PairAlignment]:
             for found in aligner.align(pairs, progress.advance):
-                if plot is not None:
-                    write_plot(found, plot)
+                if given.plot is not None:
+                    write_plot(found, given.plot)
                 yield found
 
-        pair_report.write(format_name, results(), stream)
+        pair_report.write(given.format, results(), stream)
+
+
+def _has_scheme(given: Arguments) -> bool:
+    """Whether an option of the scoring scheme is given."""
+    return any(
+        value is not None for value in (given.matrix, given.match, given.mismatch, given.gap_open, given.gap_extend)
+    )
+
+
+def _compares_letters(given: Arguments) -> bool:
+    """Whether letters are compared as they are written."""
+    return given.mode in ("edit", "lcs")
+
+
+def _refuse_contradictions(given: Arguments, *, has_subject: bool) -> None:
+    """Refuse options that exclude each other."""
+    if given.format == "pairwise":
+        if given.cigar is False:
+            raise InputError("--format pairwise shows alignments, --score-only finds none; leave one of them out")
+        if given.kernel == "wavefront":
+            raise InputError("--format pairwise shows alignments, --kernel wavefront finds none; leave one of them out")
+    if given.costs is not None and _has_scheme(given):
+        raise InputError("--costs names a whole cost set; leave the other scoring options out")
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if given.alphabet is not None and given.alphabet not in ALPHABETS:
+        raise InputError(f"--alphabet {given.alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    if given.serial and given.engine not in ("auto", "reference"):
+        raise InputError(f"--serial means --engine reference; leave --engine {given.engine} out")
+    if given.threads is not None and (given.serial or given.engine == "reference" or given.kernel == "wavefront"):
+        alone = "--kernel wavefront" if given.kernel == "wavefront" else "the reference implementation"
+        raise InputError(f"--threads {given.threads}: {alone} has one thread; leave --threads out")
+    if given.pairs == has_subject:
+        raise InputError("give QUERY and SUBJECT, or with --pairs one file that holds the records of both in turns")
+    if given.text and given.pairs:
+        raise InputError("--text gives one query and one subject; leave --pairs out")
+    if given.text and not _compares_letters(given):
+        raise InputError(f"--text is for --mode edit and lcs; --mode {given.mode} scores residues of files")
+
+
+def _pairs(query: str, subject: str | None, given: Arguments) -> list[Pair]:
+    """The pairs of sequences.
+
+    Raises
+    ------
+    InputError
+        A sequence cannot be read, or an option does not fit the mode.
+    """
+    from swsearch.pairs.sequence import PairSequence, read_pairs, read_text_pairs
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if not _compares_letters(given):
+        return read_pairs(query, subject, None if given.alphabet is None else ALPHABETS[given.alphabet])
+    if given.alphabet is not None or _has_scheme(given):
+        raise InputError(
+            f"--mode {given.mode} compares letters as written; leave --alphabet and the scoring options out"
+        )
+    if not given.text:
+        return read_text_pairs(query, subject)
+    for side, words in (("QUERY", query), ("SUBJECT", subject or "")):
+        if not words.isascii() and any("\ud800" <= letter <= "\udfff" for letter in words):
+            raise InputError(f"--text: {side} is no UTF-8; give it in UTF-8")
+    return [(PairSequence("query", query), PairSequence("subject", subject or ""))]
+
+
+def _scoring(pairs: list[Pair], given: Arguments) -> PairScoring | None:
+    """The scores of the options, or those of the alphabet; None if letters are compared."""
+    from swsearch.pairs.pair_alignment import scheme_scoring
+    from swsearch.search.options import SearchOptions
+
+    record = pairs[0][0].record
+    if record is None or _compares_letters(given):
+        return None
+    chosen = SearchOptions(
+        matrix=given.matrix,
+        match=given.match,
+        mismatch=given.mismatch,
+        gap_open=given.gap_open,
+        gap_extend=given.gap_extend,
+    )
+    return scheme_scoring(chosen.scheme(record.alphabet, local=given.mode == "local"))
+
+
+def _check_drawings(query: str, pairs: list[Pair], given: Arguments) -> None:
+    """Refuse to draw several pairs."""
+    for option, path in (("--plot", given.plot), ("--matrix-out", given.matrix_out)):
+        if path is not None and len(pairs) != 1:
+            raise InputError(f"{option} draws one pair, {query} has {len(pairs)}; give files of one record")

@@ -259,7 +259,8 @@ def _wrong_usage(error: Any) -> str | None:
     message = in_plain_words(str(error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "swsearch" if context is None else context.command_path
-    return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
+    message = f"{message[:1].lower()}{message[1:]}"
+    return f"{message} See `{path} --help`" if message.endswith("?") else f"{message}; see `{path} --help`"
 
 
 def _fail(error: BaseException, message: str, code: int = EXIT_BAD_INPUT, *, is_logged: bool = False) -> int:

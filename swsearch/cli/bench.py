@@ -180,9 +180,6 @@ def kernels(
     pairs: Annotated[int, typer.Option(min=1, help="Number of short pairs of the batch.")] = 1000,
     batch_length: Annotated[int, typer.Option(min=1, max=2048, help="Length of each sequence of a short pair.")] = 512,
     tasks: Annotated[str, typer.Option(help="Tasks to measure, separated by commas.")] = "search,pair,batch",
-    threads: options.Threads = None,
-    format_name: options.TableFormat = "table",
-    out: options.Out = None,
 ) -> None:
     """Measure every kernel of CPU and GPU on the same data, each checked against the reference.
 
@@ -197,15 +194,17 @@ def kernels(
     from swsearch.errors import InputError
     from swsearch.threads import threads_to_use
 
+    arguments = options.Arguments.of(context)
+    format_name = options.table_or_json(arguments.format)
     chosen = [word.strip() for word in tasks.split(",")]
     for task in chosen:
         if task not in kernel_bench.TASKS:
             raise InputError(f"--tasks {task!r}: choose {', '.join(kernel_bench.TASKS)}")
     _refuse_useless(_given(context), chosen)
-    n_threads = threads_to_use(threads)
+    n_threads = threads_to_use(arguments.threads)
     gpu, missing = kernel_bench.usable_gpu()
     table = kernel_bench.KernelTable()
-    with result_stream(out) as stream:
+    with result_stream(arguments.out) as stream:
         if format_name == "table":
             print(_KERNEL_HEADER, file=stream)
         for task in chosen:

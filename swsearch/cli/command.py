@@ -17,9 +17,10 @@ from typer.core import TyperCommand, TyperGroup
 from swsearch.cli import log
 from swsearch.cli.command_line import texts
 from swsearch.cli.options import Arguments, table_options, tell_files
-from swsearch.cli.parsing import Preparation, is_refusal, leniently_parsed, option_names, prepare
-from swsearch.errors import SwSearchError
-from swsearch.options import PANELS
+from swsearch.cli.parsing import Preparation, is_refusal, leniently_parsed, name_of, option_names, prepare
+from swsearch.errors import SwSearchError, UsageError
+from swsearch.options import PANELS, SEARCH_OPTIONS
+from swsearch.words import shortened
 
 _VALUES: Final = {
     "<int range>": "N", "<int>": "N", "<float range>": "X", "<float>": "X", "<str>": "TEXT", "<path>": "FILE",
@@ -68,6 +69,7 @@ class Command(TyperCommand):
                 error.possibilities = [name for name in similar if name in own]  # type: ignore[attr-defined]
             if not ctx.resilient_parsing:
                 prepare(self, ctx, leniently_parsed(self, ctx, words))
+            _refuse_option_of_searches(name_of(ctx), getattr(error, "option_name", ""))
             raise
         if not ctx.resilient_parsing:
             _GIVEN.set(frozenset(name for name in ctx.params if is_on_command_line(ctx, name)))
@@ -89,6 +91,19 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The parts of the usage line; a required argument has no braces."""
         return [piece.removeprefix("{").removesuffix("}") for piece in super().collect_usage_pieces(ctx)]
+
+
+def _refuse_option_of_searches(command: str, unknown: str) -> None:
+    """Refuse an unknown option of ``report`` that decides which hits a search finds, in words that say so.
+
+    Raises
+    ------
+    UsageError
+        It is one.
+    """
+    if command == "report" and unknown.lstrip("-").replace("-", "_") in SEARCH_OPTIONS:
+        reason = "it belongs to a search, and `swsearch report` computes nothing"
+        raise UsageError(f"{shortened(unknown)}: {reason}; search again with it")
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

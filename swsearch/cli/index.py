@@ -6,6 +6,7 @@ that are left out.
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 
 from swsearch.cli import options
-from swsearch.cli.options import INPUT_PATH, OUTPUT_FILE
+from swsearch.cli.options import INPUT_PATH
 from swsearch.errors import InputError, OutputClosed
 from swsearch.words import as_options, counted, one_line
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 N_SHOWN: Final = 10
 """Number of skipped records that are printed."""
+SEQUENCE_SUFFIXES: Final = (".fa", ".faa", ".fas", ".fasta", ".fastq", ".ffn", ".fna", ".fq", ".frn", ".mfa", ".pep")
+"""Endings of names of sequence files, which the usual name of a database does not have."""
 
 Fasta = Annotated[
     list[Path] | None,
@@ -33,23 +36,9 @@ Fasta = Annotated[
         click_type=INPUT_PATH, help="FASTA or FASTQ files, also compressed with gzip, bzip2, xz or zstd; - is stdin."
     ),
 ]
-Blastdb = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Import this BLAST database, named as for BLAST's -db. Requires blastdbcmd. The option may be repeated."
-    ),
-]
-SkipBad = Annotated[
-    bool,
-    typer.Option("--skip-bad", help="Leave out records that are empty or have wrong letters, and print the first ten."),
-]
-Skipped = Annotated[
-    Path | None,
-    typer.Option(
-        click_type=OUTPUT_FILE,
-        help="With --skip-bad: list all records that are left out in this file; - is stdout.",
-    ),
-]
+Blastdb = Annotated[list[str] | None, options.declared("blastdb")]
+SkipBad = Annotated[bool, options.declared("skip_bad")]
+Skipped = Annotated[Path | None, options.declared("skipped")]
 
 
 def refuse_unused_list(skipped: Path | None, *, skip_bad: bool) -> None:
@@ -156,33 +145,7 @@ def sources_of(
     return sources, alphabet
 
 
-def index(
-    out: Annotated[
-        Path,
-        typer.Option(
-            *options.OUT,
-            click_type=options.NEW_DATABASE,
-            help="Database to build: a folder that does not exist yet.",
-        ),
-    ],
-    fasta: Fasta = None,
-    blastdb: Blastdb = None,
-    alphabet: Annotated[
-        str | None,
-        options.one_of("protein", "dna", help="Alphabet of the sequences. [detected and printed]"),
-    ] = None,
-    skip_bad: SkipBad = False,
-    skipped: Skipped = None,
-    slices: Annotated[
-        int,
-        typer.Option(help="Divide the sequences into this many slices, so that each of as many workers can hold one."),
-    ] = 1,
-    taxonomy: options.DatabaseTaxonomy = None,
-    taxid_map: options.DatabaseTaxidMap = None,
-    threads: options.Threads = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing database.")] = False,
-    quiet: options.Quiet = False,
-) -> None:
+def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     """Pack FASTA files into a database that every query opens in no time.
 
     Nothing is visible under the database's name until it is whole.
@@ -197,44 +160,71 @@ def index(
     from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
     from swsearch.database.object_store import refuse_url
-    from swsearch.errors import InputError, UsageError
+    from swsearch.errors import UsageError
     from swsearch.sequences.alphabet import ALPHABETS
 
-    if not fasta and not blastdb:
-        raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {out}")
-    if alphabet is not None and alphabet not in ALPHABETS:
-        raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
-    refuse_unused_list(skipped, skip_bad=skip_bad)
-    chosen = None if alphabet is None else ALPHABETS[alphabet]
+    given = options.Arguments.of(context)
+    quiet = given.quiet
+    if not fasta and not given.blastdb:
+        raise UsageError(f"give FASTA files or --blastdb: swsearch index FASTA… --out {given.out or 'DB'}")
+    out = given.out or _usual_name([*(fasta or []), *map(Path, given.blastdb or [])])
+    if given.alphabet is not None and given.alphabet not in ALPHABETS:
+        raise InputError(f"--alphabet {given.alphabet!r}: choose {' or '.join(ALPHABETS)}")
+    refuse_unused_list(given.skipped, skip_bad=given.skip_bad)
+    chosen = None if given.alphabet is None else ALPHABETS[given.alphabet]
     refuse_url(str(out))
-    sources, chosen = sources_of(fasta or [], blastdb or [], chosen, quiet)
+    sources, chosen = sources_of(fasta or [], given.blastdb or [], chosen, quiet)
     with ExitStack() as stack:
-        left_out = LeftOut(skipped, stack)
+        left_out = LeftOut(given.skipped, stack)
         progress = stack.enter_context(ProgressReport("indexing", 0, "M residues/s", 1e6, quiet))
         built = build_database(
             sources,
             out,
             chosen,
-            overwrite=force,
-            slices=slices,
-            threads=threads,
-            taxonomy=taxonomy,
-            taxid_map=taxid_map,
+            overwrite=given.force,
+            slices=int(given.slices),
+            threads=given.threads,
+            taxonomy=given.taxonomy,
+            taxid_map=given.taxid_map,
             progress=lambda _, residues: progress.reach(residues),
-            skip=left_out.add if skip_bad else None,
+            skip=left_out.add if given.skip_bad else None,
         )
     tell = partial(say, quiet=quiet)
     catalogue = built.catalogue
     sliced = f", {counted(catalogue.n_slices, 'slice')}" if catalogue.n_slices else ""
-    tell(f"{out}: {contents(built, is_asked=alphabet is not None)}{sliced}")
+    tell(f"{out}: {contents(built, is_asked=given.alphabet is not None)}{sliced}")
     if catalogue.taxonomy is not None:
         tell(f"{out}: {taxonomy_line(catalogue.taxonomy)}")
         for note in built.notes:
             tell(note)
     if repeated := repetitions(built):
         tell(f"warning: {repeated}")
-    for line in left_out.lines(skipped):
+    for line in left_out.lines(given.skipped):
         tell(line)
+
+
+def _usual_name(sources: list[Path]) -> Path:
+    """The database of one source, if none is named: in this folder, ``x.db`` for ``x.fasta.gz``.
+
+    Raises
+    ------
+    UsageError
+        There are several sources, or it is stdin.
+    """
+    from swsearch.errors import UsageError
+    from swsearch.file_registry import registry
+    from swsearch.output_files import COMPRESSED
+
+    if len(sources) > 1 or str(sources[0]) == "-":
+        given = " ".join(shlex.quote(str(source)) for source in sources)
+        raise UsageError(f"name the database: swsearch index {given} --out DB")
+    name = Path(sources[0].name)
+    for suffixes in (COMPRESSED, SEQUENCE_SUFFIXES):
+        if name.suffix.lower() in suffixes and name.stem:
+            name = Path(name.stem)
+    out = Path(f"{name}.db")
+    registry().write_database("--out", str(out))
+    return out
 
 
 def taxonomy_line(taxonomy: TaxonomyEntry) -> str:

@@ -21,7 +21,7 @@ from swsearch.cli import completion
 from swsearch.cli.stores import STORE_VARIABLE, check_staging, created_store, kept_store, store_or_none
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.options import OPTIONS, ORGANISMS, OUTPUT, Option, offered, option_of
+from swsearch.options import OPTIONS, OUTPUT, Option, offered, option_of
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -87,12 +87,8 @@ CREATED_STORE: Final = NamedFile(FileRegistry.write_store, is_written=True, name
 KEPT_STORE: Final = NamedFile(_keep, name="str")
 _FILES: Final = {
     "input": INPUT_PATH, "input or URL": INPUT_NAME, "output": OUTPUT_FILE,
-    "store": CREATED_STORE, "kept store": KEPT_STORE,
+    "database": NEW_DATABASE, "store": CREATED_STORE, "kept store": KEPT_STORE, "created store": CREATED_STORE,
 }  # fmt: skip
-_CHECKS: Final[dict[str, Callable[[str], str]]] = {
-    "store": store_or_none, "kept store": kept_store, "stage_store": check_staging,
-}  # fmt: skip
-"""What else the value of an option must be, by its name or by what it names."""
 
 
 def refuse_empty(option: str = "") -> NoReturn:
@@ -104,6 +100,13 @@ def refuse_empty(option: str = "") -> NoReturn:
     """
     problem = f"{option}: the name is empty" if option else "an argument is empty"
     raise UsageError(f"{problem}; give one, and check that a variable of the shell is not empty")
+
+
+_CHECKS: Final[dict[str, Callable[[str], Any]]] = {
+    "store": store_or_none, "kept store": kept_store, "created store": created_store, "stage_store": check_staging,
+    "subject_sets": lambda folder: refuse_empty("--subject-sets") if folder == "" else folder,
+}  # fmt: skip
+"""What else the value of an option must be, by its name or by what it names."""
 
 
 def tell_files(parameters: Iterable[Any], values: Mapping[str, Any]) -> None:
@@ -156,10 +159,11 @@ def _table_option(row: Option, command: str) -> TyperOption:
         callback=None if check is None else lambda _ctx, _param, value: check(value),
         metavar=_metavar(row),
         help=_help(row),
+        hidden=row.is_hidden,
         autocompletion=_completion(row),
         envvar=STORE_VARIABLE if row.name == "store" else None,
         show_envvar=True,
-        rich_help_panel=row.panel,
+        rich_help_panel=row.panel or None,
     )
 
 
@@ -197,12 +201,15 @@ def _completion(row: Option) -> Callable[[Any, list[str], str], list[Any]] | Non
     return None
 
 
-def declared(name: str, **changes: Any) -> Any:
-    """The row of an option for the signature of a command, perhaps with another help or type of file."""
-    row = option_of(name)
+def declared(name: str, command: str | None = None, **changes: Any) -> Any:
+    """The row of an option for the signature of a command, perhaps with another help or type of file.
+
+    ``command`` is one whose row is meant, if several options have the name.
+    """
+    row = option_of(name, command)
     settings: dict[str, Any] = {
         "help": row.help,
-        "rich_help_panel": row.panel,
+        "rich_help_panel": row.panel or None,
         "min": row.minimum,
         "max": row.maximum,
         "metavar": _metavar(row),
@@ -226,7 +233,7 @@ def one_of(*choices: str, names: Iterable[str] = (), group: str | None = None, h
     )
 
 
-def _table_or_json(name: str) -> str:
+def table_or_json(name: str) -> str:
     """The value of :data:`TableFormat`, checked."""
     if name not in ("table", "json"):
         raise InputError(f"--format {quoted(name)}: choose table or json")
@@ -237,32 +244,10 @@ FORMAT: Final = option_of("format").flags
 OUT: Final = option_of("out").flags
 THREADS: Final = option_of("threads").flags
 
-Matrix = Annotated[str | None, declared("matrix")]
-Match = Annotated[int | None, declared("match")]
-Mismatch = Annotated[int | None, declared("mismatch")]
-GapOpen = Annotated[int | None, declared("gap_open")]
-GapExtend = Annotated[int | None, declared("gap_extend")]
-Engine = Annotated[str, declared("engine")]
 Threads = Annotated[int | None, declared("threads")]
-Devices = Annotated[str | None, declared("devices")]
 Out = Annotated[Path | None, declared("out")]
 Quiet = Annotated[bool, declared("quiet")]
-DatabaseTaxonomy = Annotated[
-    str | None,
-    declared(
-        "taxonomy",
-        help="Store the names and lineages of NCBI's taxdump (folder, taxdump.tar.gz, taxdmp.zip or nodes.dmp).",
-        rich_help_panel=ORGANISMS,
-    ),
-]
-DatabaseTaxidMap = Annotated[
-    str | None,
-    declared(
-        "taxid_map",
-        help="File with lines of identifier and taxonomy ids, or NCBI's accession2taxid. [OX= and TaxID= in headers]",
-        rich_help_panel=ORGANISMS,
-    ),
-]
+DatabaseTaxidMap = Annotated[str | None, declared("taxid_map", "index")]
 KeptStore = Annotated[
     str,
     declared(
@@ -291,7 +276,7 @@ TableFormat = Annotated[
         autocompletion=completion.one_of(("table", "json")),
         help="Format of the output: a table for readers, or JSON for programs.",
         rich_help_panel=OUTPUT,
-        callback=_table_or_json,
+        callback=table_or_json,
     ),
 ]
 
@@ -341,6 +326,35 @@ class Arguments:
     cluster: str | None
     slices: str
     deadline: float
+    pairs: bool
+    mode: str
+    free_ends: str | None
+    text: bool
+    costs: str | None
+    match: int | None
+    mismatch: int | None
+    gap_open: int | None
+    gap_extend: int | None
+    cigar: bool | None
+    serial: bool
+    matrix_out: Path | None
+    blastdb: list[str] | None
+    skip_bad: bool
+    skipped: Path | None
+    force: bool
+    databases: str | None
+    host: str
+    port: int
+    worker: bool
+    expiry_days: float
+    give_up_after: int
+    limit: list[str] | None
+    protocol: list[str] | None
+    trusted_proxy: list[str] | None
+    sso_header: str
+    subject_sets: str | None
+    root_path: str
+    hints: bool
 
     def __init__(self, command: str, given: Mapping[str, Any]) -> None:
         self.command = command

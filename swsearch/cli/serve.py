@@ -34,84 +34,11 @@ DatabasePaths = Annotated[
         metavar="DB…", click_type=options.INPUT_NAME, help="Databases to offer, each under the last part of its path."
     ),
 ]
-Folder = Annotated[
-    str | None,
-    typer.Option(
-        "--databases",
-        metavar="FOLDER",
-        click_type=options.INPUT_NAME,
-        help="Also offer the databases in this folder, including those that are added later.",
-    ),
-]
-
-
-def _refuse_empty_folder(folder: str | None) -> str | None:
-    return options.refuse_empty("--subject-sets") if folder == "" else folder
-
-
-SentSubjects = Annotated[
-    str | None,
-    typer.Option(
-        "--subject-sets",
-        metavar="FOLDER",
-        callback=_refuse_empty_folder,
-        help="Folder for subjects that are sent with searches, or none to refuse such searches. [next to the "
-        "store, if it is a file]",
-    ),
-]
-ExpiryDays = Annotated[
-    float,
-    typer.Option(min=0, help="Number of days after which a finished search is deleted with its results; 0 keeps all."),
-]
-
 _NICENESS = 5
 """Of a worker that computes on the cores of its server, so that short answers do not wait for long searches."""
-GiveUpAfter = Annotated[
-    int, typer.Option(min=1, help="Number of workers that may die while searching a query before the query fails.")
-]
 
 
-def serve(
-    databases: DatabasePaths = None,
-    folder: Folder = None,
-    store: options.CreatedStore = DEFAULT_STORE,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; an address other than a loopback address requires tokens.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free port.")] = 8765,
-    engine: options.Engine = "auto",
-    threads: options.Threads = None,
-    devices: options.Devices = None,
-    worker: Annotated[bool, typer.Option(help="Start a worker process beside the web process.")] = True,
-    expiry_days: ExpiryDays = 30.0,
-    give_up_after: GiveUpAfter = 3,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=N", help="Set a limit, such as search_queries=100. The option may be repeated."),
-    ] = None,
-    protocol: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Also offer the protocol of another service: blast or tickets. The option may be repeated.",
-        ),
-    ] = None,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address or network of a reverse proxy whose X-Forwarded headers are trusted. The option may be "
-            "repeated.",
-        ),
-    ] = None,
-    sso_header: Annotated[
-        str, typer.Option(metavar="NAME", help="Header in which the trusted proxy names the user who is signed in.")
-    ] = "",
-    subject_sets: SentSubjects = None,
-    root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /swsearch.")
-    ] = "",
-) -> None:
+def serve(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     """Serve searches of databases to browsers, to scripts (/api/v1), and to `swsearch query --server`.
 
     Searches are kept in the store: they go on after a restart, and `swsearch runs` lists them. The log is JSON lines on
@@ -133,40 +60,47 @@ def serve(
     from swsearch.service.worker_processes import worker_command
     from swsearch.store.store import Store
 
-    _warn_of_network(store)
-    offered = _offered(databases or [], folder, _sets_folder(subject_sets, store))
-    protocols = check_protocols(protocol or [])
-    root_path = check_root_path(root_path)
-    with Store(store, create=True) as tokens:
+    given = options.Arguments.of(context)
+    _warn_of_network(given.store)
+    offered = _offered(paths or [], given)
+    protocols = check_protocols(given.protocol or [])
+    root_path = check_root_path(given.root_path)
+    with Store(given.store, create=True) as tokens:
         tokens_required = tokens.accounts.has_tokens()
         shown = tokens.name
-    proxies = check_proxies(trusted_proxy or [])
-    tokens_required |= _is_sso(sso_header, proxies)
-    if not is_loopback(host) and not tokens_required:
+    proxies = check_proxies(given.trusted_proxy or [])
+    tokens_required |= _is_sso(given.sso_header, proxies)
+    if not is_loopback(given.host) and not tokens_required:
         advice = f"`swsearch tokens add NAME --store {shown}` makes one"
-        raise InputError(f"--host {host}: a server that others can reach needs tokens; {advice}")
-    asked = ["--engine", engine, "--expiry-days", str(expiry_days), "--give-up-after", str(give_up_after)]
-    asked += [] if folder is None else ["--databases", folder]
-    asked += [] if subject_sets is None else ["--subject-sets", subject_sets]
+        raise InputError(f"--host {given.host}: a server that others can reach needs tokens; {advice}")
     settings = Settings(
         databases=offered.always,
         folder=offered.folder,
         subject_sets=offered.sets,
-        store=store,
+        store=given.store,
         tokens_required=tokens_required,
-        worker_commands=tuple(
-            worker_command(databases or [], [*asked, *its_share]) for its_share in _shares(devices, threads) if worker
-        ),
-        expiry_days=expiry_days,
-        limits=_limits(ServerLimits(), limit or []),
+        worker_commands=tuple(worker_command(paths or [], words) for words in _options_of_workers(given)),
+        expiry_days=given.expiry_days,
+        limits=_limits(ServerLimits(), given.limit or []),
         protocols=protocols,
         trusted_proxies=proxies,
-        sso_header=sso_header,
+        sso_header=given.sso_header,
         root_path=root_path,
     )
     # Workers inherit the log and the store; it may have a password, which a command line would show.
-    with _environment({stores.STORE_VARIABLE: store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
-        run_server(settings, host, port, lambda url: print(url, flush=True))
+    with _environment({stores.STORE_VARIABLE: given.store, LOG_VARIABLE: str(log_path() or "")}), unregistered():
+        run_server(settings, given.host, given.port, lambda url: print(url, flush=True))
+
+
+def _options_of_workers(given: options.Arguments) -> list[list[str]]:
+    """The options of each worker of a server."""
+    if not given.worker:
+        return []
+    same = ["--engine", given.engine]
+    same += ["--expiry-days", str(given.expiry_days), "--give-up-after", str(given.give_up_after)]
+    same += [] if given.databases is None else ["--databases", given.databases]
+    same += [] if given.subject_sets is None else ["--subject-sets", given.subject_sets]
+    return [[*same, *its_share] for its_share in _shares(given.devices, given.threads)]
 
 
 def _shares(devices: str | None, threads: int | None) -> list[list[str]]:
@@ -195,18 +129,7 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def worker(
-    databases: DatabasePaths = None,
-    folder: Folder = None,
-    store: options.CreatedStore = DEFAULT_STORE,
-    engine: options.Engine = "auto",
-    threads: options.Threads = None,
-    devices: options.Devices = None,
-    expiry_days: ExpiryDays = 30.0,
-    give_up_after: GiveUpAfter = 3,
-    subject_sets: SentSubjects = None,
-    hints: Annotated[bool, typer.Option("--hints", hidden=True)] = False,
-) -> None:
+def worker(paths: DatabasePaths = None, *, context: typer.Context) -> None:
     """Search for a service: take queries from its store, and commit their hits, until SIGTERM.
 
     `swsearch serve` starts one worker. More of them, also on other hosts, share a store in PostgreSQL; each is given
@@ -219,18 +142,20 @@ def worker(
     from swsearch.service.worker import SearchWorker
     from swsearch.store.store import Store
 
+    given = options.Arguments.of(context)
+    hints = given.hints
     if not hints:  # a server has told its own
-        _warn_of_network(store)
-    chosen = _offered(databases or [], folder, _sets_folder(subject_sets, store))
-    keep = timedelta(days=expiry_days) if expiry_days else None
+        _warn_of_network(given.store)
+    chosen = _offered(paths or [], given)
+    keep = timedelta(days=given.expiry_days) if given.expiry_days else None
     with (
         unregistered(),
-        Store(store, create=True) as opened,
-        SearcherCache(chosen, engine, threads, options.device_list(devices)) as searchers,
+        Store(given.store, create=True) as opened,
+        SearcherCache(chosen, given.engine, given.threads, options.device_list(given.devices)) as searchers,
     ):
         if hints and searchers.engine.name == "cpu":
             os.nice(_NICENESS)
-        working = SearchWorker(opened.queue, searchers, keep=keep, max_losses=give_up_after, hints=hints)
+        working = SearchWorker(opened.queue, searchers, keep=keep, max_losses=given.give_up_after, hints=hints)
 
         stop = handler_of(working.stop)
         signal.signal(signal.SIGTERM, stop)
@@ -281,13 +206,15 @@ def _warn_of_network(store: str) -> None:
         log("store on a network file system", "warning", store=shown, message=f"{problem}; {advice}")
 
 
-def _offered(databases: list[str], folder: str | None, sets: Path | None) -> Databases:
+def _offered(paths: list[str], given: options.Arguments) -> Databases:
     """The databases of a command."""
     from swsearch.service.databases import Databases, database_folder, named_databases
 
-    if not databases and folder is None:
+    sets = _sets_folder(given.subject_sets, given.store)
+    if not paths and given.databases is None:
         raise InputError("there is nothing to search; give databases, or a folder of them with --databases")
-    return Databases(named_databases(databases), None if folder is None else database_folder(folder), sets)
+    folder = None if given.databases is None else database_folder(given.databases)
+    return Databases(named_databases(paths), folder, sets)
 
 
 def _is_sso(header: str, proxies: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -19,6 +20,7 @@ from swsearch.cli.command_line import words_of
 from swsearch.cli.configuration import in_plain_words
 from swsearch.cli.parsing import PROGRAMS, replace_names
 from swsearch.errors import UsageError
+from swsearch.words import quoted
 
 BLAST: Final = "BLAST+"
 DIAMOND: Final = "DIAMOND"
@@ -521,6 +523,8 @@ def _placed(words: list[str], opts: dict[str, Any], places: Sequence[str]) -> li
 def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) -> None:
     """Refuse a command line that begins with another program's word, an option of a search, or a file.
 
+    A word that is similar to one of another program is taken for it.
+
     Raises
     ------
     UsageError
@@ -530,5 +534,12 @@ def refuse_other_words(arguments: Sequence[str], commands: Mapping[str, Any]) ->
         return
     if (message := answer(arguments, commands)) is not None:
         raise UsageError(message)
+    word = arguments[0]
+    known = [name for name in (*commands, *PROGRAM_WORDS, *LINES) if not name.startswith("-")]
+    similar = get_close_matches(word, known, n=1)
+    # Typer itself suggests commands of swsearch.
+    if similar and similar[0] not in commands and not word.startswith("-") and not os.path.exists(word):
+        meant = answer([similar[0], *arguments[1:]], commands)
+        raise UsageError(f"there is no command {quoted(word)}; {meant}")
     if arguments[0].startswith("-") or os.path.exists(arguments[0]):
         raise UsageError(without_command(arguments, commands))

@@ -3,6 +3,7 @@
 The expected values were counted by hand.
 """
 
+import gzip
 import shutil
 import subprocess
 
@@ -46,6 +47,28 @@ def test_a_failed_index_leaves_no_list(swsearch, tmp_path):
     shown = swsearch("index", "bad.fa", "-o", "bad.db", "--skip-bad", "--skipped", "list.tsv")
     assert shown.code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.fa"]
+
+
+@pytest.mark.parametrize(
+    ("name", "database"), [("one.fa", "one.db"), ("a.b.fasta.gz", "a.b.db"), ("E.coli", "E.coli.db")]
+)
+def test_a_database_that_is_not_named_has_the_name_of_its_file(swsearch, tmp_path, name, database):
+    """In the working folder, where commands look for it; the ending of the file is replaced."""
+    (tmp_path / "sub").mkdir()
+    content = b">one\nMKVLA\n"
+    (tmp_path / "sub" / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    assert swsearch("index", f"sub/{name}").error.startswith(f"swsearch: {database}: 1 sequence, ")
+    assert (tmp_path / database).is_dir()
+    again = swsearch("index", f"sub/{name}")
+    assert again.code == 1
+    assert "--force" in again.error
+
+
+def test_several_files_do_not_name_a_database(swsearch, tmp_path):
+    (tmp_path / "one.fa").write_text(">one\nMKVLA\n")
+    outcome = swsearch("index", "one.fa", "one.fa")
+    assert outcome.code == 2
+    assert "name the database: swsearch index one.fa one.fa --out DB" in outcome.error
 
 
 def test_there_must_be_something_to_index(swsearch):

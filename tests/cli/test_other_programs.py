@@ -336,3 +336,24 @@ def test_an_option_of_a_search_is_unknown_to_a_command_without_it(swsearch, few_
     outcome = swsearch("db", "info", "-db", few_proteins_db)
     assert outcome.code == 2
     assert "no such option: -d" in outcome.error
+
+
+def test_a_report_says_that_an_option_belongs_to_the_search(swsearch):
+    outcome = swsearch("report", "latest", "--matrix", "PAM30")
+    assert outcome.code == 2
+    assert "--matrix: it belongs to a search, and `swsearch report` computes nothing; search again" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["serach", "q.fa", "p.db"], "there is no command 'serach'; search is a command of MMseqs2; here it is: "
+         "swsearch query q.fa p.db"),
+        (["makeblastd", "-in", "p.fa"], "makeblastdb is a command of BLAST+; here it is: swsearch index p.fa --out DB"),
+        (["querry", "q.fa", "p.db"], "Did you mean 'query'? See `swsearch --help`"),
+    ],
+)  # fmt: skip
+def test_a_mistyped_word_is_answered_with_the_one_that_is_meant(swsearch, given, said):
+    outcome = swsearch(*given)
+    assert outcome.code != 0
+    assert said in outcome.error
