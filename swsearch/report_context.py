@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from swsearch.hits.result import TAXONOMY_DIGEST, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formats import TaxonomyUse
-from swsearch.taxonomy.subject_taxa import has_variable
 
 if TYPE_CHECKING:
     from swsearch.database.reader import PackedDatabase
@@ -48,6 +47,8 @@ def database_use(
     use = report.taxonomy_use
     if use is TaxonomyUse.NONE:
         return DatabaseUse.NONE
+    from swsearch.taxonomy.subject_taxa import has_variable
+
     has_tree = taxonomy is not None or has_variable()
     if is_named or taxid_map is not None or (use is TaxonomyUse.NEEDED and not has_tree):
         return DatabaseUse.NEEDED

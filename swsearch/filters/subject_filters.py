@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
+from swsearch.hits.limits import SubjectFilters
 from swsearch.pulse import beat
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import split_header
@@ -94,49 +95,6 @@ _OTHER_MEANING: Final = re.compile(r"\{,\d+\}|\[:\^?[a-z]+:\]")
 """What RE2 accepts and takes for something else than Python does: repetitions without a lower limit, POSIX classes."""
 
 
-@dataclass(frozen=True)
-class SubjectFilters:
-    """Conditions that a subject must meet to be aligned; each field is the option of the same name.
-
-    Attributes
-    ----------
-    min_length, max_length : int or None
-        Smallest and largest number of residues of a subject, at least 1.
-    id_pattern : str or None
-        Regular expression (:func:`identifier_pattern`) that must match somewhere in the first word of the subject's
-        header.
-    include, exclude : str or None
-        Files with the identifiers of the only subjects to align, or of subjects to leave out
-        (:mod:`swsearch.sequences.headers`).
-    taxid : str or None
-        NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
-    taxid_map, taxonomy : str or None
-        Files for ``taxid`` (:mod:`swsearch.taxonomy.taxon_filter`): the taxonomy id of each subject, and the taxonomic
-        tree by which descendants are included, in place of those that the database has stored.
-    """
-
-    min_length: int | None = None
-    max_length: int | None = None
-    id_pattern: str | None = None
-    include: str | None = None
-    exclude: str | None = None
-    taxid: str | None = None
-    taxid_map: str | None = None
-    taxonomy: str | None = None
-
-    def __bool__(self) -> bool:
-        """Whether any condition is set; the two files for ``taxid`` are not conditions by themselves."""
-        return bool(self._conditions())
-
-    def __str__(self) -> str:
-        """The conditions as options of the message of an error, separated by commas."""
-        return ", ".join(option(name, value) for name, value in self._conditions().items())
-
-    def _conditions(self) -> dict[str, str | int]:
-        names = ("min_length", "max_length", "id_pattern", "include", "exclude", "taxid")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-
 @dataclass(frozen=True, eq=False)
 class SubjectSelection:
     """The subjects that pass the filters.
@@ -179,16 +137,14 @@ class SubjectSelection:
         return hashlib.sha256(np.packbits(self.chosen).tobytes()).hexdigest()
 
 
-def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> SubjectSelection | None:
-    """The subjects that pass ``filters``; None if no condition is set.
+def select_subjects(database: PackedDatabase, filters: SubjectFilters) -> SubjectSelection:
+    """The subjects that pass ``filters``.
 
     Raises
     ------
     InputError
         A file of identifiers or taxa cannot be read, or no subject passes.
     """
-    if not filters:
-        return None
     there = database.subject_index
     chosen = np.zeros(database.n_subjects, dtype=np.bool_)
     chosen[there] = True

@@ -1,8 +1,9 @@
 """The limits of a list of hits: which alignments are listed, which subjects a round includes, and where the list ends.
 
 :class:`Limits` has the options of a search that cut its lists, :class:`AlignmentFilter` those on the contents of
-alignments. A search (:mod:`swsearch.search.threshold`), the merging of its slices, its rounds, and the reports of
-stored runs (:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an E-value with a limit.
+alignments, and :class:`SubjectFilters` those on the subjects that are searched at all. A search
+(:mod:`swsearch.search.threshold`), the merging of its slices, its rounds, and the reports of stored runs
+(:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an E-value with a limit.
 
 The alignments of a subject are numbered by ascending E-value, then descending score, before any of them is left out.
 Each limit is a condition on one alignment; ``max_hsps`` is one on its number. A subject is listed if an alignment
@@ -25,6 +26,50 @@ from numpy.typing import NDArray
 
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.typing import Bools, Floats, Scores, SubjectIndex
+from swsearch.words import option
+
+
+@dataclass(frozen=True)
+class SubjectFilters:
+    """Conditions that a subject must meet to be aligned; each field is the option of the same name.
+
+    Attributes
+    ----------
+    min_length, max_length : int or None
+        Smallest and largest number of residues of a subject, at least 1.
+    id_pattern : str or None
+        Regular expression (:func:`swsearch.filters.subject_filters.identifier_pattern`) that must match somewhere in
+        the first word of the subject's header.
+    include, exclude : str or None
+        Files with the identifiers of the only subjects to align, or of subjects to leave out
+        (:mod:`swsearch.sequences.headers`).
+    taxid : str or None
+        NCBI taxonomy ids separated by commas; subjects of other organisms are not aligned.
+    taxid_map, taxonomy : str or None
+        Files for ``taxid`` (:mod:`swsearch.taxonomy.taxon_filter`): the taxonomy id of each subject, and the taxonomic
+        tree by which descendants are included, in place of those that the database has stored.
+    """
+
+    min_length: int | None = None
+    max_length: int | None = None
+    id_pattern: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+    taxid: str | None = None
+    taxid_map: str | None = None
+    taxonomy: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether any condition is set; the two files for ``taxid`` are not conditions by themselves."""
+        return bool(self._conditions())
+
+    def __str__(self) -> str:
+        """The conditions as options of the message of an error, separated by commas."""
+        return ", ".join(option(name, value) for name, value in self._conditions().items())
+
+    def _conditions(self) -> dict[str, str | int]:
+        names = ("min_length", "max_length", "id_pattern", "include", "exclude", "taxid")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from swsearch.hits.cigar import gapped, row_midline
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.fields import frames
-from swsearch.report.formatting import matrix_of, one_line, shown
+from swsearch.report.formatting import frames, matrix_of, one_line, shown
 from swsearch.report.taxa import first_organism, first_taxid
 from swsearch.sequences.genetic_code import CODON
 from swsearch.sequences.record import identifier, split_header

@@ -18,7 +18,7 @@ from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report import taxa
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import TaxonomyUse
-from swsearch.report.formatting import percent, shown, whole_percent
+from swsearch.report.formatting import frames, percent, shown, whole_percent
 from swsearch.sequences.record import identifier
 from swsearch.words import option
 
@@ -72,17 +72,6 @@ def _subject_coverage(query: QueryResult, hit: Hit) -> int:
         covered += max(0, alignment.query_end - max(alignment.query_start, reached))
         reached = max(reached, alignment.query_end)
     return whole_percent(covered, query.length)
-
-
-def frames(hit: Hit) -> tuple[int, int]:
-    """Frames of query and subject; 0 for an untranslated side of a translated search.
-
-    Without any translation, the frames are 1, and -1 for a reversed subject. Protein has no frames, and BLAST 2.12
-    prints 1.
-    """
-    if hit.query_frame or hit.subject_frame:
-        return hit.query_frame, hit.subject_frame
-    return 1, -1 if hit.is_turned else 1
 
 
 def _subject(context: ReportContext, hit: Hit) -> str:

@@ -143,3 +143,14 @@ def matrix_of(run: RunInfo) -> SubstitutionMatrix:
 @lru_cache(maxsize=4)
 def _parsed(text: str, name: str, alphabet: str) -> SubstitutionMatrix:
     return parse_matrix_text(text, name, ALPHABETS[alphabet])
+
+
+def frames(hit: Hit) -> tuple[int, int]:
+    """Frames of query and subject; 0 for an untranslated side of a translated search.
+
+    Without any translation, the frames are 1, and -1 for a reversed subject. Protein has no frames, and BLAST 2.12
+    prints 1.
+    """
+    if hit.query_frame or hit.subject_frame:
+        return hit.query_frame, hit.subject_frame
+    return 1, -1 if hit.is_turned else 1

@@ -15,7 +15,6 @@ from typing import Final
 from swsearch.errors import InputError
 from swsearch.hits.shards import AskedQueries, QueryCount, Shard
 from swsearch.query.profile import PositionSpecificQuery
-from swsearch.query.scale import scale_note
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import Queries, QueriesByFile, known_letters, located_refusal
 from swsearch.sequences.fasta import SAMPLE_RESIDUES
@@ -93,6 +92,8 @@ def survey(
                 if isinstance(record, PositionSpecificQuery) or not skip_refused:
                     searcher.check(record)
                 if isinstance(record, PositionSpecificQuery):
+                    from swsearch.query.scale import scale_note
+
                     notes += filter(None, [scale_note(record, searcher.scheme.matrix)])
                 if shard.holds(count.n_queries):
                     cells += searcher.cells(record)

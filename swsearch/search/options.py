@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
-from swsearch.filters.subject_filters import SubjectFilters, identifier_pattern
-from swsearch.hits.limits import AlignmentFilter, Limits
+from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
@@ -199,6 +198,8 @@ class SearchOptions:
 
             parse_taxids(self.taxid)
         if self.id_pattern is not None:
+            from swsearch.filters.subject_filters import identifier_pattern
+
             identifier_pattern(self.id_pattern)
 
     def _check_iterations(self) -> None:

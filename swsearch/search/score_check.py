@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.output_files import save_figure
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
-from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.search.frames import Frame
 from swsearch.search.planned_search import PlannedSearch
@@ -54,6 +53,9 @@ from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Floats
 from swsearch.words import first_word
+
+if TYPE_CHECKING:
+    from swsearch.scoring.extreme_value import ExtremeValueFit
 
 LOWEST: Final = -5.0
 HIGHEST: Final = 40.0
@@ -175,6 +177,8 @@ def fitted(edges: Floats, counts: NDArray[np.int64], min_scores: int = MIN_SCORE
     cells = np.concatenate(([below[first]], counts[first + 1 : last + 1], [counts[last + 1 :].sum(dtype=np.int64)]))
     if counts.sum(dtype=np.int64) < min_scores or np.count_nonzero(cells[:-1]) < MIN_CELLS:
         return None
+    from swsearch.scoring.extreme_value import fit_extreme_value
+
     return fit_extreme_value(edges[first : last + 1], cells, top_unknown=True)
 
 

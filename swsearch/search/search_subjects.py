@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
 from swsearch.database.reader import PackedDatabase
-from swsearch.database.translated_subjects import TranslatedSubjects, translated_lengths
-from swsearch.filters.subject_filters import select_subjects
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile, SubjectQuery
 from swsearch.search.options import SearchOptions
@@ -31,6 +29,10 @@ from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.sequences.genetic_code import CODON, FRAMES
 from swsearch.sequences.record import SequenceRecord
 from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+
+if TYPE_CHECKING:
+    from swsearch.database.translated_subjects import TranslatedSubjects
+    from swsearch.filters.subject_filters import SubjectSelection
 
 _POSITIONS: Final = 16
 """Residues of a subject that are looked up for all subjects at once; almost every subject scores with one of them."""
@@ -92,8 +94,14 @@ class SearchSubjects:
         self._is_translated = options.code is not None and self.frames != (0,)
         self._translated: TranslatedSubjects | None = None
         if options.code is not None and self._is_translated and is_scored_here:
+            from swsearch.database.translated_subjects import TranslatedSubjects
+
             self._translated = TranslatedSubjects(database, options.code, progress=translating)
-        self.selection = select_subjects(database, options.subject_filters)
+        self.selection: SubjectSelection | None = None
+        if options.subject_filters:
+            from swsearch.filters.subject_filters import select_subjects
+
+            self.selection = select_subjects(database, options.subject_filters)
         self.notes = () if self.selection is None else self.selection.notes
         self.parameters: dict[str, str | int] = {}
         lengths = database.distinct_lengths()
@@ -117,6 +125,8 @@ class SearchSubjects:
         for whole in database.partitions():
             lengths = whole.lengths if chosen is None else whole.lengths[chosen[whole.subject_index]]
             if self._is_translated:
+                from swsearch.database.translated_subjects import translated_lengths
+
                 lengths = translated_lengths(lengths)
             n_residues += int(lengths.sum(dtype=np.int64))
             n_rows += int(np.count_nonzero(lengths))

@@ -18,7 +18,8 @@ from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.errors import DatabaseError, InputError
-from swsearch.filters.subject_filters import SubjectFilters, select_subjects
+from swsearch.filters.subject_filters import select_subjects
+from swsearch.hits.limits import SubjectFilters
 from tests.taxonomy.dumps import with_changes
 
 ORGANISMS = {
