@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.errors import InputError
 from swsearch.typing import Letters, ScoreTable
 
 Offsets = NDArray[np.int64]
@@ -166,6 +167,19 @@ class PairPaths:
         return cls(np.array([ends], dtype=np.int64), np.array([len(encoded)], dtype=np.int64), encoded)
 
 
+def checked_lengths(queries: Sequences, subjects: Sequences) -> NDArray[np.int64]:
+    """The lengths of the queries and of the subjects, shape (2, n); what every backend calls first.
+
+    Raises :class:`InputError` if the numbers of queries and subjects differ, or the ends of sequences do not increase.
+    """
+    if len(queries) != len(subjects):
+        raise InputError(f"the numbers of queries ({len(queries)}) and subjects ({len(subjects)}) differ")
+    lengths = np.stack((queries.lengths, subjects.lengths))
+    if (lengths < 0).any():
+        raise InputError("the ends of the sequences do not increase")
+    return lengths
+
+
 class PairBackend(Protocol):
     """Aligns pairs of sequences. Every backend returns the same outcome; they differ in speed and limits.
 
@@ -202,7 +216,8 @@ class PairBackend(Protocol):
         Raises
         ------
         InputError
-            The backend does not support the problem or the lengths; the message names the reason and the remedy.
+            The numbers of queries and subjects differ, the ends of sequences do not increase, or the backend does not
+            support the problem or the lengths; the message names the reason and the remedy.
         EngineError
             The device fails, or has too little memory.
         KeyboardInterrupt

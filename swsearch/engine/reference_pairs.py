@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, checked_lengths
 from swsearch.errors import InputError
 from swsearch.typing import Letters
 
@@ -49,10 +49,8 @@ class ReferencePairs:
         path: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
-
-        Raises :class:`InputError` for a pair of more than 25 million cells.
-        """
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`; a pair has at most 25 million cells."""
+        checked_lengths(queries, subjects)
         found = []
         for index in range(len(queries)):
             query, subject = queries[index], subjects[index]

@@ -13,7 +13,7 @@ import numpy as np
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, limited
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths, limited
 from swsearch.errors import InputError
 from swsearch.threads import check_threads
 
@@ -49,15 +49,8 @@ class CpuPairs:
         path: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
-
-        Raises :class:`InputError` if the arrays are inconsistent, or scores may exceed 30 bits.
-        """
-        if len(queries) != len(subjects):
-            raise InputError(f"the numbers of queries ({len(queries)}) and subjects ({len(subjects)}) differ")
-        lengths = np.stack((queries.lengths, subjects.lengths))
-        if (lengths < 0).any():
-            raise InputError("the ends of the sequences do not increase")
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`; scores may not exceed 30 bits."""
+        lengths = checked_lengths(queries, subjects)
         short = (lengths.min(axis=0) >= 1) & (lengths.max(axis=0) <= SHORT_LETTERS)
         limited_progress = limited(progress, int(queries.lengths @ subjects.lengths))
         try:
