@@ -13,35 +13,16 @@
 //     E'      = max(E - extend, g)                   of the next column
 //     F'      = max(Y - d, g)                        of the band below
 //
-// Why kept >= H. If a gap that consumes the query is next to one that consumes the subject, the two can be exchanged,
-// and the score remains the same. So every cell of an optimal local alignment is reached by a diagonal step to a cell
-// (i, j), n >= 0 residues of a gap that consumes the subject and k >= 0 residues of a gap that consumes the query. By
-// induction along the alignment, t(i, j) is at least the alignment's score there. Let row i + k be b bands below the
-// band of row i; then k - 1 >= (b - 1) * kBand if b > 0.
-//   n = k = 0     kept >= t.
-//   n > 0         E of the band of row i in column j + n is at least g - (n - 1) * extend >= t - open - n * extend.
-//   k > 0, n = 0  Y >= g, and b bands below F >= g - (b - 1) * d. The alignment pays c + (k - 1) * extend, which is at
-//                 least c + (b - 1) * d.
-//   k > 0, n > 0  Y >= E, and b bands below F >= E - b * d. The alignment pays c + (k - 1) * extend for the second gap;
-//                 if b > 0, this is at least c + (b - 1) * d >= b * d.
-// Linear gaps (open = 0) are included. If kBand * extend > c, F loses less than the alignment in each band, so the
-// bound is valid, but more subjects pass.
-//
-// The result. E is looked at after every four columns, as in the deferred kernels: it is then at least t - open - 4 *
-// extend for every t of these columns, and the best score is some t. Therefore a result below T - open - 4 * extend
-// proves that no alignment scores T. A larger result proves nothing: those subjects are scored by an exact kernel.
-//
-// Raised values. Registers hold E, F and Y with c added. g + c is then the maximum of the band's t, without a sum, and
-// Y - c is a part of the instruction that computes kept. Raised values are at least 0, so that E, F and Y may be as low
-// as -c; since kept is at least 0, this makes no difference.
-//
-// Rounding. The sums t are those of FastPair; the other operations are exact. A sum beyond 2,047 is never rounded to
-// less than 2,048, and a pattern p >= 2,048 represents at least p; so if x <= p, the sum of the pattern p and a score s
-// is at least x + s or at least 2,048. Let an alignment score T or more, with T <= 2,047 - largest profile score, and
-// consider its first cell with a score of at least T. No score up to this cell exceeds 2,047. So the bound is at least
-// the alignment's score in all these cells, although values of other alignments may have been rounded. The host lowers
-// T accordingly (deferred_limit in routing.py). No value leaves the range of 16 bits, because beyond 2,047 the steps
-// between patterns become larger than all scores, and c <= 2,047.
+// Theorem: kept(i, j) >= H(i, j) in every cell, and a largest E, looked at after every four columns, below T - open - 4 *
+// extend proves that no alignment scores T. docs/design/bound.md proves both, and that what the kernel changes leaves
+// the result a bound:
+//   - Registers hold E, F and Y with c added ("raised"): g + c is then the maximum of the band's t, without a sum, and Y
+//     - c is a part of the instruction that computes kept. Raised values are at least 0, so E, F and Y may be as low as
+//     -c.
+//   - The sums t are those of FastPair, which rounds beyond 2,047; the other operations are exact. T is at most 2,047
+//     less the largest profile score (deferred_limit in routing.py), and c at most 2,047.
+//   - Rows past the query's end and columns outside the subject score -128.
+// A larger result than the limit proves nothing: those subjects are scored by an exact kernel.
 //
 // Threads and cells are those of strip.cuh, except that both halves of a word are in the same column, even if they
 // belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The
@@ -52,9 +33,6 @@
 // What then leaves the low half, less b * d, is compared with Y of band b of the high half: F' is a
 // maximum of sums, so the parts of F may pass one after the other. This is one more instruction per band, and kept is
 // computed after it.
-//
-// Padding. Rows past the query's end and columns outside the subject score -128, so each t there is less than an
-// earlier one, and E is opened from t alone: padding raises neither the result nor the values of later columns.
 //
 // Boundaries have kept in the place of H and F of the band below, raised, in the place of F. So all strips of a query
 // are bounds for the same gap costs; their bands may differ.
