@@ -38,8 +38,8 @@ from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers
 from swsearch.engine.cuda.runtime.device import Stream
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, BoundaryMode, KernelSpec, Pairing, Tile, inter_task_kernel
+from swsearch.engine.cuda.runtime.parameters import INTER_TASK, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS, pack_profile
 from swsearch.engine.cuda.search.subjects import SubjectStore
 from swsearch.query.profile import sequence_profile
@@ -104,9 +104,10 @@ class Tuner:
         codes = rng.integers(0, 20, tile.rows * case.strips).astype(np.uint8)
         constants = dict(case.spec.constants)
         arithmetic = Arithmetic(constants["ARITHMETIC"])
-        packed = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, arithmetic)
-        buffer = device.allocate(packed.nbytes)
-        device.upload(buffer, packed, Stream.COMPUTE)
+        words = pack_profile([sequence_profile(codes, default_scheme(PROTEIN))] * n_queries, tile, arithmetic)
+        buffer = device.allocate(words.nbytes)
+        device.upload(buffer, words, Stream.COMPUTE)
+        gap = default_scheme(PROTEIN).gap
         view = device.texture(buffer)
         resident = min(device.resident_blocks(case.spec, tile.shared_bytes), int(constants["BLOCKS"]))
         seconds: list[float] = []
@@ -114,19 +115,24 @@ class Tuner:
             device.clear(self._counters, 64, Stream.COMPUTE)
             with device.timed(Stream.COMPUTE) as taken:
                 for strip in range(case.strips):
-                    arguments = [
-                        np.uint64(buffer.address), np.uint64(view.handle), np.int32(strip * tile.strip_units),
-                        np.int32(strip > 0), np.int32(strip + 1 < case.strips),
-                        np.uint64(self._boundaries[strip % 2].address),
-                        np.uint64(self._boundaries[1 - strip % 2].address),
-                        np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
-                        np.uint64(subjects.lengths.address), np.uint32(len(subjects)),
-                        np.uint64(self._scores.address), np.uint64(self._scores.address),
-                        np.uint64(self._counters.address + 4 * strip), np.uint64(0), np.uint64(0),
-                        *gap_arguments(default_scheme(PROTEIN).gap),
-                    ]  # fmt: skip
+                    parameters = packed(
+                        INTER_TASK,
+                        profile=(buffer.address, view.handle),
+                        query=(
+                            strip * tile.strip_units, strip > 0, strip + 1 < case.strips,
+                            self._boundaries[strip % 2].address, self._boundaries[1 - strip % 2].address,
+                        ),
+                        subjects=(
+                            subjects.residues.address, subjects.starts.address, subjects.lengths.address,
+                            len(subjects), 0, 0,
+                        ),
+                        gap=(gap.open, gap.extend),
+                        scores_low=self._scores.address,
+                        scores_high=self._scores.address,
+                        work_counter=self._counters.address + 4 * strip,
+                    )  # fmt: skip
                     grid = device.facts.multiprocessors * resident
-                    device.launch(case.spec, grid, tile.shared_bytes, arguments, Stream.COMPUTE)
+                    device.launch(case.spec, grid, tile.shared_bytes, parameters, Stream.COMPUTE)
             seconds += taken
         view.close()
         buffer.free()

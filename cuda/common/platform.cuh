@@ -1,6 +1,9 @@
 // The operations that differ between a GPU (nvcc or NVRTC) and the emulation under an ordinary C++ compiler. Each has
 // one name, so that both compile the same kernel sources.
 //
+// An entry has one parameter, a structure with the qualifiers SWS_PARAMETERS. The host packs it by the NumPy type of
+// the same members in swsearch/engine/cuda/runtime/parameters.py.
+//
 // No header is included on the device side: NVRTC needs none, and a kernel is compiled from the files of this project
 // alone.
 
@@ -11,6 +14,7 @@
 #define SWS_DEVICE __device__ __forceinline__
 #define SWS_CONSTANT __host__ __device__ constexpr
 #define SWS_KERNEL(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define SWS_PARAMETERS const __grid_constant__
 #define SWS_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 
 #else
@@ -20,6 +24,7 @@
 #define SWS_DEVICE inline
 #define SWS_CONSTANT constexpr
 #define SWS_KERNEL(threads, blocks) extern "C" void
+#define SWS_PARAMETERS const
 #define SWS_DYNAMIC_SHARED(type, name) type* const name = emulation::dynamic_shared<type>()
 
 #endif

@@ -100,17 +100,28 @@ SWS_DEVICE int align_partition(u64 texture, int texels, const u32* residues, int
     return best;
 }
 
-// texture: texel (partition * 32 + column) * 32 + lane contains the scores of a lane's rows.
-// boundary: boundary_stride columns, at least the longest subject's length, for each warp of the grid; need not be
-// initialised, and is null if there is one partition. scores: indexed by subject. counter: 0 before the launch.
+struct PartitionedParameters {
+    u64 texture;  // texel (partition * 32 + column) * 32 + lane contains the scores of a lane's rows
+    int n_partitions;
+    SubjectQueue subjects;
+    // boundary_stride columns, at least the longest subject's length, for each warp of the grid; need not be
+    // initialised, and is null if there is one partition.
+    uint2* boundary;
+    u32 boundary_stride;
+    int* scores;   // indexed by subject
+    u32* counter;  // 0 before the launch
+};
+
 template <int kOpen, int kExtend, int kVectors>
-SWS_DEVICE void score_partitioned(u64 texture, int n_partitions, const SubjectQueue& subjects, uint2* boundary,
-                                  u32 boundary_stride, int* scores, u32* counter) {
+SWS_DEVICE void score_partitioned(const PartitionedParameters& parameters) {
+    const SubjectQueue& subjects = parameters.subjects;
+    const int n_partitions = parameters.n_partitions;
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
-    uint2* const own = n_partitions > 1 ? boundary + static_cast<u64>(warp) * boundary_stride : nullptr;
+    uint2* const own = n_partitions > 1 ? parameters.boundary + static_cast<u64>(warp) * parameters.boundary_stride
+                                       : nullptr;
     for (;;) {
-        const u32 turn = next_turn(counter);
+        const u32 turn = next_turn(parameters.counter);
         if (turn >= subjects.n_subjects) {
             return;
         }
@@ -118,13 +129,13 @@ SWS_DEVICE void score_partitioned(u64 texture, int n_partitions, const SubjectQu
         int best = 0;
         for (int partition = 0; partition < n_partitions; ++partition) {
             const int found = align_partition<kOpen, kExtend, kVectors>(
-                texture, partition * 32 * kWarpSize + lane, subjects.words(subject),
+                parameters.texture, partition * 32 * kWarpSize + lane, subjects.words(subject),
                 static_cast<int>(subjects.lengths[subject]), own, partition > 0, partition + 1 < n_partitions);
             best = larger(best, found);
         }
         best = best_of_warp(best);
         if (lane == 0) {
-            scores[subject] = best;
+            parameters.scores[subject] = best;
         }
     }
 }
@@ -132,13 +143,8 @@ SWS_DEVICE void score_partitioned(u64 texture, int n_partitions, const SubjectQu
 }  // namespace swsearch
 
 // Compile-time constants of the entry: SWS_VECTORS (rows per lane, 1 to 16); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS
-// and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor). `boundary` is a buffer of the kernel.
+// and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-partitioned(swsearch::u64 texture, int n_partitions, const swsearch::u32* residues, const swsearch::u64* starts,
-            const swsearch::u32* lengths, const swsearch::u32* listed, swsearch::u32 n_subjects, uint2* boundary,
-            swsearch::u32 boundary_stride, int* scores, swsearch::u32* counter) {
-    using namespace swsearch;
-    score_partitioned<SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_VECTORS>(
-        texture, n_partitions, SubjectQueue{residues, starts, lengths, listed, n_subjects}, boundary, boundary_stride,
-        scores, counter);
+partitioned(SWS_PARAMETERS swsearch::PartitionedParameters parameters) {
+    swsearch::score_partitioned<SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_VECTORS>(parameters);
 }

@@ -87,47 +87,41 @@ SWS_DEVICE int score_subject(u64 texture, int n_blocks, const u32* residues, int
     return best;
 }
 
-// cells: one for each of the n_blocks * 16 rows and each thread of the grid. scores: indexed by subject. counter: 0
-// before the launch.
+template <class Cell>
+struct SimtParameters {
+    u64 texture;   // the query's int8 scores: 16 rows per texel, 32 residue columns per block of rows
+    int n_blocks;  // blocks of 16 query rows (not CUDA blocks)
+    SubjectQueue subjects;
+    typename Cell::Stored* cells;  // one for each of the n_blocks * 16 rows and each thread of the grid
+    int* scores;   // by subject; one that left 16 bits in a NarrowCell is computed again with WideCell by the host
+    u32* counter;  // 0 before the launch
+};
+
 template <int kOpen, int kExtend, class Cell>
-SWS_DEVICE void score_simt(u64 texture, int n_blocks, const SubjectQueue& subjects, typename Cell::Stored* cells,
-                           int* scores, u32* counter) {
+SWS_DEVICE void score_simt(const SimtParameters<Cell>& parameters) {
+    const SubjectQueue& subjects = parameters.subjects;
     const u32 stride = gridDim.x * blockDim.x;
-    typename Cell::Stored* const own = cells + blockIdx.x * blockDim.x + threadIdx.x;
+    typename Cell::Stored* const own = parameters.cells + blockIdx.x * blockDim.x + threadIdx.x;
     for (;;) {
-        const u32 turn = next_turn(counter) * kWarpSize;
+        const u32 turn = next_turn(parameters.counter) * kWarpSize;
         if (turn >= subjects.n_subjects) {
             return;
         }
         const u32 mine = turn + threadIdx.x % kWarpSize;
         if (mine < subjects.n_subjects) {
             const u32 subject = subjects.subject(mine);
-            scores[subject] = score_subject<kOpen, kExtend, Cell>(texture, n_blocks, subjects.words(subject),
-                                                                  static_cast<int>(subjects.lengths[subject]), own,
-                                                                  stride);
+            parameters.scores[subject] = score_subject<kOpen, kExtend, Cell>(
+                parameters.texture, parameters.n_blocks, subjects.words(subject),
+                static_cast<int>(subjects.lengths[subject]), own, stride);
         }
     }
 }
 
 }  // namespace swsearch
 
-// Parameters of the entry:
-//
-// In:  texture   texture object of the query's int8 scores: 16 rows per texel, 32 residue columns per block of rows
-//      n_blocks  blocks of 16 query rows (not CUDA blocks)
-//      residues, starts, lengths   the packed subjects (subject_queue.cuh)
-//      listed    indices of the n_subjects subjects to score, or null for subjects 0 to n_subjects - 1
-//      cells     buffer for H and E of n_blocks * 16 rows per thread of the grid
-//      counter   must be 0 before the launch
-// Out: scores    int32 per subject. A NarrowCell score that left 16 bits is computed again with WideCell by the host.
-//
-// Compile-time constants: SWS_CELL (NarrowCell or WideCell), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_THREADS (threads per
-// block), SWS_BLOCKS (minimum number of resident blocks per multiprocessor).
+// Compile-time constants of the entry: SWS_CELL (NarrowCell or WideCell), SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_THREADS
+// (threads per block), SWS_BLOCKS (minimum number of resident blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-simt(swsearch::u64 texture, int n_blocks, const swsearch::u32* residues, const swsearch::u64* starts,
-     const swsearch::u32* lengths, const swsearch::u32* listed, swsearch::u32 n_subjects,
-     swsearch::SWS_CELL::Stored* cells, int* scores, swsearch::u32* counter) {
-    using namespace swsearch;
-    score_simt<SWS_GAP_OPEN, SWS_GAP_EXTEND, SWS_CELL>(
-        texture, n_blocks, SubjectQueue{residues, starts, lengths, listed, n_subjects}, cells, scores, counter);
+simt(SWS_PARAMETERS swsearch::SimtParameters<swsearch::SWS_CELL> parameters) {
+    swsearch::score_simt<SWS_GAP_OPEN, SWS_GAP_EXTEND, swsearch::SWS_CELL>(parameters);
 }

@@ -107,20 +107,29 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
     }
 }
 
-// texture: texel (column * n_texels + vector / 16) * 32 + lane contains the scores of 16 vectors; n_texels is n_vectors
-// / 16, rounded up. n_vectors: rows per lane.
-// cells: for each warp of the grid, 32 * (n_vectors rounded up to a multiple of 4). scores: indexed by subject.
-// counter: 0 before the launch.
+template <class Cell>
+struct StripedParameters {
+    // Texel (column * n_texels + vector / 16) * 32 + lane contains the scores of 16 vectors; n_texels is n_vectors / 16,
+    // rounded up.
+    u64 texture;
+    int n_vectors;  // rows per lane
+    SubjectQueue subjects;
+    typename Cell::Stored* cells;  // for each warp of the grid, 32 * (n_vectors rounded up to a multiple of 4)
+    int* scores;                   // indexed by subject
+    u32* counter;                  // 0 before the launch
+};
+
 template <int kOpen, int kExtend, class Cell>
-SWS_DEVICE void score_striped(u64 texture, int n_vectors, const SubjectQueue& subjects, typename Cell::Stored* cells,
-                              int* scores, u32* counter) {
+SWS_DEVICE void score_striped(const StripedParameters<Cell>& parameters) {
+    const SubjectQueue& subjects = parameters.subjects;
+    const int n_vectors = parameters.n_vectors;
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
     const int n_texels = (n_vectors + kTexelVectors - 1) / kTexelVectors;
     typename Cell::Stored* const own =
-        cells + static_cast<u64>(warp) * static_cast<u64>((n_vectors + 3) / 4 * 4) * kWarpSize + lane;
+        parameters.cells + static_cast<u64>(warp) * static_cast<u64>((n_vectors + 3) / 4 * 4) * kWarpSize + lane;
     for (;;) {
-        const u32 turn = next_turn(counter);
+        const u32 turn = next_turn(parameters.counter);
         if (turn >= subjects.n_subjects) {
             return;
         }
@@ -132,11 +141,11 @@ SWS_DEVICE void score_striped(u64 texture, int n_vectors, const SubjectQueue& su
         for (int column = 0; column < length; ++column) {
             codes = column % 4 == 0 ? profile_columns(residues[column / 4]) : codes >> 8;
             const int texels = static_cast<int>(codes & 31u) * n_texels * kWarpSize + lane;
-            best = striped_column<kOpen, kExtend, Cell>(texture, texels, n_vectors, own, column == 0, best);
+            best = striped_column<kOpen, kExtend, Cell>(parameters.texture, texels, n_vectors, own, column == 0, best);
         }
         best = best_of_warp(best);
         if (lane == 0) {
-            scores[subject] = best;
+            parameters.scores[subject] = best;
         }
     }
 }

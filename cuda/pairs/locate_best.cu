@@ -17,19 +17,26 @@ namespace swsearch {
 // The smallest value of all lanes, in all lanes.
 SWS_DEVICE int shared_min(int value) { return -shared_max(-value); }
 
-// strips: the n_strips listed strips. positions: for each of them column and row, counted from 1. shared: the warp's
-// shared memory.
+struct LocateParameters {
+    Sweep sweep;
+    const u32* strips;  // the n_strips listed strips
+    u32 n_strips;
+    int* positions;  // for each of them column and row, counted from 1
+};
+
+// shared: the warp's shared memory.
 template <class Cells, int kWords, bool kAffine, bool kCompared>
-SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, u32 n_strips, int* positions) {
+SWS_DEVICE void locate_best(u32* shared, const LocateParameters& parameters) {
+    const Sweep& sweep = parameters.sweep;
     using Scores = typename ScoresFor<kCompared>::template Type<Cells, kWords>;
     using Lane = StripLane<Cells, Scores, kWords, true, kAffine>;
     using Layout = StateLayout<Lane>;
     const int lane_number = static_cast<int>(threadIdx.x % kWarpSize);
     const u32 item = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
-    if (__all_sync(kWholeWarp, item >= n_strips)) {
+    if (__all_sync(kWholeWarp, item >= parameters.n_strips)) {
         return;
     }
-    const u32 strip = strips[item];
+    const u32 strip = parameters.strips[item];
     const SweepPair pair = sweep.pairs[pair_of(sweep, strip)];
     const u64 above = static_cast<u64>(strip - pair.first_strip) * Lane::kStripRows;
     const int columns = static_cast<int>(pair.columns);
@@ -70,8 +77,8 @@ SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, 
         }
     }
     if (lane_number == 0) {
-        positions[2 * item] = column + 1;
-        positions[2 * item + 1] = static_cast<int>(above) + row + 1;
+        parameters.positions[2 * item] = column + 1;
+        parameters.positions[2 * item + 1] = static_cast<int>(above) + row + 1;
     }
 }
 
@@ -80,11 +87,10 @@ SWS_DEVICE void locate_best(u32* shared, const Sweep& sweep, const u32* strips, 
 // The entry writes an int column and row, counted from 1, for each listed strip. Compile-time constants: those of
 // sweep_pairs.cu, with the values of the sweep that saved the states. SWS_LOCAL is 1.
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-locate_best(SWS_SWEEP_PARAMETERS, const swsearch::u32* strips, swsearch::u32 n_listed, int* positions) {
+locate_best(SWS_PARAMETERS swsearch::LocateParameters parameters) {
     using namespace swsearch;
     static_assert(SWS_LOCAL, "only local problems may end at any cell");
     SWS_DYNAMIC_SHARED(uint4, shared);
     swsearch::locate_best<SWS_CELLS, SWS_WORDS, SWS_AFFINE != 0, SWS_COMPARED != 0>(
-        shared_of_warp(reinterpret_cast<u32*>(shared), words_a_warp), Sweep{SWS_SWEEP_VALUES}, strips, n_listed,
-        positions);
+        shared_of_warp(shared, parameters.sweep), parameters);
 }

@@ -395,37 +395,50 @@ class ShortPairAligner {
     int columns_ = 0;
 };
 
-// Warps take pairs by means of a counter, in the order of `order`, the largest first. shared_table: shared memory for a
-// table, or unused. boundary: boundary_stride columns for each warp of the grid. results: indexed by pair. n_all_runs,
-// counter: 0 before the launch.
+struct ShortPairsParameters {
+    ShortPairs pairs;
+    const u32* order;  // the pairs, the largest first
+    ShortScoring scoring;
+    FreeEnds free_ends;
+    u32* decisions;
+    u32* walked;
+    uint2* boundary;  // boundary_stride columns for each warp of the grid
+    u32 boundary_stride;
+    ShortResult* results;  // indexed by pair
+    u32* all_runs;
+    u32* n_all_runs;  // 0 before the launch, and so is the counter
+    u32* counter;
+};
+
+// Warps take pairs by means of a counter, in their order. shared_table: shared memory for a table, or unused.
 template <int kRows, bool kAffine, bool kLocal, bool kTable, bool kPath>
-SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, const ShortScoring& scoring,
-                                  const FreeEnds& free_ends, signed char* shared_table, u32* decisions, u32* walked,
-                                  uint2* boundary, u32 boundary_stride, ShortResult* results, u32* all_runs,
-                                  u32* n_all_runs, u32* counter) {
+SWS_DEVICE void align_short_pairs(signed char* shared_table, const ShortPairsParameters& parameters) {
+    const ShortPairs& pairs = parameters.pairs;
     if constexpr (kTable) {
         for (u32 entry = threadIdx.x; entry < kTableColumns * kTableColumns; entry += blockDim.x) {
-            shared_table[entry] = scoring.table[entry];
+            shared_table[entry] = parameters.scoring.table[entry];
         }
         __syncthreads();
     }
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
     ShortPairAligner<kRows, kAffine, kLocal, kTable, kPath> aligner(
-        scoring, free_ends, shared_table, boundary + static_cast<u64>(warp) * boundary_stride);
+        parameters.scoring, parameters.free_ends, shared_table,
+        parameters.boundary + static_cast<u64>(warp) * parameters.boundary_stride);
     for (;;) {
         u32 turn = 0;
         if (threadIdx.x % kWarpSize == 0) {
-            turn = atomicAdd(counter, 1u);
+            turn = atomicAdd(parameters.counter, 1u);
         }
         turn = __shfl_sync(kWholeWarp, turn, 0);
         if (turn >= pairs.n_pairs) {
             return;
         }
-        const u32 pair = order[turn];
+        const u32 pair = parameters.order[turn];
         const uint4 job = pairs.jobs[pair];
         aligner.align(pairs.query + job.x, static_cast<int>(job.y), pairs.subject + job.z, static_cast<int>(job.w),
-                      kPath ? decisions + pairs.decisions_start[pair] : nullptr,
-                      kPath ? walked + pairs.runs_start[pair] : nullptr, results + pair, all_runs, n_all_runs);
+                      kPath ? parameters.decisions + pairs.decisions_start[pair] : nullptr,
+                      kPath ? parameters.walked + pairs.runs_start[pair] : nullptr, parameters.results + pair,
+                      parameters.all_runs, parameters.n_all_runs);
     }
 }
 
@@ -435,17 +448,9 @@ SWS_DEVICE void align_short_pairs(const ShortPairs& pairs, const u32* order, con
 // SWS_PATH (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor). Shared
 // memory: the table's 1,024 bytes if SWS_TABLE is 1, else none.
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-short_pairs(const unsigned short* query, const unsigned short* subject, const uint4* jobs,
-            const swsearch::u64* decisions_start, const swsearch::u32* runs_start, const swsearch::u32* order,
-            swsearch::u32 n_pairs, const signed char* table, int match, int mismatch, int gap_open, int gap_extend,
-            int free_ends, swsearch::u32* decisions, swsearch::u32* walked, uint2* boundary,
-            swsearch::u32 boundary_stride, swsearch::ShortResult* results, swsearch::u32* all_runs,
-            swsearch::u32* n_all_runs, swsearch::u32* counter) {
+short_pairs(SWS_PARAMETERS swsearch::ShortPairsParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(signed char, shared_table);
-    const ShortPairs pairs = {query, subject, jobs, decisions_start, runs_start, n_pairs};
-    const ShortScoring scoring = {table, match, mismatch, gap_open, gap_extend};
-    align_short_pairs<SWS_ROWS, SWS_AFFINE != 0, SWS_LOCAL != 0, SWS_TABLE != 0, SWS_PATH != 0>(
-        pairs, order, scoring, FreeEnds{free_ends}, shared_table, decisions, walked, boundary, boundary_stride, results,
-        all_runs, n_all_runs, counter);
+    align_short_pairs<SWS_ROWS, SWS_AFFINE != 0, SWS_LOCAL != 0, SWS_TABLE != 0, SWS_PATH != 0>(shared_table,
+                                                                                                parameters);
 }

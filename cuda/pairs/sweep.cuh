@@ -32,7 +32,6 @@
 #pragma once
 
 #include "pairs/diamond.cuh"
-#include "pairs/sweep_parameters.cuh"
 
 namespace swsearch {
 
@@ -49,7 +48,7 @@ struct SweepPair {
     u32 unused;
 };
 
-// The data of a launch. "local" marks members that only local problems use.
+// The parameters of a launch. "local" marks members that only local problems use.
 struct Sweep {
     const SweepPair* pairs;
     u32 n_pairs;
@@ -66,9 +65,10 @@ struct Sweep {
     const int* saved_row_index;     // for each strip, the index of its saved row, or -1; null if no row is saved
     u64* saved_rows;                // saved rows, with entries as in the horizon
     u32 saved_row_columns;          // entries from one saved row to the next
+    u32 words_per_warp;             // words of shared memory
     u32* work_counter;              // next strip to compute
-    u32* checkpoints = nullptr;     // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
-    u32 checkpoint_words = 0;       // words of all checkpoints of a strip
+    u32* checkpoints;               // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
+    u32 checkpoint_words;           // words of all checkpoints of a strip
 };
 
 // The largest value of all lanes, in all lanes.
@@ -308,8 +308,8 @@ struct ScoresFor<true> {
 // The shared memory of a warp: the lowest row of a diamond, then the letter window and the table of its scores. The
 // warps of a block are independent; they form a block only so that they are distributed over the four schedulers of a
 // multiprocessor.
-SWS_DEVICE u32* shared_of_warp(u32* shared, u32 words_a_warp) {
-    return shared + threadIdx.x / kWarpSize * words_a_warp;
+SWS_DEVICE u32* shared_of_warp(uint4* shared, const Sweep& sweep) {
+    return reinterpret_cast<u32*>(shared) + threadIdx.x / kWarpSize * sweep.words_per_warp;
 }
 
 // shared: the warp's shared memory. kCompared: letters are compared; else a table scores them.

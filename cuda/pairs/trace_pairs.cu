@@ -7,12 +7,9 @@
 #include "pairs/sweep.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-trace_pairs(SWS_SWEEP_PARAMETERS, swsearch::u32* checkpoints, swsearch::u32 checkpoint_words) {
+trace_pairs(SWS_PARAMETERS swsearch::Sweep sweep) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, shared);
-    Sweep sweep{SWS_SWEEP_VALUES};
-    sweep.checkpoints = checkpoints;
-    sweep.checkpoint_words = checkpoint_words;
     swsearch::sweep_pairs<SWS_CELLS, SWS_WORDS, SWS_LOCAL != 0, SWS_AFFINE != 0, SWS_COMPARED != 0, SWS_EVERY>(
-        shared_of_warp(reinterpret_cast<u32*>(shared), words_a_warp), sweep);
+        shared_of_warp(shared, sweep), sweep);
 }

@@ -36,23 +36,35 @@ struct WavefrontCosts {
     int indel;  // cost of a letter in a gap, at least 0
 };
 
-// Computes n_tiles tiles of the tile anti-diagonal `wave`. Group t of 16 lanes, counted over the grid, computes the
-// tile in tile row a = first + t and tile column wave - a.
-//
-// bottom: H of the lowest row computed so far, by column. right: H of the rightmost column computed so far, by row.
-// corners: H of the last cell computed so far on each diagonal of tiles, indexed by tile column - tile row + tile
-// rows - 1. result: H of the last cell of the matrix.
-SWS_DEVICE void wavefront_tile(const WavefrontPair& pair, const WavefrontCosts& costs, int wave, int first, int n_tiles,
-                               int* bottom, int* right, int* corners, int* result) {
+struct WavefrontParameters {
+    WavefrontPair pair;
+    WavefrontCosts costs;
+    int wave;      // the anti-diagonal of tiles
+    int first;     // the tile row of its first tile
+    int n_tiles;   // its number of tiles
+    int* bottom;   // H of the lowest row computed so far, by column
+    int* right;    // H of the rightmost column computed so far, by row
+    int* corners;  // H of the last cell computed so far on each diagonal of tiles, by tile column - tile row + tile rows - 1
+    int* result;   // H of the last cell of the matrix, written by the launch that computes it
+};
+
+// Computes the tiles of an anti-diagonal. Group t of 16 lanes, counted over the grid, computes the tile in tile row a =
+// first + t and tile column wave - a.
+SWS_DEVICE void wavefront_tile(const WavefrontParameters& parameters) {
+    const WavefrontPair& pair = parameters.pair;
+    const WavefrontCosts& costs = parameters.costs;
+    const int first = parameters.first;
+    int* const bottom = parameters.bottom;
+    int* const right = parameters.right;
     const int group = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / kTileCells;
     const int lane = static_cast<int>(threadIdx.x) % kTileCells;
-    const bool has_tile = group < n_tiles;
+    const bool has_tile = group < parameters.n_tiles;
     const int a = has_tile ? first + group : first;  // tile row
-    const int b = wave - a;                          // tile column
+    const int b = parameters.wave - a;               // tile column
     const int row = a * kTileCells + lane;
     const int own_column = b * kTileCells + lane;
     const int tile_rows = (pair.rows + kTileCells - 1) / kTileCells;
-    int* const stored_corner = corners + (b - a + tile_rows - 1);
+    int* const stored_corner = parameters.corners + (b - a + tile_rows - 1);
 
     const u32 query_letter = row < pair.rows ? pair.query[row] : 0;
     const u32 subject_letter = own_column < pair.columns ? pair.subject[own_column] : 0;
@@ -80,7 +92,7 @@ SWS_DEVICE void wavefront_tile(const WavefrontPair& pair, const WavefrontCosts& 
             bottom[matrix_column] = h;
         }
         if (has_tile && row == pair.rows - 1 && matrix_column == pair.columns - 1) {
-            *result = h;
+            *parameters.result = h;
         }
     }
     if (has_tile) {
@@ -94,18 +106,9 @@ SWS_DEVICE void wavefront_tile(const WavefrontPair& pair, const WavefrontCosts& 
 }  // namespace swsearch
 
 // The entry computes one anti-diagonal of tiles; swsearch/engine/cuda/pairs/wavefront.py launches it once for each, in
-// order. It serves for comparison with the other kernels.
-//
-// In:     query, subject   `rows` and `columns` letters, 16 bits each
-//         match, mismatch, indel   scores of equal and of different letters, and of a letter in a gap
-//         wave, first, n_tiles   the anti-diagonal, the tile row of its first tile, and its number of tiles
-// In/out: bottom, right, corners   H at the borders of the finished tiles, from one launch to the next
-// Out:    result   the score, written by the launch that computes the last cell
+// order. The borders of the finished tiles are what one launch passes to the next. It serves for comparison with the
+// other kernels.
 //
 // Compile-time constant: SWS_THREADS (threads per block), a multiple of 32.
 SWS_KERNEL(SWS_THREADS, 1)
-wavefront(const unsigned short* query, const unsigned short* subject, int rows, int columns, int match, int mismatch,
-          int indel, int wave, int first, int n_tiles, int* bottom, int* right, int* corners, int* result) {
-    swsearch::wavefront_tile({query, subject, rows, columns}, {match, mismatch, indel}, wave, first, n_tiles, bottom,
-                             right, corners, result);
-}
+wavefront(SWS_PARAMETERS swsearch::WavefrontParameters parameters) { swsearch::wavefront_tile(parameters); }

@@ -19,11 +19,20 @@ struct ListedPiece {
     u32 first_entry;
 };
 
-// scores: indexed by subject. The candidates are the subjects first to first + n_candidates - 1. listed, n_listed: the
-// list, with space for all candidates, or null, and its length, to which the kernel appends. listed_scores: the scores
-// of the listed subjects in the same order, or null.
-SWS_DEVICE void collect_at_least(ListedPiece* piece, const int* scores, u32 first, u32 n_candidates, int limit,
-                                 u32* listed, int* listed_scores, u32* n_listed) {
+struct CollectParameters {
+    const int* scores;  // indexed by subject
+    u32 first;          // the candidates are the subjects first to first + n_candidates - 1
+    u32 n_candidates;
+    int limit;
+    u32* listed;         // the list, with space for all candidates, or null
+    int* listed_scores;  // the scores of the listed subjects in the same order, or null
+    u32* n_listed;       // the length of the list, to which the kernel adds
+};
+
+SWS_DEVICE void collect_at_least(ListedPiece* piece, const CollectParameters& parameters) {
+    const u32 first = parameters.first;
+    const u32 n_candidates = parameters.n_candidates;
+    const int limit = parameters.limit;
     const u32 piece_size = blockDim.x * kCandidatesPerThread;
     for (u32 begin = blockIdx.x * piece_size; begin < n_candidates; begin += gridDim.x * piece_size) {
         if (threadIdx.x == 0) {
@@ -35,21 +44,21 @@ SWS_DEVICE void collect_at_least(ListedPiece* piece, const int* scores, u32 firs
 #pragma unroll
         for (u32 i = 0; i < kCandidatesPerThread; ++i) {
             const u32 index = begin + i * blockDim.x + threadIdx.x;
-            score[i] = index < n_candidates ? scores[first + n_candidates - 1 - index] : limit - 1;
+            score[i] = index < n_candidates ? parameters.scores[first + n_candidates - 1 - index] : limit - 1;
             places[i] = score[i] >= limit ? atomicAdd(&piece->n_listed, 1u) : 0;
         }
         __syncthreads();
         if (threadIdx.x == 0 && piece->n_listed > 0) {
-            piece->first_entry = atomicAdd(n_listed, piece->n_listed);
+            piece->first_entry = atomicAdd(parameters.n_listed, piece->n_listed);
         }
         __syncthreads();
 #pragma unroll
         for (u32 i = 0; i < kCandidatesPerThread; ++i) {
-            if (score[i] >= limit && listed != nullptr) {
+            if (score[i] >= limit && parameters.listed != nullptr) {
                 const u32 entry = piece->first_entry + places[i];
-                listed[entry] = first + n_candidates - 1 - (begin + i * blockDim.x + threadIdx.x);
-                if (listed_scores != nullptr) {
-                    listed_scores[entry] = score[i];
+                parameters.listed[entry] = first + n_candidates - 1 - (begin + i * blockDim.x + threadIdx.x);
+                if (parameters.listed_scores != nullptr) {
+                    parameters.listed_scores[entry] = score[i];
                 }
             }
         }
@@ -61,8 +70,7 @@ SWS_DEVICE void collect_at_least(ListedPiece* piece, const int* scores, u32 firs
 
 // The entry has no compile-time constants.
 SWS_KERNEL(256, 1)
-collect_at_least(const int* scores, swsearch::u32 first, swsearch::u32 n_candidates, int limit, swsearch::u32* listed,
-                 int* listed_scores, swsearch::u32* n_listed) {
+collect_at_least(SWS_PARAMETERS swsearch::CollectParameters parameters) {
     SWS_DYNAMIC_SHARED(swsearch::ListedPiece, piece);
-    swsearch::collect_at_least(piece, scores, first, n_candidates, limit, listed, listed_scores, n_listed);
+    swsearch::collect_at_least(piece, parameters);
 }

@@ -6,16 +6,23 @@
 
 namespace swsearch {
 
+struct CompareCheckpointsParameters {
+    const u32* entries;  // as in Checkpoints, and so are the words
+    const uint4* words;
+    u32 n_windows;
+    u32 units_per_checkpoint;  // 16-byte units that the strips of a window save at a checkpoint
+    int* differs;              // 0 before the launch
+};
+
 // Sets differs[w] to 1 if the state of window w at its first checkpoint differs from the state of window w - 1 at its
-// end. A block compares one window at a time. entries, words: see Checkpoints. units_per_checkpoint: number of 16-byte
-// units that the strips of a window save at a checkpoint. differs: 0 before the launch.
-SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 n_windows, u32 units_per_checkpoint,
-                                    int* differs) {
-    for (u32 window = blockIdx.x; window < n_windows; window += gridDim.x) {
-        if (entries[window] == 0) {
+// end. A block compares one window at a time.
+SWS_DEVICE void compare_checkpoints(const CompareCheckpointsParameters& parameters) {
+    const u32 units_per_checkpoint = parameters.units_per_checkpoint;
+    for (u32 window = blockIdx.x; window < parameters.n_windows; window += gridDim.x) {
+        if (parameters.entries[window] == 0) {
             continue;
         }
-        const uint4* const entry = words + static_cast<u64>(window) * (kCheckpoints + 1) * units_per_checkpoint;
+        const uint4* const entry = parameters.words + static_cast<u64>(window) * (kCheckpoints + 1) * units_per_checkpoint;
         const uint4* const end = entry - units_per_checkpoint;
         u32 difference = 0;
 #pragma unroll 4
@@ -25,7 +32,7 @@ SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 
             difference |= (one.x ^ other.x) | (one.y ^ other.y) | (one.z ^ other.z) | (one.w ^ other.w);
         }
         if (difference != 0) {
-            differs[window] = 1;
+            parameters.differs[window] = 1;
         }
     }
 }
@@ -33,7 +40,6 @@ SWS_DEVICE void compare_checkpoints(const u32* entries, const uint4* words, u32 
 }  // namespace swsearch
 
 SWS_KERNEL(128, 1)
-compare_checkpoints(const swsearch::u32* entries, const uint4* words, swsearch::u32 n_windows,
-                    swsearch::u32 units_per_checkpoint, int* differs) {
-    swsearch::compare_checkpoints(entries, words, n_windows, units_per_checkpoint, differs);
+compare_checkpoints(SWS_PARAMETERS swsearch::CompareCheckpointsParameters parameters) {
+    swsearch::compare_checkpoints(parameters);
 }

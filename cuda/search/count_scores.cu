@@ -9,21 +9,29 @@
 
 namespace swsearch {
 
-// block_counts: n_bins words of shared memory. scores: n_subjects scores. counts: n_bins words, 0 before the launch.
-SWS_DEVICE void count_scores(u32* block_counts, const int* scores, u32 n_subjects, u32 n_bins, u32* counts) {
+struct CountParameters {
+    const int* scores;  // n_subjects scores
+    u32 n_subjects;
+    u32 n_bins;
+    u32* counts;  // n_bins words, 0 before the launch
+};
+
+// block_counts: n_bins words of shared memory.
+SWS_DEVICE void count_scores(u32* block_counts, const CountParameters& parameters) {
+    const u32 n_bins = parameters.n_bins;
     for (u32 bin = threadIdx.x; bin < n_bins; bin += blockDim.x) {
         block_counts[bin] = 0;
     }
     __syncthreads();
     const u32 stride = gridDim.x * blockDim.x;
-    for (u32 subject = blockIdx.x * blockDim.x + threadIdx.x; subject < n_subjects; subject += stride) {
-        const u32 score = static_cast<u32>(scores[subject]);
+    for (u32 subject = blockIdx.x * blockDim.x + threadIdx.x; subject < parameters.n_subjects; subject += stride) {
+        const u32 score = static_cast<u32>(parameters.scores[subject]);
         atomicAdd(block_counts + (score < n_bins ? score : n_bins - 1), 1u);
     }
     __syncthreads();
     for (u32 bin = threadIdx.x; bin < n_bins; bin += blockDim.x) {
         if (block_counts[bin] != 0) {
-            atomicAdd(counts + bin, block_counts[bin]);
+            atomicAdd(parameters.counts + bin, block_counts[bin]);
         }
     }
 }
@@ -32,7 +40,7 @@ SWS_DEVICE void count_scores(u32* block_counts, const int* scores, u32 n_subject
 
 // The entry has no compile-time constants.
 SWS_KERNEL(256, 1)
-count_scores(const int* scores, swsearch::u32 n_subjects, swsearch::u32 n_bins, swsearch::u32* counts) {
+count_scores(SWS_PARAMETERS swsearch::CountParameters parameters) {
     SWS_DYNAMIC_SHARED(swsearch::u32, block_counts);
-    swsearch::count_scores(block_counts, scores, n_subjects, n_bins, counts);
+    swsearch::count_scores(block_counts, parameters);
 }

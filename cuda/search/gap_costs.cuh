@@ -1,8 +1,5 @@
-// The gap costs of a kernel: constants of its code or, in a generic kernel, arguments of its launch.
-//
-// The entries that score have the parameters SWS_GAP_PARAMETERS and pass SWS_GAP_COSTS to their function. SWS_GAP_OPEN and
-// SWS_GAP_EXTEND are numbers, and the arguments are then not read; or they are the names of the parameters, gap_open and
-// gap_extend, in a generic kernel, which serves all gap costs.
+// The gap costs of a kernel: constants of its code (SWS_GAP_OPEN, SWS_GAP_EXTEND) or, in a generic kernel, which has no
+// such constants and serves all gap costs, parameters of its launch.
 
 #pragma once
 
@@ -19,8 +16,13 @@ struct GapCosts {
     SWS_DEVICE int first() const { return open + extend; }
 };
 
+// The gap costs by which a kernel scores. given: those of its launch.
+SWS_DEVICE GapCosts gap_costs([[maybe_unused]] const GapCosts& given) {
+#if defined(SWS_GAP_OPEN)
+    return {SWS_GAP_OPEN, SWS_GAP_EXTEND};
+#else
+    return given;
+#endif
+}
+
 }  // namespace swsearch
-
-#define SWS_GAP_PARAMETERS [[maybe_unused]] int gap_open, [[maybe_unused]] int gap_extend
-
-#define SWS_GAP_COSTS (::swsearch::GapCosts{SWS_GAP_OPEN, SWS_GAP_EXTEND})

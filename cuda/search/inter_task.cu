@@ -41,15 +41,27 @@ struct StripOfQuery {
     u32* below;           // boundary that this strip writes
 };
 
-// strip: shared memory for one staged strip. scores_low: the score of each subject; with two queries, scores_low is
-// that of the query in the low halves and scores_high that of the other. work_counter: 0 before the launch, or so large
-// that there is no work (open_counters.cu).
+struct InterTaskParameters {
+    ProfileSource profile;
+    StripOfQuery query;
+    SubjectRange subjects;
+    GapCosts gap;
+    int* scores_low;    // the score of each subject; with two queries, that of the query in the low halves
+    int* scores_high;   // with two queries, that of the other
+    u32* work_counter;  // 0 before the launch, or so large that there is no work (open_counters.cu)
+};
+
+// strip: shared memory for one staged strip.
 template <class Arithmetic, class Shape, bool kDeferred, int kBand, Edges kEdges, bool kTexture, bool kListed>
-SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const StripOfQuery& query,
-                           const SubjectRange& subjects, const GapCosts& gap, int* scores_low, int* scores_high, u32* work_counter) {
+SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) {
+    const StripOfQuery& query = parameters.query;
+    const SubjectRange& subjects = parameters.subjects;
+    const GapCosts gap = gap_costs(parameters.gap);
+    int* const scores_low = parameters.scores_low;
+    int* const scores_high = parameters.scores_high;
     const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
-    stage_strip<kTexture>(strip, profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
-                          static_cast<int>(blockDim.x));
+    stage_strip<kTexture>(strip, parameters.profile, query.first_unit, Shape::kStripUnits,
+                          static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
     __syncthreads();
 
     const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
@@ -57,7 +69,7 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
     for (;;) {
         u32 item = 0;
         if (threadIdx.x % kWarpSize == 0) {
-            item = atomicAdd(work_counter, 1u);
+            item = atomicAdd(parameters.work_counter, 1u);
         }
         const u32 n_taken = __shfl_sync(kWholeWarp, item, 0) * Shape::kGroupsPerWarp;
         if (__all_sync(kWholeWarp, n_taken >= n_subjects)) {
@@ -106,22 +118,14 @@ SWS_DEVICE void inter_task(uint4* strip, const ProfileSource& profile, const Str
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
-// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_DEFERRED (0 or 1); SWS_BAND (rows
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither; SWS_DEFERRED (0 or 1); SWS_BAND (rows
 // of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
 // SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
-inter_task(const uint4* profile, swsearch::u64 texture, int first_unit, int has_strip_above, int has_strip_below,
-           const swsearch::u32* above, swsearch::u32* below, const swsearch::u32* residues, const swsearch::u64* starts,
-           const swsearch::u32* lengths, swsearch::u32 n_subjects, int* scores_low, int* scores_high,
-           swsearch::u32* work_counter, const swsearch::u32* listed, const swsearch::u32* n_listed,
-           SWS_GAP_PARAMETERS) {
+inter_task(SWS_PARAMETERS swsearch::InterTaskParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
     swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_DEFERRED != 0, SWS_BAND, Edges::SWS_EDGES, SWS_TEXTURE != 0,
-                         SWS_LISTED != 0>(
-        strip, ProfileSource{profile, texture},
-        StripOfQuery{first_unit, has_strip_above, has_strip_below, above, below},
-        SubjectRange{residues, starts, lengths, n_subjects, listed, n_listed}, SWS_GAP_COSTS, scores_low, scores_high,
-        work_counter);
+                         SWS_LISTED != 0>(strip, parameters);
 }

@@ -40,6 +40,19 @@ struct SubjectList {
     u32 least, most;      // with fewer or more listed subjects the kernel does nothing: another launch scores them
 };
 
+struct IntraTaskParameters {
+    ProfileSource profile;
+    int n_strips;
+    SubjectList subjects;
+    GapCosts gap;
+    u32* boundary;        // a buffer of the kernel, as the counters are
+    u32 boundary_stride;  // columns of a boundary
+    u64* counters;
+    int team_size;      // warps that share a subject and compute its strips in turn; with 1, each warp has a subject
+    int* scores;        // indexed by subject
+    u32* work_counter;  // 0 before the launch
+};
+
 // Observer data of a kernel that records only scores.
 struct ScoresAlone {};
 
@@ -90,15 +103,16 @@ struct ListBlock {
     u32 item;                // index in the list of the first team's subject
 };
 
-// shared: shared memory for the staged strips and a ListBlock. team_size: warps that share a subject and compute its
-// strips in turn; with 1, each warp computes all strips of its subject. kEdges: kNone if the query has one strip,
-// else kOwn. scores: indexed by subject. work_counter: 0 before the launch.
+// shared: shared memory for the staged strips and a ListBlock. kEdges: kNone if the query has one strip, else kOwn.
 template <class Arithmetic, class Shape, Edges kEdges, bool kTexture, class ObserverData>
-SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_strips, const SubjectList& subjects,
-                           const GapCosts& gap, u32* boundary, u32 boundary_stride, u64* counters, int team_size, int* scores,
-                           u32* work_counter, const ObserverData& observer_data) {
+SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters, const ObserverData& observer_data) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= 64, "kernels.py reserves this space");
+    const SubjectList& subjects = parameters.subjects;
+    const GapCosts gap = gap_costs(parameters.gap);
+    const int n_strips = parameters.n_strips;
+    const int team_size = parameters.team_size;
+    const u32 boundary_stride = parameters.boundary_stride;
     const u32 n_listed = *subjects.n_listed;
     if (n_listed < subjects.least || n_listed > subjects.most) {
         return;
@@ -116,19 +130,20 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_staged * Shape::kStripUnits);
     uint4* const strip = shared + (staged_once ? index_in_team : warp) * Shape::kStripUnits;
     if (staged_once) {
-        stage_strip<kTexture>(shared, profile, 0, n_strips * Shape::kStripUnits, static_cast<int>(threadIdx.x),
-                              static_cast<int>(blockDim.x));
+        stage_strip<kTexture>(shared, parameters.profile, 0, n_strips * Shape::kStripUnits,
+                              static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
         __syncthreads();
     }
 
-    u64* const team_counters = counters + blockIdx.x * static_cast<u32>(n_warps) + team * team_size;
+    u64* const team_counters = parameters.counters + blockIdx.x * static_cast<u32>(n_warps) + team * team_size;
     const u64* const counter_above =
         shares_subject ? team_counters + (index_in_team + team_size - 1) % team_size : nullptr;
     u64* const own_counter = shares_subject ? team_counters + index_in_team : nullptr;
     u32* first_buffer = nullptr;
     if (n_strips > 1) {
-        first_buffer = boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(team)) * boundary_stride *
-                                      (kBoundaryBuffers<ObserverData> * Shape::kBoundaryWords);
+        first_buffer = parameters.boundary + static_cast<u64>(blockIdx.x * n_teams + static_cast<u32>(team)) *
+                                                 boundary_stride *
+                                                 (kBoundaryBuffers<ObserverData> * Shape::kBoundaryWords);
     }
 
     for (;;) {
@@ -137,7 +152,7 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
         u32 item = 0;
         if (shares_subject) {
             if (threadIdx.x == 0) {
-                block->item = atomicAdd(work_counter, n_teams);
+                block->item = atomicAdd(parameters.work_counter, n_teams);
             }
             if (lane == 0) {
                 show_in_block(own_counter, 0);
@@ -149,7 +164,7 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
             item = block->item;
         } else {
             if (lane == 0) {
-                item = atomicAdd(work_counter, 1u);
+                item = atomicAdd(parameters.work_counter, 1u);
             }
             item = __shfl_sync(kWholeWarp, item, 0);
         }
@@ -163,7 +178,8 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
             const u32 subject = subjects.listed[item];
             if (!staged_once) {
                 __syncwarp();  // every lane has finished the previous strip
-                stage_strip<kTexture>(strip, profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
+                stage_strip<kTexture>(strip, parameters.profile, number * Shape::kStripUnits, Shape::kStripUnits, lane,
+                                      kWarpSize);
                 __syncwarp();
             }
             StripSync sync(counter_above, own_counter, number);
@@ -191,7 +207,7 @@ SWS_DEVICE void intra_task(uint4* shared, const ProfileSource& profile, int n_st
             score = block->scores[team];
         }
         if (has_subject && lane == 0 && index_in_team == 0) {
-            scores[subjects.listed[item]] = score;
+            parameters.scores[subjects.listed[item]] = score;
         }
         if (shares_subject) {
             __syncthreads();  // every warp has read what the next subjects reset

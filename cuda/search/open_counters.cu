@@ -9,10 +9,17 @@
 
 namespace swsearch {
 
-SWS_DEVICE void open_counters(const u32* number, u32 least, u32 most, u32* counters, u32 n_counters) {
-    if (*number >= least && *number <= most) {
-        for (u32 index = threadIdx.x; index < n_counters; index += blockDim.x) {
-            counters[index] = 0;
+struct OpenCountersParameters {
+    const u32* number;
+    u32 least, most;  // the counters become 0 if the number is one of these or between them
+    u32* counters;
+    u32 n_counters;
+};
+
+SWS_DEVICE void open_counters(const OpenCountersParameters& parameters) {
+    if (*parameters.number >= parameters.least && *parameters.number <= parameters.most) {
+        for (u32 index = threadIdx.x; index < parameters.n_counters; index += blockDim.x) {
+            parameters.counters[index] = 0;
         }
     }
 }
@@ -21,7 +28,4 @@ SWS_DEVICE void open_counters(const u32* number, u32 least, u32 most, u32* count
 
 // The entry has no compile-time constants.
 SWS_KERNEL(32, 1)
-open_counters(const swsearch::u32* number, swsearch::u32 least, swsearch::u32 most, swsearch::u32* counters,
-              swsearch::u32 n_counters) {
-    swsearch::open_counters(number, least, most, counters, n_counters);
-}
+open_counters(SWS_PARAMETERS swsearch::OpenCountersParameters parameters) { swsearch::open_counters(parameters); }

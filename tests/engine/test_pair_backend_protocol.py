@@ -23,7 +23,7 @@ from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences
 from swsearch.engine.reference_pairs import ReferencePairs
-from swsearch.errors import EngineError
+from swsearch.errors import EngineError, InputError
 from swsearch.scoring.matrix import named_matrix
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 from tests.pairs.whole_matrix import PROBLEMS, free_ends, whole_matrix
@@ -175,3 +175,15 @@ def test_no_pairs_have_no_outcome(case: BackendCase, backend: PairBackend) -> No
     found = backend.align(Sequences.of([]), Sequences.of([]), problem, path=False)
     assert found.ends.shape == (0, 5)
     assert len(found.run_ends) == len(found.runs) == 0
+
+
+def test_arrays_that_do_not_belong_together_are_refused(backend: PairBackend) -> None:
+    """A missing query, and ends that decrease; the same words in every backend."""
+    problem = AlignmentProblem(False, FreeEnds.NONE, **SCORES["linear"])
+    two = Sequences(np.zeros(4, np.uint16), np.array([2, 4]))
+    for wrong, message in (
+        (Sequences(two.letters, np.array([4])), "the numbers of queries"),
+        (Sequences(two.letters, np.array([3, 2])), "the ends of the sequences do not increase"),
+    ):
+        with pytest.raises(InputError, match=message):
+            backend.align(wrong, two, problem, path=False)

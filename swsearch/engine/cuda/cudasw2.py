@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
+from swsearch.engine.cuda.runtime.parameters import CLASSIC, PARTITIONED, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, in_stored_order
 from swsearch.engine.protocol import Progress
@@ -234,18 +235,23 @@ class Cudasw2Engine(Closeable):
             scores = allocate(len(subjects) * 4)
             counter = allocate(4)
             device.clear(counter, 4, Stream.COMPUTE)
-            arguments: list[Argument] = [
-                np.uint64(texture.handle), np.int32(plan.turns),
-                np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
-                np.uint64(subjects.lengths.address), np.uint64(0 if listed is None else listed.address),
-                np.uint32(n_subjects), np.uint64(state.address),
-            ]  # fmt: skip
+            common = {
+                "texture": texture.handle,
+                "turns": plan.turns,
+                "subjects": (
+                    subjects.residues.address, subjects.starts.address, subjects.lengths.address,
+                    0 if listed is None else listed.address, n_subjects,
+                ),
+                "scores": scores.address,
+                "counter": counter.address,
+            }  # fmt: skip
             if self.kernel == "partitioned":
-                arguments.append(np.uint32(subjects.longest))
-            arguments += [np.uint64(scores.address), np.uint64(counter.address)]
+                parameters = packed(PARTITIONED, **common, boundary=state.address, boundary_stride=subjects.longest)
+            else:
+                parameters = packed(CLASSIC, **common, cells=state.address)
             stack.callback(device.synchronize)
             with device.timed(Stream.COMPUTE) as seconds:
-                device.launch(plan.spec, grid, 0, arguments, Stream.COMPUTE)
+                device.launch(plan.spec, grid, 0, parameters, Stream.COMPUTE)
             self.timing.seconds += seconds[0]
             values = np.empty(len(subjects), dtype=np.int32)
             device.download(values, scores, Stream.COMPUTE)

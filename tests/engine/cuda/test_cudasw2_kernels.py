@@ -21,6 +21,7 @@ from swsearch.engine.cuda.cudasw2 import (
     striped_texels,
 )
 from swsearch.engine.cuda.runtime.device import Stream
+from swsearch.engine.cuda.runtime.parameters import PARTITIONED, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
@@ -173,13 +174,12 @@ def test_the_first_row_of_a_partition_gets_the_right_f(emulated: MakeDevice, gap
         device.upload(buffer, array, Stream.COMPUTE)
     boundary, scores, counter = device.allocate(plan.state_bytes(len(subject))), device.allocate(4), device.allocate(4)
     device.clear(counter, 4, Stream.COMPUTE)
-    addresses = [np.uint64(buffer.address) for buffer in buffers]
-    device.launch(
-        plan.spec, 1, 0,
-        [addresses[0], np.int32(2), *addresses[1:], np.uint64(0), np.uint32(1), np.uint64(boundary.address),
-         np.uint32(len(subject)), np.uint64(scores.address), np.uint64(counter.address)],
-        Stream.COMPUTE,
+    texels, *subjects = (buffer.address for buffer in buffers)
+    parameters = packed(
+        PARTITIONED, texture=texels, turns=2, subjects=(*subjects, 0, 1), boundary=boundary.address,
+        boundary_stride=len(subject), scores=scores.address, counter=counter.address,
     )  # fmt: skip
+    device.launch(plan.spec, 1, 0, parameters, Stream.COMPUTE)
     handed_on = np.empty((THREADS // 32, len(subject), 2), dtype=np.int32)
     device.download(handed_on, boundary, Stream.COMPUTE)
     h, f = plain_f_below(profile, subject, 128)

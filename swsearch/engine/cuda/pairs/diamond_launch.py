@@ -1,7 +1,7 @@
 """Device memory and launches of a sweep of pairs by diamonds.
 
 :class:`DiamondLaunch` uploads the pairs of one call for ``cuda/pairs/sweep_pairs.cu``, owns their device memory,
-launches strips and reads the best ends; ``cuda/pairs/sweep_parameters.cuh`` lists the kernel's parameters.
+launches strips and reads the best ends; ``Sweep`` of ``cuda/pairs/sweep.cuh`` has the kernel's parameters.
 For a path (``diamond_paths.py``) it sweeps strips again with ``cuda/pairs/trace_pairs.cu``.
 """
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.pairs.diamond_checkpoints import ENTRY_BYTES, StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_plan import PairLetters, SweepShape, filled_columns, kernel_for
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import SWEEP_WARPS
+from swsearch.engine.cuda.runtime.parameters import LOCATE, SWEEP, packed
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 
 CELLS_PER_LAUNCH: Final = 4_000_000_000_000
@@ -81,7 +82,7 @@ class DiamondLaunch:
     def sweep(self, checkpoints: StripCheckpoints | None = None, progress: Callable[[int], None] | None = None) -> None:
         """Sweep all pairs once; a call with a single pair may save rows in ``checkpoints``."""
         for strips in self._strips_per_launch(0, self._n_strips, int(self._table["columns"].max())):
-            self._start("sweep_pairs", strips, self._arguments(strips.stop, checkpoints))
+            self._start("sweep_pairs", strips, self._parameters(strips.stop, checkpoints))
             if progress is not None:
                 self._device.synchronize()
                 progress(cells_of(self._table, self._shape, strips))
@@ -106,8 +107,7 @@ class DiamondLaunch:
             device.upload(self._horizon, top[: filled_columns(columns)], Stream.COMPUTE)
         device.synchronize()
         for strips in self._strips_per_launch(first, last, columns):
-            states: list[Argument] = [_address(checkpoints.states), np.uint32(checkpoints.state_words)]
-            self._start("trace_pairs", strips, self._arguments(strips.stop, checkpoints) + states)
+            self._start("trace_pairs", strips, self._parameters(strips.stop, checkpoints))
             device.synchronize()
 
     def ends(self) -> list[PairEnd]:
@@ -120,7 +120,7 @@ class DiamondLaunch:
         for start in range(first, last, n_strips):
             yield range(start, min(start + n_strips, last))
 
-    def _start(self, entry: str, strips: range, arguments: list[Argument]) -> None:
+    def _start(self, entry: str, strips: range, parameters: np.void) -> None:
         """Launch a range of strips; the strips before it were launched earlier."""
         device = self._device
         spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry=entry)
@@ -129,7 +129,7 @@ class DiamondLaunch:
         resident = device.facts.multiprocessors * device.resident_blocks(spec, shared_bytes)
         device.upload(self._counter, np.array([strips.start], np.uint32), Stream.COMPUTE)
         grid = min(resident, -(-len(strips) // SWEEP_WARPS))
-        device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
+        device.launch(spec, grid, shared_bytes, parameters, Stream.COMPUTE)
 
     def _local_ends(self) -> list[PairEnd]:
         """The best end of each pair over all its strips."""
@@ -144,11 +144,11 @@ class DiamondLaunch:
             device.upload(self._listed, wanted.astype(np.uint32), Stream.COMPUTE)
             spec = kernel_for(self._problem, self._shape, compared=self._letters.compared, entry="locate_best")
             shared_bytes = self._shape.warp_bytes(self._letters.n_columns) * SWEEP_WARPS
-            arguments = [
-                *self._arguments(self._n_strips, None), _address(self._listed), np.uint32(len(wanted)),
-                _address(self._positions),
-            ]  # fmt: skip
-            device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, arguments, Stream.COMPUTE)
+            parameters = packed(
+                LOCATE, sweep=self._parameters(self._n_strips, None), strips=self._listed.address,
+                n_strips=len(wanted), positions=self._positions.address,
+            )  # fmt: skip
+            device.launch(spec, -(-len(wanted) // SWEEP_WARPS), shared_bytes, parameters, Stream.COMPUTE)
             device.download(positions, self._positions, Stream.COMPUTE)
         ends = [PairEnd(0, 0, 0)] * len(self._table)
         for strip, (column, row) in zip(wanted.tolist(), positions.tolist(), strict=True):
@@ -156,25 +156,35 @@ class DiamondLaunch:
             ends[pair] = better(ends[pair], PairEnd(int(best[pair]), row, column))
         return ends
 
-    def _arguments(self, last_strip: int, checkpoints: StripCheckpoints | None) -> list[Argument]:
-        """The parameters of ``cuda/pairs/sweep_parameters.cuh``."""
+    def _parameters(self, last_strip: int, checkpoints: StripCheckpoints | None) -> np.void:
+        """``Sweep`` of ``cuda/pairs/sweep.cuh``."""
         problem, letters, shape = self._problem, self._letters, self._shape
-        null = np.uint64(0)
-        rows: list[Argument] = [null, null, np.uint32(0)]
-        if checkpoints is not None:
-            rows = [_address(checkpoints.row_indices), _address(checkpoints.rows), np.uint32(checkpoints.row_columns)]
         compared = letters.compared
-        return [
-            _address(self._pairs), np.uint32(len(self._table)), np.uint32(last_strip),
-            null if compared else _address(self._query), _address(self._lines), np.int32(letters.n_columns),
-            _address(self._query) if compared else null, np.int32(problem.match), np.int32(problem.mismatch),
-            _address(self._subject), np.int32(problem.gap_open), np.int32(problem.gap_extend),
-            np.int32(FreeEnds.ALL if problem.local else problem.free_ends), np.int32(shape.reach(problem)),
-            _address(self._horizon), _address(self._known), _address(self._states), _address(self._found),
-            _address(self._lasts), *rows,
-            np.uint32(shape.warp_bytes(letters.n_columns) // 4),
-            _address(self._counter),
-        ]  # fmt: skip
+        return packed(
+            SWEEP,
+            pairs=self._pairs.address,
+            n_pairs=len(self._table),
+            n_strips=last_strip,
+            query=(
+                0 if compared else self._query.address, self._lines.address, self._query.address if compared else 0,
+                letters.n_columns, problem.match, problem.mismatch,
+            ),
+            subjects=self._subject.address,
+            costs=(problem.gap_open, problem.gap_extend, FreeEnds.ALL if problem.local else problem.free_ends),
+            reach=shape.reach(problem),
+            horizon=self._horizon.address,
+            best_known=self._known.address,
+            states=self._states.address,
+            found=self._found.address,
+            border_scores=self._lasts.address,
+            saved_row_index=0 if checkpoints is None else checkpoints.row_indices.address,
+            saved_rows=0 if checkpoints is None else checkpoints.rows.address,
+            saved_row_columns=0 if checkpoints is None else checkpoints.row_columns,
+            words_per_warp=shape.warp_bytes(letters.n_columns) // 4,
+            work_counter=self._counter.address,
+            checkpoints=0 if checkpoints is None or checkpoints.states is None else checkpoints.states.address,
+            checkpoint_words=0 if checkpoints is None else checkpoints.state_words,
+        )  # fmt: skip
 
     def _border_ends(self) -> list[PairEnd]:
         """The best allowed end of each pair in the last row and the last column."""
@@ -208,10 +218,6 @@ class DiamondLaunch:
         buffer = self._allocate(n_bytes)
         self._device.clear(buffer, n_bytes, Stream.COMPUTE)
         return buffer
-
-
-def _address(buffer: Buffer | None) -> np.uint64:
-    return np.uint64(0 if buffer is None else buffer.address)
 
 
 def better(one: PairEnd, other: PairEnd) -> PairEnd:

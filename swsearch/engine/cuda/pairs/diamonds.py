@@ -32,7 +32,7 @@ from swsearch.engine.cuda.pairs.diamond_plan import (
 )
 from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, limited
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, checked_lengths, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
 from swsearch.typing import Letters
@@ -256,12 +256,13 @@ class DiamondPairs(Closeable):
         path: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
         Without paths all pairs are scored in the same launches; a path is found for one pair at a time. A pair with an
         empty side has no cells and is aligned on the host. Errors are those of :meth:`DiamondSweep.ends`.
         """
-        report = limited(progress, int(queries.lengths @ subjects.lengths))
+        query_lengths, subject_lengths = checked_lengths(queries, subjects)
+        report = limited(progress, int(query_lengths @ subject_lengths))
         if not path:
             pairs = [(queries[index], subjects[index]) for index in range(len(queries))]
             return PairPaths.concatenate(

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.closeable import Closeable
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import WARP, KernelSpec
+from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
 from swsearch.errors import EngineError
 
 LONGEST: Final = 8192
@@ -88,12 +89,12 @@ class ShortPairs(Closeable):
         path: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Align query i with subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises :class:`EngineError` if a sequence is empty or has more than 8,192 letters, or if the device fails.
+        Raises :class:`EngineError` if a sequence is empty or has more than 8,192 letters.
         """
-        lengths = np.concatenate((queries.lengths, subjects.lengths))
-        if len(lengths) and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
+        lengths = checked_lengths(queries, subjects)
+        if lengths.size and not 1 <= int(lengths.min()) <= int(lengths.max()) <= LONGEST:
             raise EngineError(f"sequences of {lengths.min()} to {lengths.max()} letters; 1 to {LONGEST} can be aligned")
         longest_query = int(queries.lengths.max(initial=1))
         rows = 8 if longest_query <= WARP * 8 else 16
@@ -147,7 +148,7 @@ class ShortPairs(Closeable):
             jobs[:, 2 * number + 1] = side.lengths[chosen]
         letters = queries.lengths[chosen] + subjects.lengths[chosen]
         cells = queries.lengths[chosen] * subjects.lengths[chosen]
-        order = np.argsort(-cells, kind="stable").astype(np.uint32)
+        largest_first = np.argsort(-cells, kind="stable").astype(np.uint32)
         decisions_start = (np.cumsum(words[chosen]) - words[chosen]).astype(np.uint64)
         runs_start = (np.cumsum(letters) - letters).astype(np.uint32)
 
@@ -161,25 +162,36 @@ class ShortPairs(Closeable):
         n_letters = int(letters.sum())
         uploads = [self._upload(str(number), side) for number, side in enumerate(sides)]
         uploads += [
-            self._upload("jobs", jobs), self._upload("decisions start", decisions_start),
-            self._upload("runs start", runs_start), self._upload("order", order),
-        ]  # fmt: skip
+            self._upload("jobs", jobs),
+            self._upload("decisions start", decisions_start),
+            self._upload("runs start", runs_start),
+        ]
+        order = self._upload("order", largest_first)
         table = None if problem.table is None else self._upload("table", _square(problem.table))
         results = self._buffer("results", n_pairs * _RESULT.itemsize)
         runs = self._buffer("runs", n_letters * 4 if path else 0)
         counters = self._buffer("counters", 8)
         device.clear(counters, 8, Stream.COMPUTE)
-        arguments: list[Argument] = [
-            *(np.uint64(buffer.address) for buffer in uploads), np.uint32(n_pairs),
-            np.uint64(0 if table is None else table.address), np.int32(problem.match), np.int32(problem.mismatch),
-            np.int32(problem.gap_open), np.int32(problem.gap_extend), np.int32(problem.free_ends),
-            np.uint64(self._buffer("decisions", int(words[chosen].sum()) * 4).address),
-            np.uint64(self._buffer("walked", n_letters * 4 if path else 0).address), np.uint64(boundary.address),
-            np.uint32(stride), np.uint64(results.address), np.uint64(runs.address),
-            np.uint64(counters.address), np.uint64(counters.address + 4),
-        ]  # fmt: skip
+        parameters = packed(
+            SHORT_PAIRS,
+            pairs=(*(buffer.address for buffer in uploads), n_pairs),
+            order=order.address,
+            scoring=(
+                0 if table is None else table.address,
+                problem.match, problem.mismatch, problem.gap_open, problem.gap_extend,
+            ),
+            free_ends=problem.free_ends,
+            decisions=self._buffer("decisions", int(words[chosen].sum()) * 4).address,
+            walked=self._buffer("walked", n_letters * 4 if path else 0).address,
+            boundary=boundary.address,
+            boundary_stride=stride,
+            results=results.address,
+            all_runs=runs.address,
+            n_all_runs=counters.address,
+            counter=counters.address + 4,
+        )  # fmt: skip
         with device.timed(Stream.COMPUTE) as seconds:
-            device.launch(spec, grid, shared_bytes, arguments, Stream.COMPUTE)
+            device.launch(spec, grid, shared_bytes, parameters, Stream.COMPUTE)
         self.timing.seconds += seconds[0]
         found = np.empty(n_pairs, dtype=_RESULT)
         device.download(found, results, Stream.COMPUTE)

@@ -13,9 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
-from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences
+from swsearch.engine.cuda.runtime.parameters import WAVEFRONT, packed
+from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
 from swsearch.errors import EngineError, InputError
 from swsearch.typing import Letters
 
@@ -44,11 +45,12 @@ class WavefrontPairs:
         path: bool = True,
         progress: Callable[[int], None] | None = None,
     ) -> PairPaths:
-        """Scores of query i and subject i; see :class:`swsearch.engine.pair_arrays.PairBackend`.
+        """See :class:`swsearch.engine.pair_arrays.PairBackend`.
 
-        Raises :class:`InputError` for paths and other problems, and :class:`EngineError` if a side is empty, scores may
-        exceed 30 bits, or the device fails.
+        Raises :class:`InputError` for paths and other problems, and :class:`EngineError` if a side is empty or
+        scores may exceed 30 bits.
         """
+        checked_lengths(queries, subjects)
         if path:
             raise InputError("--kernel wavefront computes scores only; leave out --cigar or the kernel")
         if problem.table is not None:
@@ -93,19 +95,18 @@ def wavefront_score(
         for buffer, side in zip(sides, (query, subject), strict=True):
             device.upload(buffer, np.ascontiguousarray(side), Stream.COMPUTE)
         boundaries = [allocate(n * 4) for n in (tile_columns * TILE, tile_rows * TILE, tile_rows + tile_columns - 1, 1)]
-        constant: list[Argument] = [
-            *(np.uint64(buffer.address) for buffer in sides), np.int32(rows), np.int32(columns), np.int32(match),
-            np.int32(mismatch), np.int32(indel),
-        ]  # fmt: skip
-        pointers: list[Argument] = [np.uint64(buffer.address) for buffer in boundaries]
+        bottom, right, corners, score = (buffer.address for buffer in boundaries)
         stack.callback(device.synchronize)
         with device.timed(Stream.COMPUTE) as seconds:
             for wave in range(tile_rows + tile_columns - 1):
                 first = max(0, wave - tile_columns + 1)
                 n_tiles = min(wave, tile_rows - 1) - first + 1
                 grid = -(-n_tiles * TILE // THREADS)
-                where: list[Argument] = [np.int32(wave), np.int32(first), np.int32(n_tiles)]
-                device.launch(WAVEFRONT_KERNEL, grid, 0, [*constant, *where, *pointers], Stream.COMPUTE)
+                parameters = packed(
+                    WAVEFRONT, pair=(sides[0].address, sides[1].address, rows, columns), costs=(match, mismatch, indel),
+                    wave=wave, first=first, n_tiles=n_tiles, bottom=bottom, right=right, corners=corners, result=score,
+                )  # fmt: skip
+                device.launch(WAVEFRONT_KERNEL, grid, 0, parameters, Stream.COMPUTE)
         result = np.empty(1, dtype=np.int32)
         device.download(result, boundaries[-1], Stream.COMPUTE)
     return int(result[0]), seconds[0]

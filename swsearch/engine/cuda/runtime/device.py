@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 from swsearch.engine.cuda.runtime.kernels import KernelSpec
 from swsearch.errors import EngineError
 
-Argument = np.generic
-"""A kernel's argument: a NumPy scalar of the parameter's size; addresses are uint64."""
-
 
 class OutOfDeviceMemory(EngineError):
     """An allocation does not fit the device's free memory; the engine continues with smaller pieces."""
@@ -176,10 +173,10 @@ class Device(Protocol):
         spec: KernelSpec,
         grid: int,
         shared_bytes: int,
-        arguments: Sequence[Argument],
+        parameters: np.void,
         stream: Stream,
     ) -> None:
-        """Start a kernel; it is loaded at its first launch."""
+        """Start a kernel with its parameters (``parameters.py``); it is loaded at its first launch."""
         ...
 
     def resident_blocks(self, spec: KernelSpec, shared_bytes: int) -> int:

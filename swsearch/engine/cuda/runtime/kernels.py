@@ -206,10 +206,8 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
 
 
 def _gap_constants(gap: GapPenalty | None) -> dict[str, object]:
-    """The constants of ``gap_costs.cuh``; those of a generic kernel are the names of its parameters."""
-    if gap is None:
-        return {"gap_open": "gap_open", "gap_extend": "gap_extend"}
-    return {"gap_open": gap.open, "gap_extend": gap.extend}
+    """The constants of ``gap_costs.cuh``; a generic kernel has none."""
+    return {} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
 
 
 @cache

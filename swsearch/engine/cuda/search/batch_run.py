@@ -30,7 +30,6 @@ from swsearch.engine.cuda.search.launches import (
     IntraTaskLauncher,
     Listed,
     address,
-    unsigned,
 )
 from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.profile import profile_strips
@@ -219,8 +218,8 @@ class BatchRun:
         launch = InterTaskLaunch(
             listed, query.plan.listed_kernels, f"profile listed {number}", [query.plan.profile],
             address(subjects.starts), address(subjects.lengths), self.plan.n_short, [query.scores],
-            [address(again.count), unsigned(few + 1), unsigned(self.plan.most_again)],
-            [address(again.indices), address(again.count)],
+            (address(again.count), few + 1, self.plan.most_again),
+            (address(again.indices), address(again.count)),
         )  # fmt: skip
         values = np.array(launch.counters, np.uint32)
         counters = self.slot.upload(f"counters listed {number}", values, Stream.FINISH)
@@ -242,13 +241,13 @@ class BatchRun:
             counter = self._zero(f"counter again {least}", Stream.FINISH)
             self._plan_launch(query, route, profile, listed, counter, Stream.FINISH).start()
 
-    def _zero(self, name: str, stream: Stream) -> np.uint64:
+    def _zero(self, name: str, stream: Stream) -> int:
         """Address of a word that is 0 before the stream's next launch."""
         counter = self.slot.scratch.buffer(name, 4)
         self._device.clear(counter, 4, stream)
         return address(counter)
 
-    def _upload_list(self, name: str, indices: NDArray[Any]) -> tuple[np.uint64, np.uint64]:
+    def _upload_list(self, name: str, indices: NDArray[Any]) -> tuple[int, int]:
         """Addresses of a list of subjects and of its length."""
         buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
         return address(buffer), address(buffer, len(indices) * 4)
@@ -259,9 +258,7 @@ class BatchRun:
         """The query's profile as the kernel of a route reads it."""
         return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
-    def _listed(
-        self, indices: np.uint64, count: np.uint64, n_listed: int, least: int = 0, most: int = 2**32 - 1
-    ) -> Listed:
+    def _listed(self, indices: int, count: int, n_listed: int, least: int = 0, most: int = 2**32 - 1) -> Listed:
         subjects = self._direct
         return Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
@@ -274,7 +271,7 @@ class BatchRun:
         route: ListedRoute,
         profile: DeviceProfile,
         listed: Listed,
-        counter: np.uint64,
+        counter: int,
         stream: Stream,
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(

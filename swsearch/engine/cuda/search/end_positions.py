@@ -145,7 +145,7 @@ class EndFinder:
                 n, int(subjects.lengths[-1]),
             ),
             route=route, scores=address(best), counter=address(counters, 4),
-            stream=Stream.ENDS, name="ends", ends=[address(wanted), address(positions)],
+            stream=Stream.ENDS, name="ends", ends=(address(wanted), address(positions)),
         ).start()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
         device.download(found_best, best, Stream.ENDS)

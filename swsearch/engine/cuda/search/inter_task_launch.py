@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Scratch, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
-from swsearch.engine.cuda.search.launches import DeviceProfile, address, gap_arguments, signed, unsigned
+from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
+from swsearch.engine.cuda.search.launches import DeviceProfile, address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan
 from swsearch.engine.cuda.search.routing import InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selector
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
-
-NULL: Final = np.uint64(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +40,18 @@ class InterTaskLaunch:
     kernels: tuple[KernelSpec, ...]
     profile: str
     profiles: Sequence[QueryProfile]
-    starts: np.uint64
-    lengths: np.uint64
+    starts: int
+    lengths: int
     n_subjects: int
     scores: Sequence[Buffer]
-    condition: Sequence[Argument] = ()
-    listed: Sequence[Argument] = (NULL, NULL)
+    condition: tuple[int, int, int] | None = None
+    listed: tuple[int, int] = (0, 0)
     count: Buffer | None = None
 
     @property
     def counters(self) -> list[int]:
         """The work counters of the strips before the launch, closed if there is a condition (``open_counters.cu``)."""
-        return [strip.shape.tile.closed_counter if self.condition else 0 for strip in self.plan.strips]
+        return [0 if self.condition is None else strip.shape.tile.closed_counter for strip in self.plan.strips]
 
 
 @dataclass(frozen=True)
@@ -116,11 +114,11 @@ class InterTaskLauncher:
         number = address(count)
         return [
             sample,
-            replace(all_subjects, condition=[number, unsigned(0), unsigned(bound.most_passing)]),
-            replace(exact, condition=[number, unsigned(bound.most_passing + 1), unsigned(2**32 - 1)]),
+            replace(all_subjects, condition=(number, 0, bound.most_passing)),
+            replace(exact, condition=(number, bound.most_passing + 1, 2**32 - 1)),
         ]
 
-    def _sample(self, bound: BoundPlan) -> tuple[np.uint64, np.uint64]:
+    def _sample(self, bound: BoundPlan) -> tuple[int, int]:
         """Addresses of the starts and the lengths of the subjects in a sample."""
         subjects, rows = self._subjects, bound.rows
         table = None if subjects.streamed else subjects.tables.get("sample")
@@ -155,13 +153,17 @@ class InterTaskLauncher:
     ) -> None:
         """Launch the kernel of each strip, whose work counters are in ``counters`` from index ``first_counter`` on."""
         device, strips = self._device, launch.plan.strips
-        if launch.condition:
-            opened: list[Argument] = [*launch.condition, address(counters, first_counter * 4), unsigned(len(strips))]
+        if launch.condition is not None:
+            number, least, most = launch.condition
+            opened = packed(
+                OPEN_COUNTERS, number=number, least=least, most=most,
+                counters=address(counters, first_counter * 4), n_counters=len(strips),
+            )  # fmt: skip
             device.launch(OPEN_COUNTERS_KERNEL, 1, 0, opened, stream)
-        packed = self._packed.get(launch.profile)
-        if packed is None:
-            packed = self._slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
-            self._packed[launch.profile] = packed
+        profile = self._packed.get(launch.profile)
+        if profile is None:
+            profile = self._slot.profile(launch.profile, launch.plan.packed(launch.profiles), stream)
+            self._packed[launch.profile] = profile
         # Only the launches for a list, which are those of one query, may overlap with the next batch.
         in_place = stream is Stream.FINISH
         boundary = None
@@ -169,22 +171,29 @@ class InterTaskLauncher:
             words = max(strip.shape.tile.boundary_words for strip in strips)
             n_bytes = (1 if in_place else 2) * self._direct.residue_bytes * words * 4
             boundary = self._scratch.buffer(f"boundary {stream.name}", n_bytes)
+        gap = self._plan.queries[0].profile.gap
         first_unit = 0
         for number, (strip, kernel) in enumerate(zip(strips, launch.kernels, strict=True)):
             shape = strip.shape
             queries = launch.plan.queries(strip)
-            arguments = [
-                *packed.arguments, signed(first_unit),
-                signed(strip.has_strip_above), signed(strip.has_strip_below),
-                *boundary_addresses(boundary, number, in_place=in_place),
-                address(self._subjects.residues), launch.starts, launch.lengths, unsigned(launch.n_subjects),
-                address(launch.scores[queries[0]]), address(launch.scores[queries[-1]]),
-                address(counters, (first_counter + number) * 4), *launch.listed,
-                *gap_arguments(self._plan.queries[0].profile.gap),
-            ]  # fmt: skip
+            parameters = packed(
+                INTER_TASK,
+                profile=profile.parameters,
+                query=(
+                    first_unit, strip.has_strip_above, strip.has_strip_below,
+                    *boundary_addresses(boundary, number, in_place=in_place),
+                ),
+                subjects=(
+                    address(self._subjects.residues), launch.starts, launch.lengths, launch.n_subjects, *launch.listed
+                ),
+                gap=(gap.open, gap.extend),
+                scores_low=address(launch.scores[queries[0]]),
+                scores_high=address(launch.scores[queries[-1]]),
+                work_counter=address(counters, (first_counter + number) * 4),
+            )  # fmt: skip
             groups = shape.threads // shape.tile.group
             grid = min(device.facts.multiprocessors * shape.blocks, -(-launch.n_subjects // groups))
-            device.launch(kernel, grid, shape.tile.shared_bytes, arguments, stream)
+            device.launch(kernel, grid, shape.tile.shared_bytes, parameters, stream)
             if number == 0 and launch.count is None:
                 self._launched()
             first_unit += shape.tile.strip_units
@@ -192,13 +201,13 @@ class InterTaskLauncher:
             self._count_passing(launch, launch.count)
 
 
-def boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> list[Argument]:
+def boundary_addresses(boundary: Buffer | None, strip: int, *, in_place: bool) -> tuple[int, int]:
     """Addresses at which a strip reads and writes its boundary: the two halves of one buffer, alternately, or one.
 
     A strip of one query may overwrite its boundary in place, because its group reads each column before it writes the
     column; a strip of two queries has words of another size than a strip of one below it.
     """
     if boundary is None or in_place:
-        return [address(boundary)] * 2
-    halves = [np.uint64(boundary.address), np.uint64(boundary.address + boundary.n_bytes // 32 * 16)]
-    return [halves[1 - strip % 2], halves[strip % 2]]
+        return address(boundary), address(boundary)
+    halves = [boundary.address, boundary.address + boundary.n_bytes // 32 * 16]
+    return halves[1 - strip % 2], halves[strip % 2]

@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Scratch, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import WARP, IntraTaskEntry, KernelSpec, Tile
+from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, WINDOWS, packed
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.routing import (
     IntraTaskTeams,
@@ -22,7 +23,6 @@ from swsearch.engine.cuda.search.routing import (
     suits_teams,
 )
 from swsearch.query.profile import QueryProfile
-from swsearch.scoring.scheme import GapPenalty
 
 EDGE_BYTES: Final = 256 << 20
 """Maximum memory for boundaries of the kernel for listed subjects, unless a single subject needs more."""
@@ -32,24 +32,9 @@ WINDOW_STRETCHES: Final = 2
 """Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
 
 
-def signed(value: int) -> np.int32:
-    """An ``int`` argument of a kernel."""
-    return np.int32(value)
-
-
-def unsigned(value: int) -> np.uint32:
-    """A ``u32`` argument of a kernel."""
-    return np.uint32(value)
-
-
-def address(buffer: Buffer | None, offset: int = 0) -> np.uint64:
-    """A pointer argument of a kernel, ``offset`` bytes into a buffer; null without a buffer."""
-    return np.uint64(0 if buffer is None else buffer.address + offset)
-
-
-def gap_arguments(gap: GapPenalty) -> list[Argument]:
-    """The last two arguments of every kernel that scores; only generic kernels read them (``gap_costs.cuh``)."""
-    return [signed(gap.open), signed(gap.extend)]
+def address(buffer: Buffer | None, offset: int = 0) -> int:
+    """An address ``offset`` bytes into a buffer; null without a buffer."""
+    return 0 if buffer is None else buffer.address + offset
 
 
 @dataclass(frozen=True)
@@ -60,9 +45,9 @@ class DeviceProfile:
     texture: Texture | None
 
     @property
-    def arguments(self) -> list[Argument]:
-        """The first two arguments of every kernel that reads a profile."""
-        return [address(self.buffer), np.uint64(0 if self.texture is None else self.texture.handle)]
+    def parameters(self) -> tuple[int, int]:
+        """``ProfileSource`` of a kernel that reads the profile."""
+        return address(self.buffer), 0 if self.texture is None else self.texture.handle
 
 
 @dataclass(frozen=True)
@@ -74,11 +59,11 @@ class Listed:
     kernel does nothing if the list, counted on the device, has fewer than ``least`` or more than ``most`` subjects.
     """
 
-    residues: np.uint64
-    starts: np.uint64
-    lengths: np.uint64
-    indices: np.uint64
-    count: np.uint64
+    residues: int
+    starts: int
+    lengths: int
+    indices: int
+    count: int
     n_listed: int
     longest: int
     least: int = 0
@@ -93,12 +78,12 @@ class IntraTaskLaunch:
     spec: KernelSpec
     grid: int
     shared_bytes: int
-    arguments: list[Argument]
+    parameters: np.void
     stream: Stream
 
     def start(self) -> None:
         """Launch the kernel."""
-        self.device.launch(self.spec, self.grid, self.shared_bytes, self.arguments, self.stream)
+        self.device.launch(self.spec, self.grid, self.shared_bytes, self.parameters, self.stream)
 
 
 class IntraTaskLauncher:
@@ -156,19 +141,19 @@ class IntraTaskLauncher:
         listed: Listed,
         *,
         route: ListedRoute,
-        scores: np.uint64,
-        counter: np.uint64,
+        scores: int,
+        counter: int,
         stream: Stream,
         name: str,
-        checkpoints: list[Argument] | None = None,
-        ends: list[Argument] | None = None,
+        checkpoints: tuple[int, ...] | None = None,
+        ends: tuple[int, int] | None = None,
     ) -> IntraTaskLaunch:
         """A launch that writes the scores of the listed subjects to ``scores``, by subject index.
 
         ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
         ``counter`` is the address of a word that is 0. The next plan of the same ``name`` reuses its scratch buffers.
-        With arguments for ``checkpoints``, the subjects are windows; ``ends`` has the addresses of known scores and of
-        their ends. Raises :class:`OutOfDeviceMemory`.
+        With the addresses of ``Checkpoints`` (``checkpoints.cuh``), the subjects are windows; ``ends`` has the
+        addresses of known scores and of their ends. Raises :class:`OutOfDeviceMemory`.
         """
         device, tile = self._device, route.tile
         strips = tile.strips(profile.length)
@@ -186,10 +171,23 @@ class IntraTaskLauncher:
             grid = max(1, min(grid, EDGE_BYTES // edge_bytes))
             edge = self._scratch.buffer(f"edge {name}", grid * edge_bytes)
         counts = self._scratch.buffer(f"counts {name}", grid * chosen.warps * 8)
-        arguments = [
-            *on_device.arguments, signed(strips),
-            listed.residues, listed.starts, listed.lengths, listed.indices, listed.count,
-            unsigned(listed.least), unsigned(listed.most), address(edge), unsigned(stride), address(counts),
-            signed(chosen.team), scores, counter, *(checkpoints or []), *(ends or []), *gap_arguments(profile.gap),
-        ]  # fmt: skip
-        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), arguments, stream)
+        parameters = packed(
+            INTRA_TASK,
+            profile=on_device.parameters,
+            n_strips=strips,
+            subjects=(
+                listed.residues, listed.starts, listed.lengths, listed.indices, listed.count, listed.least, listed.most
+            ),
+            gap=(profile.gap.open, profile.gap.extend),
+            boundary=address(edge),
+            boundary_stride=stride,
+            counters=address(counts),
+            team_size=chosen.team,
+            scores=scores,
+            work_counter=counter,
+        )  # fmt: skip
+        if checkpoints is not None:
+            parameters = packed(WINDOWS, windows=parameters, checkpoints=checkpoints)
+        elif ends is not None:
+            parameters = packed(ENDS, list=parameters, wanted=ends)
+        return IntraTaskLaunch(device, spec, grid, tile.intra_task_bytes(chosen.strips), parameters, stream)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import COLLECT_BYTES, COLLECT_KERNEL, COLLECTED, COUNT_KERNEL, COUNTED_SCORES
-from swsearch.engine.cuda.search.launches import address, signed, unsigned
+from swsearch.engine.cuda.runtime.parameters import COLLECT, COUNT, packed
+from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.protocol import TopKBound
 from swsearch.typing import Lengths, Scores
@@ -88,26 +89,31 @@ class Selector:
         )
         device.clear(found.count, 4, self._stream)
         self._collect(
-            scores, candidates, [address(found.indices), address(found.values), address(found.count)], self._stream
+            scores, candidates, (address(found.indices), address(found.values), address(found.count)), self._stream
         )
         return found
 
     def count(self, scores: Buffer, candidates: Sequence[ScoreFilter], count: Buffer, stream: Stream) -> None:
         """Add the number of candidates that reach their limits to ``count``, u32."""
-        self._collect(scores, candidates, [address(None), address(None), address(count)], stream)
+        self._collect(scores, candidates, (0, 0, address(count)), stream)
 
     def _collect(
-        self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: Sequence[Argument], stream: Stream
+        self, scores: Buffer, candidates: Sequence[ScoreFilter], lists: tuple[int, int, int], stream: Stream
     ) -> None:
-        """Enqueue the kernel for each group of candidates; ``lists`` are its last arguments."""
+        """Enqueue the kernel for each group of candidates.
+
+        ``lists`` are the addresses of the list, of its scores, and of its length.
+        """
+        listed, listed_scores, n_listed = lists
         for group in candidates:
             if group.n_candidates > 0:
                 n_blocks = -(-group.n_candidates // COLLECTED)
-                arguments: list[Argument] = [
-                    address(scores), unsigned(group.first), unsigned(group.n_candidates), signed(group.limit), *lists,
-                ]  # fmt: skip
+                parameters = packed(
+                    COLLECT, scores=address(scores), first=group.first, n_candidates=group.n_candidates,
+                    limit=group.limit, listed=listed, listed_scores=listed_scores, n_listed=n_listed,
+                )  # fmt: skip
                 grid = min(n_blocks, self._device.facts.multiprocessors * 8)
-                self._device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, arguments, stream)
+                self._device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, parameters, stream)
 
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""
@@ -164,8 +170,10 @@ class Selector:
         counts = self._slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
         device.clear(counts, counts.n_bytes, self._stream)
         grid = max(1, min(-(-n_subjects // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
-        arguments: list[Argument] = [address(scores), unsigned(n_subjects), unsigned(COUNTED_SCORES), address(counts)]
-        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, arguments, self._stream)
+        parameters = packed(
+            COUNT, scores=address(scores), n_subjects=n_subjects, n_bins=COUNTED_SCORES, counts=address(counts)
+        )
+        device.launch(COUNT_KERNEL, grid, COUNTED_SCORES * 4, parameters, self._stream)
         found = np.empty(COUNTED_SCORES, dtype=np.uint32)
         device.download(found, counts, self._stream)
         return found.astype(np.int64)

@@ -34,10 +34,11 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Argument, Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CHECKPOINTS, COMPARE_CHECKPOINTS_KERNEL, WARP
+from swsearch.engine.cuda.runtime.parameters import COMPARE_CHECKPOINTS, packed
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
-from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address, unsigned
+from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import ListedRoute
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
@@ -180,7 +181,7 @@ class VerifiedWindowsRun:
         self._overlap: int
         self._extends: bool
         self._results: Buffer
-        self._agreed: np.uint64
+        self._agreed: int
         self._prepare(route, np.arange(len(indices)), windows)
 
     def start(self) -> None:
@@ -188,9 +189,10 @@ class VerifiedWindowsRun:
         self._launch.start()
         if self._any_checkpoint and not self._extends:
             n = len(self._windows)
-            compared: list[Argument] = [
-                self._at_warmup, self._states, unsigned(n), unsigned(self._state_words // 4), self._agreed,
-            ]  # fmt: skip
+            compared = packed(
+                COMPARE_CHECKPOINTS, entries=self._at_warmup, words=self._states, n_windows=n,
+                units_per_checkpoint=self._state_words // 4, differs=self._agreed,
+            )  # fmt: skip
             grid = min(n, self._device.facts.multiprocessors * COMPARE_BLOCKS)
             self._device.launch(COMPARE_CHECKPOINTS_KERNEL, grid, 0, compared, Stream.COMPUTE)
 
@@ -336,10 +338,10 @@ class VerifiedWindowsRun:
             self._profile, self._on_device, listed,
             route=self._route, scores=address(self._results),
             counter=address(self._results, 2 * scores_bytes), stream=Stream.COMPUTE, name=f"windows {self._name}",
-            checkpoints=[
+            checkpoints=(
                 before, self._at_warmup, n_columns, self._states,
-                address(self._results, reached_at) if self._extends else address(None), self._agreed,
-            ],
+                address(self._results, reached_at) if self._extends else 0, self._agreed,
+            ),
         )  # fmt: skip
 
     def _table(self) -> WindowTable:

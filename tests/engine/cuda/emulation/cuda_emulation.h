@@ -54,33 +54,20 @@ T* dynamic_shared() {
     return reinterpret_cast<T*>(running->shared);
 }
 
-// Runs a grid to its end; each thread calls `invoke(kernel, args)`. Returns 0, or 1 if no fiber can continue because
-// threads wait at different barriers.
-int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsigned grid, unsigned block,
-        std::size_t shared_bytes, bool reversed);
+// Runs a grid to its end; each thread calls `invoke(kernel, parameters)`. Returns 0, or 1 if no fiber can continue
+// because threads wait at different barriers.
+int run(void (*invoke)(void (*)(), const void*), void (*kernel)(), const void* parameters, unsigned grid,
+        unsigned block, std::size_t shared_bytes, bool reversed);
 
-template <std::size_t... I>
-struct Indices {};
-template <std::size_t N, std::size_t... I>
-struct IndicesUpTo : IndicesUpTo<N - 1, N - 1, I...> {};
-template <std::size_t... I>
-struct IndicesUpTo<0, I...> {
-    using type = Indices<I...>;
-};
-
-template <class... Args, std::size_t... I>
-void call(void (*kernel)(Args...), void** args, Indices<I...>) {
-    kernel(*static_cast<Args*>(args[I])...);
-}
-
-// Launches a kernel with an array of pointers to its arguments, as for cuLaunchKernel.
-template <class... Args>
-int launch(void (*kernel)(Args...), void** args, unsigned grid, unsigned block, std::size_t shared_bytes,
-           bool reversed) {
-    const auto invoke = [](void (*one)(), void** values) {
-        call(reinterpret_cast<void (*)(Args...)>(one), values, typename IndicesUpTo<sizeof...(Args)>::type{});
+// Launches a kernel with its packed parameters, as cuLaunchKernel does. Returns 2 if they are not of the kernel's size.
+template <class Parameters>
+int launch(void (*kernel)(Parameters), const void* parameters, std::size_t n_bytes, unsigned grid, unsigned block,
+           std::size_t shared_bytes, bool reversed) {
+    if (n_bytes != sizeof(Parameters)) return 2;
+    const auto invoke = [](void (*one)(), const void* given) {
+        reinterpret_cast<void (*)(Parameters)>(one)(*static_cast<const Parameters*>(given));
     };
-    return run(invoke, reinterpret_cast<void (*)()>(kernel), args, grid, block, shared_bytes, reversed);
+    return run(invoke, reinterpret_cast<void (*)()>(kernel), parameters, grid, block, shared_bytes, reversed);
 }
 
 // The halves of a word as a vector: an operation of all of them is one instruction of the host.

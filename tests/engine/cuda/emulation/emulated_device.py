@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from swsearch.engine.cuda.runtime.compiler import maxima_options
 from swsearch.engine.cuda.runtime.device import (
-    Argument,
     Buffer,
     Device,
     DeviceFacts,
@@ -256,23 +255,21 @@ class EmulatedDevice:
     def load(self, specs: Sequence[KernelSpec]) -> None:
         """Do nothing: a kernel is compiled and loaded at its first launch."""
 
-    def launch(
-        self, spec: KernelSpec, grid: int, shared_bytes: int, arguments: Sequence[Argument], stream: Stream
-    ) -> None:
+    def launch(self, spec: KernelSpec, grid: int, shared_bytes: int, parameters: np.void, stream: Stream) -> None:
         assert grid >= 1
         if shared_bytes > self.facts.shared_bytes:
             raise EngineError(f"{spec.entry} asks for {shared_bytes} bytes of shared memory")
-        values = [np.array([argument]) for argument in arguments]
+        packed = parameters.tobytes()
         self.launches.append((spec.entry, grid))
         self.launched.append(spec)
         kernel = self._kernel(spec)
 
         def run() -> None:
-            pointers = (ctypes.c_void_p * len(values))(*(array.ctypes.data for array in values))
             status = kernel(
-                pointers, ctypes.c_uint(grid), ctypes.c_uint(spec.threads), ctypes.c_ulong(shared_bytes),
-                ctypes.c_int(self._reversed),
+                packed, ctypes.c_ulong(len(packed)), ctypes.c_uint(grid), ctypes.c_uint(spec.threads),
+                ctypes.c_ulong(shared_bytes), ctypes.c_int(self._reversed),
             )  # fmt: skip
+            assert status != 2, f"the parameters of {spec.function} have other sizes than those of its structure"
             if status != 0:
                 raise EngineError(f"{spec.entry} hangs: threads wait at different barriers")
 

@@ -3,6 +3,7 @@
 
 #include SWS_ENTRY_FILE
 
-extern "C" int emulate(void** args, unsigned grid, unsigned block, unsigned long shared_bytes, int reversed) {
-    return emulation::launch(SWS_ENTRY, args, grid, block, shared_bytes, reversed != 0);
+extern "C" int emulate(const void* parameters, unsigned long n_bytes, unsigned grid, unsigned block,
+                       unsigned long shared_bytes, int reversed) {
+    return emulation::launch(SWS_ENTRY, parameters, n_bytes, grid, block, shared_bytes, reversed != 0);
 }

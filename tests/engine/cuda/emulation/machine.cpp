@@ -140,9 +140,9 @@ struct Fiber : Place {
 
 std::vector<std::unique_ptr<Fiber>> fibers;
 Context host;
-void (*invoke_kernel)(void (*)(), void**);
+void (*invoke_kernel)(void (*)(), const void*);
 void (*kernel_of_grid)();
-void** arguments;
+const void* parameters_of_grid;
 
 // The fibers of the grid in the order of their turns. Fibers that have ended are removed after each pass.
 std::vector<Fiber*> turns;
@@ -179,7 +179,7 @@ void leave(Context& context) {
 void fiber_main() {
     Context::begun();
     for (;;) {
-        invoke_kernel(kernel_of_grid, arguments);
+        invoke_kernel(kernel_of_grid, parameters_of_grid);
         Fiber& fiber = self();
         fiber.done = true;
         ++advances;
@@ -226,11 +226,11 @@ const unsigned* gather(unsigned value) {
     return values;
 }
 
-int run(void (*invoke)(void (*)(), void**), void (*kernel)(), void** args, unsigned grid, unsigned block,
-        std::size_t shared_bytes, bool reversed) {
+int run(void (*invoke)(void (*)(), const void*), void (*kernel)(), const void* parameters, unsigned grid,
+        unsigned block, std::size_t shared_bytes, bool reversed) {
     invoke_kernel = invoke;
     kernel_of_grid = kernel;
-    arguments = args;
+    parameters_of_grid = parameters;
     grid_dim = dim3{grid};
     block_dim = dim3{block};
     const unsigned warps_a_block = (block + kWarp - 1) / kWarp;

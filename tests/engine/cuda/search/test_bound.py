@@ -23,8 +23,8 @@ from swsearch.engine.cuda.runtime.kernels import (
     Tile,
     inter_task_kernel,
 )
+from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.launches import gap_arguments
 from swsearch.engine.cuda.search.layout import Strip
 from swsearch.engine.cuda.search.plan import Thresholds
 from swsearch.engine.cuda.search.profile import pack_strips
@@ -76,9 +76,9 @@ def kernel_results(
     """
     subjects = next(SubjectStore(device, 1 << 24).pieces(partition))
     words = pack_strips(plan.packed(profiles))
-    packed = device.allocate(words.nbytes)
-    device.upload(packed, words, Stream.COMPUTE)
-    texture = device.texture(packed)
+    on_device = device.allocate(words.nbytes)
+    device.upload(on_device, words, Stream.COMPUTE)
+    texture = device.texture(on_device)
     scores = [device.allocate(len(partition) * 4) for _ in profiles]
     boundaries = [device.allocate(subjects.residue_bytes * 8) for _ in range(2)]
     counters = device.allocate(4 * len(plan.strips))
@@ -93,16 +93,22 @@ def kernel_results(
             plan.arithmetic, tile, profiles[0].gap, deferred=plan.deferred, band=plan.band, edges=strip.edges,
             texture=True, threads=strip.shape.threads, blocks=strip.shape.blocks,
         )  # fmt: skip
-        arguments = [
-            np.uint64(packed.address), np.uint64(texture.handle), np.int32(first_unit),
-            np.int32(strip.has_strip_above), np.int32(strip.has_strip_below),
-            np.uint64(boundaries[number % 2].address), np.uint64(boundaries[1 - number % 2].address),
-            np.uint64(subjects.residues.address), np.uint64(subjects.starts.address),
-            np.uint64(subjects.lengths.address), np.uint32(len(partition)),
-            np.uint64(scores[queries[0]].address), np.uint64(scores[queries[-1]].address),
-            np.uint64(counters.address + 4 * number), np.uint64(0), np.uint64(0), *gap_arguments(profiles[0].gap),
-        ]  # fmt: skip
-        device.launch(kernel, 2, tile.shared_bytes, arguments, Stream.COMPUTE)
+        parameters = packed(
+            INTER_TASK,
+            profile=(on_device.address, texture.handle),
+            query=(
+                first_unit, strip.has_strip_above, strip.has_strip_below,
+                boundaries[number % 2].address, boundaries[1 - number % 2].address,
+            ),
+            subjects=(
+                subjects.residues.address, subjects.starts.address, subjects.lengths.address, len(partition), 0, 0
+            ),
+            gap=(profiles[0].gap.open, profiles[0].gap.extend),
+            scores_low=scores[queries[0]].address,
+            scores_high=scores[queries[-1]].address,
+            work_counter=counters.address + 4 * number,
+        )  # fmt: skip
+        device.launch(kernel, 2, tile.shared_bytes, parameters, Stream.COMPUTE)
         first_unit += tile.strip_units
     found = []
     for buffer in scores:
@@ -142,10 +148,10 @@ def test_a_counted_number_opens_launches(emulated: MakeDevice, number: int, is_o
     device = emulated()
     buffer, closed = device.allocate(16), Tile(Pairing.ROW_BLOCKS, 4, 3, 28).closed_counter
     device.upload(buffer, np.array([number, closed, closed, 7], np.uint32), Stream.COMPUTE)
-    arguments = [
-        np.uint64(buffer.address), np.uint32(5), np.uint32(9), np.uint64(buffer.address + 4), np.uint32(2),
-    ]  # fmt: skip
-    device.launch(OPEN_COUNTERS_KERNEL, 1, 0, arguments, Stream.COMPUTE)
+    parameters = packed(
+        OPEN_COUNTERS, number=buffer.address, least=5, most=9, counters=buffer.address + 4, n_counters=2
+    )
+    device.launch(OPEN_COUNTERS_KERNEL, 1, 0, parameters, Stream.COMPUTE)
     found = np.empty(4, np.uint32)
     device.download(found, buffer, Stream.COMPUTE)
     assert found.tolist() == [number, *([0, 0] if is_open else [closed, closed]), 7]

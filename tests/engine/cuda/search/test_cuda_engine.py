@@ -159,11 +159,16 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 
 real, launches = PyCudaDevice.launch, []
 
-def launch(self, spec, grid, shared_bytes, arguments, stream):
+def nowhere(value):  # parameters with an address that no memory has, in place of each address
+    if value.dtype.names is None:
+        return 8 if value.dtype == np.uint64 else value.item()
+    return tuple(nowhere(value[name]) for name in value.dtype.names)
+
+def launch(self, spec, grid, shared_bytes, parameters, stream):
     launches.append(spec)
-    if len(launches) == int(sys.argv[1]):  # the last address of what is written: memory that nobody has
-        arguments = [np.uint64(8) if isinstance(a, np.uint64) else a for a in arguments]
-    real(self, spec, grid, shared_bytes, arguments, stream)
+    if len(launches) == int(sys.argv[1]):
+        parameters = np.array(nowhere(parameters), parameters.dtype)[()]
+    real(self, spec, grid, shared_bytes, parameters, stream)
 
 PyCudaDevice.launch = launch
 sys.exit(main(sys.argv[2:]))

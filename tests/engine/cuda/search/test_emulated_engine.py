@@ -305,6 +305,7 @@ def test_shared_memory_beyond_the_device_is_refused(emulated: MakeDevice) -> Non
     device = emulated()
     from swsearch.engine.cuda.runtime.device import Stream
     from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL
+    from swsearch.engine.cuda.runtime.parameters import COLLECT
 
     with pytest.raises(EngineError, match="shared memory"):
-        device.launch(COLLECT_KERNEL, 1, 1 << 20, [], Stream.COMPUTE)
+        device.launch(COLLECT_KERNEL, 1, 1 << 20, np.zeros((), COLLECT)[()], Stream.COMPUTE)
