@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from swsearch.api import align, all_pairs, open_database, search_database, write_report
     from swsearch.database.builder import build_database
     from swsearch.errors import SwSearchError
+    from swsearch.folders import user_store
     from swsearch.hits.hit import Hit
     from swsearch.hits.result import QueryResult
     from swsearch.search.options import SearchOptions
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from swsearch.sequences.record import sequence
     from swsearch.service.client import Client
     from swsearch.store.store import Store
-    from swsearch.store.user_store import user_store
 
 __version__ = "0.1.0"
 
@@ -63,7 +63,7 @@ _HOMES = {
     "open_searcher": ("swsearch.search.searcher", "open_searcher"),
     "search_database": ("swsearch.api", "search_database"),
     "sequence": ("swsearch.sequences.record", "sequence"),
-    "user_store": ("swsearch.store.user_store", "user_store"),
+    "user_store": ("swsearch.folders", "user_store"),
     "write_report": ("swsearch.api", "write_report"),
 }
 

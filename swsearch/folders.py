@@ -17,9 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from swsearch.errors import InputError, SwSearchError
+from swsearch.errors import InputError, StoreError, SwSearchError
+from swsearch.words import option
 
 _PACKAGE = Path(__file__).resolve().parent
+_STORE_FILE: Final = "hits.sqlite"
+_STORE_ADVICE: Final = f"name another store with {option('store')} or SWSEARCH_STORE, or none"
 
 
 @cache
@@ -66,6 +69,47 @@ def user_data(name: str) -> Path | None:
     """
     folder = _user_folder("XDG_DATA_HOME", ".local/share")
     return None if folder is None else folder / "swsearch" / name
+
+
+def user_store() -> Path:
+    """The store in which commands keep runs if none is named; it need not exist.
+
+    It is ``swsearch/hits.sqlite`` under ``$XDG_DATA_HOME`` or ``~/.local/share``.
+
+    Raises
+    ------
+    StoreError
+        The user has no home folder.
+    """
+    path = user_data(_STORE_FILE)
+    if path is None:
+        raise StoreError(f"this user has no home folder in which runs could be kept; {_STORE_ADVICE}")
+    return path
+
+
+def is_user_store(name: str) -> bool:
+    """Whether a store of this name is the user's store."""
+    return name == str(user_data(_STORE_FILE))
+
+
+def make_user_folder() -> Path:
+    """Create the folder of the user's store, which nobody else can read, unless it exists; return the store's path.
+
+    The permissions are those of the XDG Base Directory Specification, also for the folders above it.
+
+    Raises
+    ------
+    StoreError
+        The folder cannot be created, or the user has no home folder.
+    """
+    path = user_store()
+    try:
+        missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"the folder {path.parent} cannot be created: {error.strerror}; {_STORE_ADVICE}") from error
+    return path
 
 
 def _user_folder(variable: str, usual: str) -> Path | None:

@@ -48,7 +48,7 @@ FAMILY_EVALUE: Final = 0.1
 FAMILY_TOP: Final = 10_000
 """Of deep alignments: as on ColabFold's server."""
 DEFAULT_STORE: Final = "~/.local/share/swsearch/hits.sqlite"
-"""Stands for the user's store (:func:`swsearch.store.user_store.user_store`), also where $XDG_DATA_HOME moves it."""
+"""Stands for the user's store (:func:`swsearch.folders.user_store`), also where $XDG_DATA_HOME moves it."""
 
 SEARCHES: Final = ("query", "batch")
 COMPARISONS: Final = ("allpairs", "cluster", "rbh")

@@ -233,7 +233,7 @@ def named_store(arguments: options.Arguments, *, must_store: bool) -> str:
     """
     if arguments.store != DEFAULT_STORE:
         return arguments.store
-    from swsearch.store.user_store import make_user_folder
+    from swsearch.folders import make_user_folder
 
     try:
         store = str(make_user_folder())

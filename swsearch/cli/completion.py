@@ -88,8 +88,8 @@ def matrices(incomplete: str) -> list[str]:
 def runs(ctx: Any, incomplete: str) -> list[tuple[str, str]]:
     """Numbers of the runs of the store that the command line names, the newest first, and ``latest``."""
     from swsearch.errors import SwSearchError
+    from swsearch.folders import user_store
     from swsearch.store.store import Store
-    from swsearch.store.user_store import user_store
 
     found = [("latest", "the newest finished run")]
     try:

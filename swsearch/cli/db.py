@@ -355,9 +355,11 @@ def remove(
         wanted += [words[0] for _, words in identifier_lines("--from-file", str(from_file))]
     elif not wanted:
         raise UsageError("give identifiers, or a file of them with --from-file")
-    removed = remove_from_database(database, wanted)
-    gone = f"{counted(removed.n_subjects, 'sequence')}, {counted(removed.n_residues, 'residue')} removed"
-    say(f"{database}: {gone}; {_now_holds(removed.catalogue)}", quiet=quiet)
+    done = remove_from_database(database, wanted)
+    n_subjects = done.before.n_subjects - done.catalogue.n_subjects
+    n_residues = done.before.n_residues - done.catalogue.n_residues
+    gone = f"{counted(n_subjects, 'sequence')}, {counted(n_residues, 'residue')} removed"
+    say(f"{database}: {gone}; {_now_holds(done.catalogue)}", quiet=quiet)
 
 
 @app.command()

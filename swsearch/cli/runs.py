@@ -56,7 +56,7 @@ def find_run(store: Store, run: str) -> StoredRun:
     This is so if the newest run is not finished, and in the user's store, whose runs begin in every folder.
     """
     from swsearch.cli.output import say
-    from swsearch.store.user_store import is_user_store
+    from swsearch.folders import is_user_store
 
     found = store.runs.get(run)
     if run == "latest":

@@ -49,7 +49,7 @@ def kept_store(store: str) -> str:
     refuse_none(store)
     if store != DEFAULT_STORE:
         return store
-    from swsearch.store.user_store import user_store
+    from swsearch.folders import user_store
 
     say_if_former_default_is_here()
     return str(user_store())
@@ -59,7 +59,7 @@ def created_store(store: str) -> str:
     """The result of :func:`kept_store`, for commands that create the store if it is missing."""
     name = kept_store(store)
     if store == DEFAULT_STORE:
-        from swsearch.store.user_store import make_user_folder
+        from swsearch.folders import make_user_folder
 
         make_user_folder()
     return name
@@ -68,7 +68,7 @@ def created_store(store: str) -> str:
 def say_if_former_default_is_here(*, quiet: bool = False) -> None:
     """Tell a user of the user's store that the current folder has a store, the default of former versions."""
     from swsearch.cli.output import say
-    from swsearch.store.user_store import user_store
+    from swsearch.folders import user_store
 
     path = user_store()
     if _FORMER_DEFAULT.is_file() and _FORMER_DEFAULT.resolve() != path.resolve():

@@ -19,9 +19,8 @@ from swsearch.cluster.connection import Connection, WorkerInfo
 from swsearch.cluster.dispatcher import Dispatcher
 from swsearch.cluster.processes import PREFIX, WorkerProcesses
 from swsearch.cluster.tasks import DatabaseSpec, Ready, SearchSpec
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import Databases, opened
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import Forecast, Progress
 from swsearch.engine.registry import ANY_MACHINE, ENGINES, Machine
 from swsearch.errors import InputError

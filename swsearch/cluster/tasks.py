@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from swsearch import __version__
-from swsearch.database.member import DatabasePart
+from swsearch.database.reader import DatabasePart
 from swsearch.engine.registry import Machine
 from swsearch.errors import DatabaseError, EngineError, InputError, SwSearchError
 from swsearch.hits.result import QueryResult, RunInfo

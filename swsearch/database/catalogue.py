@@ -12,7 +12,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -113,7 +113,9 @@ def read_catalogue(text: str) -> Catalogue:
         raise ValueError(f"{CATALOGUE} is not JSON ({error})") from error
     except RecursionError as error:
         raise ValueError(f"{CATALOGUE} is not that of a {FORMAT_NAME}: it is nested too deeply") from error
-    return _Fields(fields, "").catalogue()
+    catalogue: Catalogue = _FIELDS(fields, "")
+    _check_consistency(catalogue)
+    return catalogue
 
 
 def joined_catalogue(catalogues: Sequence[Catalogue]) -> Catalogue:
@@ -159,99 +161,117 @@ _MAX_NUMBER: Final = 2**62
 """Largest count or size, chosen so that sums of them fit in signed 64 bits."""
 
 
-class _Fields:
-    """An object of the catalogue's JSON, with methods that check and return its fields; ``where`` begins messages."""
+_Check = Callable[[object, str], Any]
+"""Returns a value of the JSON as the catalogue has it, or raises ValueError; its second argument begins the message."""
 
-    def __init__(self, fields: object, where: str) -> None:
-        if not isinstance(fields, dict):
-            raise ValueError(f"{CATALOGUE}: {where.removesuffix(', ') or 'it'} is no object")
-        self._fields: dict[str, Any] = fields
-        self._where = where
 
-    def catalogue(self) -> Catalogue:
-        alphabet = self._text("alphabet")
-        segments = tuple(
-            _Fields(fields, f"segment {number}, ").segment() for number, fields in enumerate(self._list("segments"), 1)
-        )
-        made = Catalogue(
-            alphabet=alphabet,
-            digest=self._text("digest", _SHA256),
-            generation=self._number("generation", 1, 10**18 - 1),
-            sources=tuple(self._texts("sources")),
-            program=self._text("program"),
-            created=self._text("created"),
-            segments=segments,
-            former_digests=tuple(self._texts("former_digests", _SHA256)) if "former_digests" in self._fields else (),
-            whole=None if self._fields.get("whole") is None else self._entry("whole").segment(),
-            taxonomy=None if self._fields.get("taxonomy") is None else self._entry("taxonomy")._taxonomy(),
-        )
-        if len({segment.name for segment in segments}) < len(segments):
-            raise ValueError(f"{CATALOGUE}: two segments have one name")
-        if not 1 <= made.n_subjects <= MAX_SUBJECTS:
-            raise ValueError(f"{CATALOGUE}: {made.n_subjects:,} subjects in all; 1 to {MAX_SUBJECTS:,} are possible")
-        _check_slices(made)
-        return made
-
-    def segment(self) -> SegmentEntry:
-        n_subjects = self._number("n_subjects", 1, MAX_SUBJECTS)
-        longest = self._number("longest", 1, MAX_SUBJECT_LENGTH)
-        files = self._entry("files")
-        removed = None if self._fields.get("removed") is None else self._entry("removed")._tombstones(n_subjects)
-        return SegmentEntry(
-            name=self._text("name", _SEGMENT_NAME),
-            n_subjects=n_subjects,
-            n_residues=self._number("n_residues", n_subjects, _MAX_NUMBER),
-            shortest=self._number("shortest", 1, longest),
-            longest=longest,
-            files={name: files._entry(name)._file() for name in ARRAY_DTYPES},
-            removed=removed,
-            indices=None if self._fields.get("indices") is None else self._entry("indices")._file(),
-        )
-
-    def _tombstones(self, n_subjects: int) -> Tombstones:
-        return Tombstones(
-            name=self._text("name", _TOMBSTONES_NAME),
-            n_subjects=self._number("n_subjects", 1, n_subjects),
-            n_residues=self._number("n_residues", 1, _MAX_NUMBER),
-            file=self._entry("file")._file(),
-        )
-
-    def _taxonomy(self) -> TaxonomyEntry:
-        files = self._entry("files")
-        n_rows = self._number("n_rows", 1, _MAX_NUMBER)
-        return TaxonomyEntry(
-            name=self._text("name", _TAXONOMY_NAME),
-            n_taxa=self._number("n_taxa", 1, MAX_SUBJECTS),
-            n_rows=n_rows,
-            n_assigned=self._number("n_assigned", 0, n_rows),
-            files={name: files._entry(name)._file() for name in TAXONOMY_DTYPES},
-        )
-
-    def _file(self) -> FileEntry:
-        return FileEntry(size=self._number("size", 0, _MAX_NUMBER), sha256=self._text("sha256", _SHA256))
-
-    def _entry(self, name: str) -> _Fields:
-        return _Fields(self._fields.get(name), f"{self._where}{name}, ")
-
-    def _number(self, name: str, least: int, most: int) -> int:
-        value = self._fields.get(name)
+def _number(least: int, most: int) -> _Check:
+    def check(value: object, where: str) -> int:
         if type(value) is not int or not least <= value <= most:
-            raise ValueError(
-                f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}; {least} to {most} is possible"
-            )
+            raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}; {least} to {most} is possible")
         return value
 
-    def _text(self, name: str, form: re.Pattern[str] | None = None) -> str:
-        return _checked_text(self._fields.get(name), f"{self._where}{name}", form)
+    return check
 
-    def _texts(self, name: str, form: re.Pattern[str] | None = None) -> list[str]:
-        return [_checked_text(value, f"{self._where}{name}", form) for value in self._list(name)]
 
-    def _list(self, name: str) -> list[Any]:
-        value = self._fields.get(name)
+def _text(form: re.Pattern[str] | None = None) -> _Check:
+    def check(value: object, where: str) -> str:
+        if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
+            raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}, which it cannot be")
+        return value
+
+    return check
+
+
+def _several(one: _Check, name: str = "") -> _Check:
+    """A list; each element has the number, from 1, behind ``name`` in messages."""
+
+    def check(value: object, where: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise ValueError(f"{CATALOGUE}: {self._where}{name} is {shortened(repr(value), 40)}, no list")
-        return value
+            raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}, no list")
+        return tuple(one(each, f"{name} {number}" if name else where) for number, each in enumerate(value, 1))
+
+    return check
+
+
+def _optional(one: _Check, missing: object = None) -> _Check:
+    return lambda value, where: missing if value is None else one(value, where)
+
+
+def _record(make: Callable[..., Any], **checks: _Check) -> _Check:
+    """An object with these fields, of which ``make`` is called with the values."""
+
+    def check(value: object, where: str) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"{CATALOGUE}: {where or 'it'} is no object")
+        begin = f"{where}, " if where else ""
+        return make(**{name: one(value.get(name), f"{begin}{name}") for name, one in checks.items()})
+
+    return check
+
+
+_COUNT: Final = _number(1, _MAX_NUMBER)
+_N_SUBJECTS: Final = _number(1, MAX_SUBJECTS)
+_LENGTH: Final = _number(1, MAX_SUBJECT_LENGTH)
+_FILE: Final = _record(FileEntry, size=_number(0, _MAX_NUMBER), sha256=_text(_SHA256))
+_TOMBSTONES: Final = _record(
+    Tombstones, name=_text(_TOMBSTONES_NAME), n_subjects=_N_SUBJECTS, n_residues=_COUNT, file=_FILE
+)
+_SEGMENT: Final = _record(
+    SegmentEntry,
+    name=_text(_SEGMENT_NAME),
+    n_subjects=_N_SUBJECTS,
+    n_residues=_COUNT,
+    shortest=_LENGTH,
+    longest=_LENGTH,
+    files=_record(dict, **dict.fromkeys(ARRAY_DTYPES, _FILE)),
+    removed=_optional(_TOMBSTONES),
+    indices=_optional(_FILE),
+)
+_TAXONOMY: Final = _record(
+    TaxonomyEntry,
+    name=_text(_TAXONOMY_NAME),
+    n_taxa=_N_SUBJECTS,
+    n_rows=_COUNT,
+    n_assigned=_number(0, _MAX_NUMBER),
+    files=_record(dict, **dict.fromkeys(TAXONOMY_DTYPES, _FILE)),
+)
+_FIELDS: Final = _record(
+    Catalogue,
+    alphabet=_text(),
+    digest=_text(_SHA256),
+    generation=_number(1, 10**18 - 1),
+    sources=_several(_text()),
+    program=_text(),
+    created=_text(),
+    segments=_several(_SEGMENT, "segment"),
+    former_digests=_optional(_several(_text(_SHA256)), ()),
+    whole=_optional(_SEGMENT),
+    taxonomy=_optional(_TAXONOMY),
+)
+"""All fields of a catalogue, with the values that each of them can have."""
+
+
+def _check_consistency(made: Catalogue) -> None:
+    """Refuse numbers that contradict each other."""
+    for place, segment in enumerate((*made.segments, made.whole), 1):
+        if segment is None:
+            continue
+        where = "whole" if segment is made.whole else f"segment {place}"
+        for problem, is_there in (
+            ("it has fewer residues than subjects", segment.n_residues < segment.n_subjects),
+            ("its shortest subject is longer than its longest one", segment.shortest > segment.longest),
+            ("more subjects are removed than it has", segment.n_removed > segment.n_subjects),
+        ):
+            if is_there:
+                raise ValueError(f"{CATALOGUE}: {where}, {problem}")
+    if made.taxonomy is not None and made.taxonomy.n_assigned > made.taxonomy.n_rows:
+        raise ValueError(f"{CATALOGUE}: taxonomy, more sequences have organisms than there are")
+    if len({segment.name for segment in made.segments}) < len(made.segments):
+        raise ValueError(f"{CATALOGUE}: two segments have one name")
+    if not 1 <= made.n_subjects <= MAX_SUBJECTS:
+        raise ValueError(f"{CATALOGUE}: {made.n_subjects:,} subjects in all; 1 to {MAX_SUBJECTS:,} are possible")
+    _check_slices(made)
 
 
 def _check_slices(catalogue: Catalogue) -> None:
@@ -271,9 +291,3 @@ def _check_slices(catalogue: Catalogue) -> None:
     lengths = min(one.shortest for one in slices), max(one.longest for one in slices)
     if numbers(*slices) != numbers(whole) or lengths != (whole.shortest, whole.longest):
         raise ValueError(f"{CATALOGUE}: the slices together are not the whole segment")
-
-
-def _checked_text(value: object, where: str, form: re.Pattern[str] | None) -> str:
-    if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
-        raise ValueError(f"{CATALOGUE}: {where} is {shortened(repr(value), 40)}, which it cannot be")
-    return value

@@ -67,31 +67,17 @@ from swsearch.typing import SubjectIndex
 
 
 @dataclass(frozen=True)
-class RemovalReport:
-    """The result of a removal: the new catalogue, and the numbers of removed subjects and residues."""
+class ChangeReport:
+    """The result of a removal, a compaction, or of storing a taxonomy.
 
-    path: Path
-    catalogue: Catalogue
-    n_subjects: int
-    n_residues: int
-
-
-@dataclass(frozen=True)
-class CompactionReport:
-    """The result of a compaction: ``before`` and ``catalogue`` are equal if there was nothing to compact."""
+    ``before`` and ``catalogue`` are the same object if there was nothing to compact. ``notes`` are messages about
+    taxonomy ids that are not current.
+    """
 
     path: Path
     before: Catalogue
     catalogue: Catalogue
-
-
-@dataclass(frozen=True)
-class TaxonomyChange:
-    """The result of storing a taxonomy: the new catalogue, and messages about ids that are not current."""
-
-    path: Path
-    catalogue: Catalogue
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 def add_to_database(
@@ -159,7 +145,7 @@ def add_to_database(
     return BuildReport(folder, catalogue, written.n_duplicates, written.first_duplicate)
 
 
-def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable[str]) -> RemovalReport:
+def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable[str]) -> ChangeReport:
     r"""Remove all subjects that have one of these identifiers; if an identifier is unknown, remove no subject.
 
     From the new generation on, the removed subjects are not searched, not counted in the size of the database, and not
@@ -208,7 +194,7 @@ def remove_from_database(database: str | os.PathLike[str], identifiers: Iterable
         ]
         whole = before.whole and _whole_with_tombstones(folder, before.whole, opened.segments, found, generation)
         catalogue = _publish(folder, replace(before, whole=whole), entries)
-    return RemovalReport(folder, catalogue, n_subjects, before.n_residues - catalogue.n_residues)
+    return ChangeReport(folder, before, catalogue)
 
 
 def compact_database(
@@ -217,7 +203,7 @@ def compact_database(
     slices: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> CompactionReport:
+) -> ChangeReport:
     """Rewrite the remaining subjects of a database as one segment, and free the disk space of the removed ones.
 
     The result has the bytes, and therefore the digest, of a fresh build from the exported FASTA. The results of
@@ -248,7 +234,7 @@ def compact_database(
     with _change(folder) as before:
         n_slices = slices or max(before.n_slices, 1)
         if len(before.segments) == n_slices == max(before.n_slices, 1) and not before.n_removed:
-            return CompactionReport(folder, before, before)
+            return ChangeReport(folder, before, before)
         with open_database(folder) as opened:
             # New files have new digests, so damage of the old files could no longer be detected.
             if problems := verify(opened):
@@ -275,14 +261,14 @@ def compact_database(
             tuple(known for known in former if known != digest),
         )
         _sweep(folder, catalogue)
-    return CompactionReport(folder, before, catalogue)
+    return ChangeReport(folder, before, catalogue)
 
 
 def set_taxonomy(
     database: str | os.PathLike[str],
     taxonomy: str | os.PathLike[str],
     taxid_map: str | os.PathLike[str] | None = None,
-) -> TaxonomyChange:
+) -> ChangeReport:
     r"""Store the organisms of the subjects with a database, in place of those that it has; no search changes.
 
     Parameters
@@ -320,7 +306,7 @@ def set_taxonomy(
         changed = replace(before, taxonomy=stored.entry)
         catalogue = _publish(folder, changed, before.segments, before.former_digests)
         _sweep(folder, catalogue)
-    return TaxonomyChange(folder, catalogue, stored.notes)
+    return ChangeReport(folder, before, catalogue, stored.notes)
 
 
 @contextmanager

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from swsearch.arguments import path
 from swsearch.database.catalogue import catalogue_text, read_catalogue
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.member import PIPES, DatabasePart, DatabaseSource, Member
 from swsearch.database.object_store import is_url, refuse_url
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.reader import PIPES, DatabasePart, DatabaseSource, Member, PackedDatabase
 from swsearch.database.segment import map_segments, mapped_taxonomy
 from swsearch.errors import DatabaseError, WrongType
 from swsearch.file_registry import is_building, registry

@@ -5,8 +5,8 @@
 numbers, and in stored order for the residues. The whole segment's files are only hashed, for the digest of the
 database, which does not depend on the slices.
 
-Subjects are dealt like cards, from the longest to the shortest, forwards and backwards in turns. So the place of a
-subject in its slice follows from its stored position in the whole segment, and no table is needed.
+Subjects are dealt like cards, in stored order: the one at position p of the whole segment is at position p // K of
+slice p % K, so no table is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,54 +35,6 @@ from swsearch.threads import Threads
 from swsearch.typing import Lengths, Offsets, SubjectIndex
 
 _BY_FASTA: Final = ("indices", "positions", "headers", "header_ends")
-
-
-@dataclass(frozen=True)
-class Dealing:
-    """The rule by which the subjects of a whole segment are dealt.
-
-    Attributes
-    ----------
-    n_subjects : int
-        Number of subjects of the whole segment, at least ``n_slices``.
-    n_slices : int
-    """
-
-    n_subjects: int
-    n_slices: int
-
-    def slice_of(self, positions: SubjectIndex) -> NDArray[np.uint16]:
-        """The slice, from 0, of the subjects at these stored positions of the whole segment.
-
-        >>> Dealing(7, 3).slice_of(np.arange(7, dtype=np.uint32)).tolist()
-        [0, 0, 1, 2, 2, 1, 0]
-        """
-        rows, places = self._rows(positions)
-        return np.where(rows % 2 == 0, places, self.n_slices - 1 - places).astype(np.uint16)
-
-    def position_in_slice(self, positions: SubjectIndex) -> SubjectIndex:
-        """The stored positions in their slices of the subjects at these stored positions of the whole segment.
-
-        >>> Dealing(7, 3).position_in_slice(np.arange(7, dtype=np.uint32)).tolist()
-        [0, 1, 0, 0, 1, 1, 2]
-        """
-        rows, _ = self._rows(positions)
-        sizes = np.array([self.size(number) for number in range(self.n_slices)])
-        return (sizes[self.slice_of(positions)] - 1 - rows).astype(np.uint32)
-
-    def size(self, number: int) -> int:
-        """Number of subjects of a slice.
-
-        >>> [Dealing(7, 3).size(number) for number in range(3)]
-        [3, 2, 2]
-        """
-        n_rows, n_left = divmod(self.n_subjects, self.n_slices)
-        place = number if n_rows % 2 == 0 else self.n_slices - 1 - number
-        return n_rows + (place < n_left)
-
-    def _rows(self, positions: SubjectIndex) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows, places = np.divmod(self.n_subjects - 1 - positions.astype(np.int64), self.n_slices)
-        return rows, places
 
 
 def write_slices(
@@ -114,20 +66,19 @@ def write_slices(
         The files that the whole segment would have, without those of the headers.
     slices : list of SegmentEntry
     """
-    dealing = Dealing(runs.n_subjects, len(folders))
     with Spool(spool) as own_indices:
-        whole, by_fasta = _deal_in_fasta_order(folders, runs, whole_headers, own_indices, dealing, threads)
-        stored, by_length, lengths = _deal_in_stored_order(folders, runs, own_indices, dealing, block_bytes, threads)
+        whole, by_fasta = _deal_in_fasta_order(folders, runs, whole_headers, own_indices, threads)
+        stored, by_length, statistics = _deal_in_stored_order(folders, runs, own_indices, block_bytes, threads)
     entries = []
     for number, folder in enumerate(folders):
         files = {**by_fasta[number], **by_length[number]}
         entries.append(
             SegmentEntry(
                 name=folder.name,
-                n_subjects=dealing.size(number),
-                n_residues=lengths[number].n_residues,
-                shortest=lengths[number].shortest,
-                longest=lengths[number].longest,
+                n_subjects=statistics[number].n_subjects,
+                n_residues=statistics[number].n_residues,
+                shortest=statistics[number].shortest,
+                longest=statistics[number].longest,
                 files={name: files[name] for name in ARRAY_DTYPES},
                 indices=files[INDICES],
             )
@@ -140,7 +91,6 @@ def _deal_in_fasta_order(
     runs: SortedRuns,
     whole_headers: StoredHeaders,
     own_indices: Spool,
-    dealing: Dealing,
     threads: Threads,
 ) -> tuple[dict[str, FileEntry], list[dict[str, FileEntry]]]:
     """Write the arrays in FASTA order, and the FASTA index of each subject in its slice to a spool, in run order."""
@@ -153,9 +103,7 @@ def _deal_in_fasta_order(
         first = 0
         for positions in runs.positions():
             whole.write("positions", positions)
-            slices = dealing.slice_of(positions)
-            stored = dealing.position_in_slice(positions)
-            order, parts = _by_slice(slices, n_slices)
+            order, parts = _by_slice(positions, n_slices)
             headers = whole_headers.read(first, first + len(positions)).permuted(order)
             own = np.empty(len(positions), dtype=np.uint32)
             for number, part in enumerate(parts):
@@ -163,7 +111,7 @@ def _deal_in_fasta_order(
                 own[chosen] = np.arange(n_dealt[number], n_dealt[number] + len(chosen), dtype=np.int64)
                 n_dealt[number] += len(chosen)
                 files[number].write("indices", (chosen + first).astype(np.uint32))
-                files[number].write("positions", stored[chosen])
+                files[number].write("positions", positions[chosen] // n_slices)
                 dealt = headers[part]
                 files[number].write("headers", dealt.data)
                 files[number].write("header_ends", dealt.ends + header_bytes[number])
@@ -177,19 +125,21 @@ def _deal_in_fasta_order(
 class _Lengths:
     """Statistics of the lengths of a slice's subjects, which are added in stored order."""
 
+    n_subjects: int = 0
     n_residues: int = 0
     shortest: int = 0
     longest: int = 0
 
     def add(self, lengths: Lengths) -> None:
         if len(lengths):
+            self.n_subjects += len(lengths)
             self.n_residues += int(lengths.sum(dtype=np.uint64))
             self.shortest = self.shortest or int(lengths[0])
             self.longest = int(lengths[-1])
 
 
 def _deal_in_stored_order(
-    folders: Sequence[Path], runs: SortedRuns, own_indices: Spool, dealing: Dealing, block_bytes: int, threads: Threads
+    folders: Sequence[Path], runs: SortedRuns, own_indices: Spool, block_bytes: int, threads: Threads
 ) -> tuple[dict[str, FileEntry], list[dict[str, FileEntry]], list[_Lengths]]:
     n_slices = len(folders)
     ends = np.zeros(n_slices, dtype=np.uint64)
@@ -197,7 +147,7 @@ def _deal_in_stored_order(
     with ExitStack() as stack:
         whole = stack.enter_context(ArrayFiles(None, BY_LENGTH, threads))
         files = [stack.enter_context(ArrayFiles(folder, BY_LENGTH, threads)) for folder in folders]
-        for block in _dealt_blocks(runs, own_indices, dealing, block_bytes):
+        for block in _dealt_blocks(runs, own_indices, n_slices, block_bytes):
             for name in BY_LENGTH:
                 whole.write(name, getattr(block.stored, name))
             for number, part in enumerate(block.parts):
@@ -226,11 +176,10 @@ class _DealtBlock:
     order: SubjectIndex
 
 
-def _dealt_blocks(runs: SortedRuns, own_indices: Spool, dealing: Dealing, block_bytes: int) -> Iterator[_DealtBlock]:
+def _dealt_blocks(runs: SortedRuns, own_indices: Spool, n_slices: int, block_bytes: int) -> Iterator[_DealtBlock]:
     def dealt(stored: StoredBlock, own: SubjectIndex) -> _DealtBlock:
         n = len(stored.lengths)
-        positions = np.arange(stored.first, stored.first + n, dtype=np.int64).astype(np.uint32)
-        order, parts = _by_slice(dealing.slice_of(positions), dealing.n_slices)
+        order, parts = _by_slice(np.arange(stored.first, stored.first + n), n_slices)
         ends: Offsets = np.cumsum(padded(stored.lengths), dtype=np.uint64)
         residues = Items(stored.residues, ends).permuted(order)
         return _DealtBlock(stored, parts, residues, stored.lengths[order], own[order])
@@ -238,8 +187,13 @@ def _dealt_blocks(runs: SortedRuns, own_indices: Spool, dealing: Dealing, block_
     return runs.blocks_with(own_indices, block_bytes, dealt)
 
 
-def _by_slice(slices: NDArray[np.uint16], n_slices: int) -> tuple[NDArray[np.int64], list[slice]]:
-    """The indices of the elements slice by slice, otherwise in order, and the part of each slice."""
+def _by_slice(positions: NDArray[Any], n_slices: int) -> tuple[NDArray[np.int64], list[slice]]:
+    """The subjects at these stored positions slice by slice, otherwise in order, and the part of each slice.
+
+    >>> _by_slice(np.array([4, 2, 6, 5]), 3)
+    (array([2, 0, 1, 3]), [slice(0, 1, None), slice(1, 2, None), slice(2, 4, None)])
+    """
+    slices = positions % n_slices
     order = np.argsort(slices, kind="stable").astype(np.int64)
     stops = np.cumsum(np.bincount(slices, minlength=n_slices)).tolist()
     return order, [slice(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]

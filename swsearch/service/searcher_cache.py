@@ -18,9 +18,8 @@ from typing import Final, Self
 from weakref import WeakKeyDictionary
 
 from swsearch.closeable import Closeable
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
 from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import DatabaseError

@@ -21,9 +21,8 @@ from functools import partial
 from typing import Final
 
 from swsearch.closeable import Closeable
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
-from swsearch.database.reader import PackedDatabase
+from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo

@@ -6,8 +6,8 @@ private to this package. SQLAlchemy is imported when a store is opened, Alembic 
 ======================  ================================================================================
 module                  noun
 ======================  ================================================================================
-``store``               the store: its repositories as attributes, on one session
-``session``             the connection object of an open store; transactions
+``store``               the store: its repositories as attributes
+``session``             the connections of an open store; transactions
 ``connections``         URLs, engines, SQLite's settings, fast inserts, messages of errors
 ``models``, ``schema``  tables and types of columns; creation, revision and upgrade
 ``runs``                ``store.runs``: the record of a run, who works on it, which may be deleted
@@ -15,8 +15,6 @@ module                  noun
 ``searches``            ``store.searches``: what was submitted; ``submission`` and ``search_records``
 ``queue``               ``store.queue``: claim, complete, retry; ``scheduling`` says whose turn it is
 ``accounts``            ``store.accounts``: tokens of owners, links to searches
-``process``             the process that works on a run
 ``staging``             stores on network file systems
-``user_store``          where the store of a user is
 ======================  ================================================================================
 """

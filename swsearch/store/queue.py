@@ -36,9 +36,8 @@ from swsearch.store.models import (
     WORKERS,
     utc_now,
 )
-from swsearch.store.process import HostProcess
 from swsearch.store.results import insert_queries
-from swsearch.store.runs import Runs, asked_values, claim_values, run_values
+from swsearch.store.runs import HostProcess, Runs, asked_values, claim_values, run_values
 from swsearch.store.scheduling import Query, candidates, charge, choose, claimed, counters
 from swsearch.store.scheduling import lease as lease_queries
 from swsearch.store.search_records import (

@@ -7,9 +7,12 @@ exactly (:mod:`swsearch.store.results`). Every row is checked before it is conve
 from __future__ import annotations
 
 import json
+import os
+import socket
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
@@ -28,12 +31,70 @@ from swsearch.store.models import (
     checked,
     utc_now,
 )
-from swsearch.store.process import HostProcess
 from swsearch.store.session import Session
 from swsearch.words import without_secrets
 
 LATEST: Final = "latest"
 """The name of the newest finished run, or of the newest run if none is finished."""
+
+
+_START_FIELD: Final = 19
+"""Index, among the fields of ``/proc/PID/stat`` after the program's name, of the start in clock ticks since boot."""
+
+
+@dataclass(frozen=True)
+class HostProcess:
+    """The process that works on a run.
+
+    Its id is not sufficient to tell whether it runs: ids are reused, at the latest after a restart of the machine, and
+    in containers many programs have the id 1. Therefore its start is stored, too. The processes of another machine
+    cannot be observed; the user must decide whether they are running.
+
+    Attributes
+    ----------
+    host : str
+        Name of its machine.
+    process : int
+        Its process id there.
+    began : str or None
+        Its start: the boot id of the machine and the clock ticks since boot. None if unknown (not Linux).
+    """
+
+    host: str
+    process: int
+    began: str | None
+
+    @classmethod
+    def this(cls) -> Self:
+        """The calling process."""
+        return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is or was a process of this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was a process of this machine and has ended; False if unknown.
+
+        A process that was killed remains as a zombie until its parent has asked for its exit code.
+        """
+        if not self.is_here:
+            return False
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        if _fields(self.process)[:1] in ([b"Z"], [b"X"]):
+            return True
+        began = _began(self.process)
+        return None not in (self.began, began) and self.began != began
 
 
 @dataclass(frozen=True)
@@ -409,3 +470,20 @@ def stored_run(row: Row[Any]) -> StoredRun:
         asked=asked,
         remark=row.remark,
     )
+
+
+def _began(process: int) -> str | None:
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+    fields = _fields(process)
+    return f"{machine} {int(fields[_START_FIELD])}" if fields else None
+
+
+def _fields(process: int) -> list[bytes]:
+    """The fields of ``/proc/PID/stat`` after the program's name, the state first; empty if there is no such process."""
+    try:
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return []

@@ -13,10 +13,9 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text
 from sqlalchemy.engine import URL
 
 from swsearch.errors import SchemaOutdated, StoreError
-from swsearch.folders import resource_folder
+from swsearch.folders import is_user_store, resource_folder
 from swsearch.store.connections import display_name, make_engine, reading, store_url, translated, writing
 from swsearch.store.models import BLAST6_VIEW, METADATA, SCHEMA, SCHEMA_TABLE
-from swsearch.store.user_store import is_user_store
 from swsearch.words import option
 
 _CREATION_LOCK: Final = 0x73775365

@@ -1,4 +1,4 @@
-"""An open store, as all repositories of it share it: :class:`Session`."""
+"""The connections of an open store, which its repositories share: :class:`Session`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from swsearch.arguments import flag, number, path
+from swsearch.closeable import Closeable
 from swsearch.errors import StoreError
 from swsearch.file_registry import registry
 from swsearch.store.connections import (
@@ -27,7 +28,7 @@ from swsearch.store.schema import create_or_check
 from swsearch.words import option
 
 
-class Session:
+class Session(Closeable):
     """The connections of an open store; threads may share it, and each of its transactions has one of its own.
 
     Parameters
@@ -105,7 +106,11 @@ class Session:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """A block in which the changes of this thread form one transaction."""
+        """A block in which the changes of this thread form one transaction, committed at the end of the block.
+
+        Before that, they are invisible to others; an exception, or the death of the process, discards them. Other
+        writers wait until the transaction ends.
+        """
         with self.writing() as connection:
             self._within.connection = connection
             try:
@@ -114,7 +119,13 @@ class Session:
                 self._within.connection = None
 
     def compact(self) -> None:
-        """Return the space of deleted rows to the file system; errors are those of ``Store.compact``."""
+        """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).
+
+        Raises
+        ------
+        StoreError
+            Another process is writing, or the disk has no room for a second copy of what is stored.
+        """
         if not self.is_sqlite:
             return
         self.check_place()

@@ -1,7 +1,7 @@
 """Stores on file systems that several machines share: written on this machine, and published there as whole files.
 
 SQLite in WAL mode must not write to a network file system (:mod:`swsearch.folders`). A
-:class:`StagedSession` therefore owns a private copy of the store in a folder of this machine, and publishes its state:
+:class:`StagedStore` therefore owns a private copy of the store in a folder of this machine, and publishes its state:
 when the first change is committed, with the first change that is committed :data:`PUBLISH_SECONDS` after the last
 publication, and when it is closed. To *publish* is to write a consistent copy to a temporary file beside the target,
 synchronize it, and rename it, so that the target is always a complete store.
@@ -42,9 +42,9 @@ from swsearch.errors import InputError, StoreError
 from swsearch.folders import check_staging, is_shared, locked_file
 from swsearch.store.connections import display_name, store_url, translated
 from swsearch.store.models import INTERRUPTED, RUNNING
-from swsearch.store.process import HostProcess
+from swsearch.store.runs import HostProcess
 from swsearch.store.schema import check_file, upgrade
-from swsearch.store.session import Session, register_store
+from swsearch.store.session import register_store
 from swsearch.store.store import Store
 
 PUBLISH_SECONDS: Final = 30.0
@@ -131,23 +131,7 @@ def _is_file(url: URL) -> bool:
 
 
 class StagedStore(Store):
-    """A store on a :class:`StagedSession`, whose parameters and errors it has."""
-
-    def __init__(
-        self,
-        target: str | os.PathLike[str],
-        *,
-        create: bool = False,
-        is_upgrade: bool = False,
-        notify: Notify | None = None,
-    ) -> None:
-        session = StagedSession(target, create=create, is_upgrade=is_upgrade, notify=notify)
-        self.publish = session.publish
-        self._use(session)
-
-
-class StagedSession(Session):
-    """The session of a store that is written on this machine and published to its file; see the module's description.
+    """A store that is written on this machine and published to its file; see the module's description.
 
     Parameters
     ----------
@@ -260,7 +244,7 @@ class StagedSession(Session):
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """As for ``Session``; the change is then published, if the last publication is long enough ago."""
+        """As for ``Store``; the change is then published, if the last publication is long enough ago."""
         with super().writing() as connection:
             yield connection
         if self.is_within_whole:

@@ -1,4 +1,4 @@
-"""The store of hits: :class:`Store`, whose attributes are repositories on one connection object.
+"""The store of hits: :class:`Store`, whose attributes are repositories that share its connections.
 
 :mod:`swsearch.run` opens a :class:`Store`, starts or resumes a run, adds each query when its search ends, and finishes
 the run. Reports of stored runs read its results. A service also uses the searches, the queue and the accounts.
@@ -7,12 +7,9 @@ the run. Reports of stored runs read its results. A service also uses the search
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from swsearch.closeable import Closeable
 from swsearch.store.connections import BUSY_SECONDS
 from swsearch.store.models import HITS, QUERIES, RUNS
 from swsearch.store.results import Results
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from swsearch.store.views import ResultViews
 
 
-class Store(Closeable):
+class Store(Session):
     """Runs, queries and hits in one SQLite file or PostgreSQL database, and the searches of a service.
 
     Threads may share a store; each call of its repositories is one transaction on a separate connection. Several
@@ -47,8 +44,8 @@ class Store(Closeable):
 
     Attributes
     ----------
-    session : Session
-        The connections.
+    name : str
+        The store in messages: its file, or its URL without the password.
     runs : Runs
     results : Results
         Queries and hits of runs.
@@ -79,12 +76,9 @@ class Store(Closeable):
         busy_seconds: float = BUSY_SECONDS,
         only_read: bool = False,
     ) -> None:
-        self._use(Session(target, create=create, busy_seconds=busy_seconds, only_read=only_read))
-
-    def _use(self, session: Session) -> None:
-        self.session = session
-        self.runs = Runs(session)
-        self.results = Results(session)
+        super().__init__(target, create=create, busy_seconds=busy_seconds, only_read=only_read)
+        self.runs = Runs(self)
+        self.results = Results(self)
 
     # Most commands need none of these, and their modules take time to import.
 
@@ -93,69 +87,36 @@ class Store(Closeable):
         """Pages and single columns of results."""
         from swsearch.store.views import ResultViews
 
-        return ResultViews(self.session)
+        return ResultViews(self)
 
     @cached_property
     def searches(self) -> Searches:
         """What was submitted to a service."""
         from swsearch.store.searches import Searches
 
-        return Searches(self.session)
+        return Searches(self)
 
     @cached_property
     def queue(self) -> Queue:
         """The queries that the workers of a service are to search."""
         from swsearch.store.queue import Queue
 
-        return Queue(self.session)
+        return Queue(self)
 
     @cached_property
     def accounts(self) -> Accounts:
         """The tokens of a service's owners, and links to searches."""
         from swsearch.store.accounts import Accounts
 
-        return Accounts(self.session)
-
-    @property
-    def name(self) -> str:
-        """The store in messages: its file, or its URL without the password."""
-        return self.session.name
-
-    def check_place(self) -> None:
-        """Raise :class:`StoreError` if the file of the store was deleted, moved or replaced since it was opened."""
-        self.session.check_place()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.session.close()
-
-    @contextmanager
-    def whole(self) -> Iterator[None]:
-        """A block in which the changes of this thread form one transaction, committed at the end of the block.
-
-        Before that, they are invisible to others; an exception, or the death of the process, discards them. Other
-        writers wait until the transaction ends.
-        """
-        with self.session.whole():
-            yield
-
-    def compact(self) -> None:
-        """Return the space of deleted runs to the file system. PostgreSQL reuses it by itself (autovacuum).
-
-        Raises
-        ------
-        StoreError
-            Another process is writing, or the disk has no room for a second copy of what is stored.
-        """
-        self.session.compact()
+        return Accounts(self)
 
     def size(self) -> tuple[int, int]:
         """Bytes of the runs with their indexes, and bytes among them that are free for later runs.
 
         PostgreSQL does not say how much is free; the second number is then 0.
         """
-        with self.session.reading() as connection:
-            if not self.session.is_sqlite:
+        with self.reading() as connection:
+            if not self.is_sqlite:
                 sizes = " + ".join(f"pg_total_relation_size('{table.name}')" for table in (RUNS, QUERIES, HITS))
                 return connection.exec_driver_sql(f"SELECT {sizes}").scalar_one(), 0
             page_size, n_pages, n_free = (

@@ -167,38 +167,60 @@ class ResultViews:
 
     def subject(self, run_id: int, number: int, rank: int) -> QueryResult:
         """A query with the alignments of the subject of this rank; without hits if there is no such subject."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return _read_subject(connection, row, rank)
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp)
+            return query_result(query, tuple(hit_of(row, query.header) for row in connection.execute(found)))
 
     def hits(self, run_id: int, number: int, keep: HitFilter) -> Iterator[Hit]:
         """The hits of a query that the filter lets through, by rank, one at a time."""
-        with self._reading_query(run_id, number) as (connection, row):
-            yield from _read_hits(connection, row, keep)
+        with self._reading_query(run_id, number) as (connection, query):
+            kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
+            for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
+                yield hit_of(row, query.header)
 
     def summaries(self, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
         """Some queries of a run in order of their numbers; an unknown run has none."""
+        best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
+        columns = (
+            QUERIES.c.number, QUERIES.c.header, func.length(QUERIES.c.letters), QUERIES.c.n_hits, QUERIES.c.n_passed,
+            HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
+        )  # fmt: skip
+        found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
         with self._session.reading() as connection:
-            return _read_summaries(connection, run_id, offset, limit)
+            rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
+            return [QuerySummary(*row) for row in rows]
 
     def neighbours(self, run_id: int, number: int) -> tuple[int | None, int | None]:
         """The numbers of the committed queries before and after a query; None where there is none."""
+        number_of = QUERIES.c.number
+        of_run = QUERIES.c.run_id == run_id
         with self._session.reading() as connection:
-            return _read_neighbours(connection, run_id, number)
+            before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
+            after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
+            return before, after
 
     def query_places(self, run_id: int, number: int) -> tuple[Places, Places]:
         """Starts and ends of the hits on the query, 0-based and half-open; int64, shape (n_hits,), by rank."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return _read_places(connection, row)
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
+            rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
+        starts, ends = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(starts, np.int64), np.array(ends, np.int64)
 
     def subject_scores(self, run_id: int, number: int) -> tuple[Floats, Floats]:
         """Bit scores and E-values of the subjects; float64, shape (n_subjects,), NaN where there is none, by rank."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return _read_scores(connection, row)
+        with self._reading_query(run_id, number) as (connection, query):
+            found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
+            rows = connection.execute(found.order_by(HITS.c.rank)).all()
+        bits, evalues = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
 
     def subjects(self, run_id: int, number: int) -> list[tuple[int, str]]:
         """The subjects of a query, by rank: index in the database, and header."""
-        with self._reading_query(run_id, number) as (connection, row):
-            return _read_subjects(connection, row)
+        with self._reading_query(run_id, number) as (connection, query):
+            of_query = (HITS.c.query_id == query.id) & (HITS.c.hsp == 1)
+            found = select(HITS.c.subject_index, HITS.c.subject_header).where(of_query).order_by(HITS.c.rank)
+            return [(row.subject_index, row.subject_header) for row in connection.execute(found)]
 
     @contextmanager
     def _reading_query(self, run_id: int, number: int) -> Iterator[tuple[Connection, Row[Any]]]:
@@ -240,62 +262,6 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPag
 def _n_subjects(connection: Connection, query: Row[Any]) -> int:
     """Number of subjects among the hits of ``query``."""
     return connection.execute(_LAST_RANK, {"of": query.id}).scalar() or 0
-
-
-def _read_subject(connection: Connection, query: Row[Any], rank: int) -> QueryResult:
-    """The query with all alignments of the subject of this rank; without hits if there is no such subject."""
-    rows = connection.execute(select(HITS).where(HITS.c.query_id == query.id, HITS.c.rank == rank).order_by(HITS.c.hsp))
-    return query_result(query, tuple(hit_of(row, query.header) for row in rows))
-
-
-def _read_hits(connection: Connection, query: Row[Any], keep: HitFilter) -> Iterator[Hit]:
-    """All hits that the filter lets through, by rank, one at a time."""
-    kept = and_(HITS.c.query_id == query.id, *_conditions(keep, query))
-    for row in connection.execute(select(HITS).where(kept).order_by(HITS.c.rank, HITS.c.hsp)):
-        yield hit_of(row, query.header)
-
-
-def _read_summaries(connection: Connection, run_id: int, offset: int, limit: int) -> list[QuerySummary]:
-    """The queries of a run in order of their numbers."""
-    best = and_(HITS.c.query_id == QUERIES.c.id, HITS.c.rank == 1, HITS.c.hsp == 1)
-    columns = (
-        QUERIES.c.number, QUERIES.c.header, func.length(QUERIES.c.letters), QUERIES.c.n_hits, QUERIES.c.n_passed,
-        HITS.c.subject_header, HITS.c.evalue, HITS.c.bits,
-    )  # fmt: skip
-    found = select(*columns).select_from(QUERIES.outerjoin(HITS, best)).where(QUERIES.c.run_id == run_id)
-    rows = connection.execute(found.order_by(QUERIES.c.number).offset(offset).limit(limit))
-    return [QuerySummary(*row) for row in rows]
-
-
-def _read_neighbours(connection: Connection, run_id: int, number: int) -> tuple[int | None, int | None]:
-    """The numbers of the committed queries before and after a query; None where there is none."""
-    number_of = QUERIES.c.number
-    of_run = QUERIES.c.run_id == run_id
-    before = connection.execute(select(func.max(number_of)).where(of_run, number_of < number)).scalar()
-    after = connection.execute(select(func.min(number_of)).where(of_run, number_of > number)).scalar()
-    return before, after
-
-
-def _read_places(connection: Connection, query: Row[Any]) -> tuple[Places, Places]:
-    """The aligned parts of the query: starts and ends, 0-based and half-open; int64, shape (n_hits,), by rank."""
-    found = select(HITS.c.query_start, HITS.c.query_end).where(HITS.c.query_id == query.id)
-    rows = connection.execute(found.order_by(HITS.c.rank, HITS.c.hsp)).all()
-    starts, ends = zip(*rows, strict=True) if rows else ((), ())
-    return np.array(starts, np.int64), np.array(ends, np.int64)
-
-
-def _read_scores(connection: Connection, query: Row[Any]) -> tuple[Floats, Floats]:
-    """Bit scores and E-values of the best alignment of each subject; float64, NaN where there is none, by rank."""
-    found = select(HITS.c.bits, HITS.c.evalue).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
-    rows = connection.execute(found.order_by(HITS.c.rank)).all()
-    bits, evalues = zip(*rows, strict=True) if rows else ((), ())
-    return np.array(bits, np.float64), np.array(evalues, np.float64)  # None becomes NaN
-
-
-def _read_subjects(connection: Connection, query: Row[Any]) -> list[tuple[int, str]]:
-    """Indices and headers of the subjects, by rank."""
-    found = select(HITS.c.subject_index, HITS.c.subject_header).where(HITS.c.query_id == query.id, HITS.c.hsp == 1)
-    return [(row.subject_index, row.subject_header) for row in connection.execute(found.order_by(HITS.c.rank))]
 
 
 def _percentage(part: ColumnElement[Any], whole: Any) -> ColumnElement[float]:

@@ -131,7 +131,7 @@ def wait_for_a_moment(trial: Trial, target: str) -> bool:
 
 
 def _n_leased(store: Store) -> int:
-    with store.session.reading() as connection:
+    with store.reading() as connection:
         leased = select(func.count()).select_from(SEARCH_QUERIES).where(SEARCH_QUERIES.c.state == LEASED)
         return int(connection.execute(leased).scalar_one())
 
@@ -143,7 +143,7 @@ def judge(trial: Trial, load: Load, lines: list[str], target: str) -> None:
         trial.check(load.reports.get(top) == shortened_to(lines, top), f"search {key}: its report has other bytes")
     with Store(target) as store:
         found = store.searches.of_owner("local", 1000)
-        with store.session.reading() as connection:
+        with store.reading() as connection:
             left = connection.execute(select(func.count()).select_from(SEARCH_QUERIES)).scalar_one()
         runs = store.runs.all()
     keys = sorted(search.key for search in found)

@@ -18,10 +18,10 @@ import pytest
 
 from swsearch.database.catalogue import read_catalogue, write_catalogue
 from swsearch.database.changes import set_taxonomy
-from swsearch.database.member import DatabasePart
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.object_store import fetch
 from swsearch.database.opening import open_database
+from swsearch.database.reader import DatabasePart
 from swsearch.errors import DatabaseError
 from tests.cli.conftest import DATA
 from tests.cli.test_batch import report

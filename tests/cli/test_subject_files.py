@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 
 import swsearch as package
-from swsearch.database import checksums
-from swsearch.database.checksums import Checksums, HashedFile
+from swsearch.database import sequence_files
 from swsearch.database.node_cache import NodeCache
 from swsearch.database.opening import open_database
-from swsearch.database.sequence_files import packed
+from swsearch.database.sequence_files import Checksums, HashedFile, packed
 from swsearch.errors import DatabaseError, FastaFormatError, InputError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
@@ -216,7 +215,7 @@ def test_a_damaged_entry_is_packed_again(swsearch, files, cache, damage):
 
 def test_a_checksum_is_remembered_until_the_file_changes(files, tmp_path, monkeypatch):
     """Source: SHA-256 of the content. A remembered checksum is recognised by a false one in its place."""
-    monkeypatch.setattr(checksums, "SETTLED_SECONDS", -1e9)  # as if the file were old
+    monkeypatch.setattr(sequence_files, "SETTLED_SECONDS", -1e9)  # as if the file were old
     known = Checksums(tmp_path / "checksums")
     with (files / "s.fa").open("r+b") as file:
         true = HashedFile(file.fileno(), known).sha256
@@ -240,8 +239,8 @@ def test_a_file_that_was_changed_lately_is_read_each_time(files, tmp_path):
 
 
 def test_few_checksums_are_kept(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(checksums, "SETTLED_SECONDS", -1e9)
-    monkeypatch.setattr(checksums, "MAX_FILES", 3)
+    monkeypatch.setattr(sequence_files, "SETTLED_SECONDS", -1e9)
+    monkeypatch.setattr(sequence_files, "MAX_FILES", 3)
     known = Checksums(tmp_path / "checksums")
     for number in range(5):
         path = files / f"{number}.fa"

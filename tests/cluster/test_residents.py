@@ -21,8 +21,8 @@ from swsearch.cluster.residents import Residents, Task, Tasks
 from swsearch.cluster.tasks import Answer, DatabaseSpec, Failed, Found, Ready, SearchSpec
 from swsearch.database.builder import build_database
 from swsearch.database.changes import compact_database
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
+from swsearch.database.reader import DatabasePart
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.registry import Machine
 from swsearch.hits.result import QueryResult

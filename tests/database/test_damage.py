@@ -212,6 +212,8 @@ FIELDS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("no segment", lambda fields: fields["segments"].clear(), "0 subjects in all"),
     ("a file less", lambda fields: fields["segments"][0]["files"].pop("order"), "order is no object"),
     ("a number for a text", lambda fields: fields.update(alphabet=7), "alphabet is 7"),
+    ("few residues", lambda fields: fields["segments"][0].update(n_residues=1), "fewer residues than subjects"),
+    ("a long shortest", lambda fields: fields["segments"][0].update(shortest=10**6), "longer than its longest one"),
 ]
 
 

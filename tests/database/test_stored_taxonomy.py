@@ -14,8 +14,8 @@ from swsearch.database.builder import build_database
 from swsearch.database.catalogue import read_catalogue
 from swsearch.database.changes import add_to_database, compact_database, remove_from_database, set_taxonomy
 from swsearch.database.format import CATALOGUE
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
+from swsearch.database.reader import DatabasePart
 from swsearch.database.stored_taxonomy import taxonomy_of_subjects
 from swsearch.errors import DatabaseError, InputError
 from swsearch.filters.subject_filters import select_subjects

@@ -17,8 +17,8 @@ import pytest
 import swsearch
 from swsearch.database.builder import build_database
 from swsearch.database.changes import add_to_database, remove_from_database
-from swsearch.database.member import DatabasePart
 from swsearch.database.opening import open_database
+from swsearch.database.reader import DatabasePart
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.protocol import Forecast, Progress, ScoreEngine

@@ -150,7 +150,7 @@ def running(store, offered, **options):
         engine = QueuedEngine(searchers.engine)
         assert isinstance(engine, BackgroundEngine)
         searchers.engine = engine
-        worker = SearchWorker(CountingQueue(opened.session), searchers, **options)
+        worker = SearchWorker(CountingQueue(opened), searchers, **options)
         before = sys.getswitchinterval()
         yield engine, worker
         sys.setswitchinterval(before)

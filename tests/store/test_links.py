@@ -15,7 +15,7 @@ from tests.store.test_searches import new_search
 
 def n_links(store):
     """Number of links of all searches."""
-    with store.session.reading() as connection:
+    with store.reading() as connection:
         return connection.execute(select(func.count()).select_from(LINKS)).scalar_one()
 
 
@@ -59,7 +59,7 @@ def test_links_are_the_owners(store):
 def test_links_leave_with_their_search(store):
     search = submit(store.searches, new_search("ann"))[0]
     _, key = store.accounts.add_link(search.key, "ann")
-    with store.session.writing() as connection:
+    with store.writing() as connection:
         ended = {"expires_at": utc_now() - timedelta(seconds=1)}
         connection.execute(update(SEARCHES).where(SEARCHES.c.id == search.id).values(**ended))
     assert store.searches.delete_expired() == 1

@@ -134,7 +134,7 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     with Store(path, create=True) as store:
         run_id = store.runs.start(RUN)
         store.results.add(run_id, make_query(0))
-        with store.session._engine.connect() as connection:
+        with store._engine.connect() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(StoreError, match="the disk is full") as caught:

@@ -466,7 +466,7 @@ def test_what_no_program_wrote_is_named(store, searches, work):
     from swsearch.store.models import SEARCHES
 
     stored, _ = submit(searches, new_search())
-    with store.session.writing() as connection:
+    with store.writing() as connection:
         connection.execute(SEARCHES.update().values(options="[]"))
     with pytest.raises(StoreError, match="table searches, column options"):
         searches.get(stored.key)
