@@ -60,7 +60,7 @@ byte, to those of a fresh build from the exported FASTA. A segment of generation
 number S of it ``segment-G-slice-S`` with at least three digits.
 
 **Taxonomy.** A database may state which organisms its sequences come from. The folder ``taxonomy-G`` of generation G
-has the tree of these organisms and all their ancestors, as the arrays of :mod:`swsearch.taxonomy.tree_arrays`, and
+has the tree of these organisms and all their ancestors, as the arrays of :mod:`swsearch.taxonomy.tree`, and
 three arrays more. A *set* is the taxonomy ids of a sequence, and a *row* is the index of a sequence in the FASTA of all
 segments in the order of the catalogue, with the whole segment in place of its slices, removed subjects included:
 
@@ -114,7 +114,7 @@ from pathlib import Path
 from typing import Final
 
 from swsearch import file_registry
-from swsearch.taxonomy.tree_arrays import ARRAY_DTYPES as TREE_DTYPES
+from swsearch.taxonomy.tree import ARRAY_DTYPES as TREE_DTYPES
 
 FORMAT_NAME: Final = file_registry.FORMAT_NAME
 CATALOGUE: Final = file_registry.CATALOGUE

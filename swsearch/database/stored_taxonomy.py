@@ -24,7 +24,7 @@ from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment
 from swsearch.database.staging import sync_folder
 from swsearch.errors import DatabaseError, InputError
 from swsearch.taxonomy.assignment import TaxidSets, mapped_taxids, stated_taxids
-from swsearch.taxonomy.cache import load_taxonomy
+from swsearch.taxonomy.dump import load_taxonomy
 from swsearch.taxonomy.subject_taxa import TAXONOMY_VARIABLE, TaxidNotes, TaxonomyOfSubjects, chosen_tree
 from swsearch.taxonomy.tree import Taxonomy, joined_tree, packed_arrays, unpacked
 from swsearch.typing import SubjectIndex

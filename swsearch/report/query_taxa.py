@@ -37,7 +37,7 @@ from swsearch.sequences.record import identifier
 from swsearch.words import option
 
 if TYPE_CHECKING:
-    from swsearch.taxonomy.counts import TaxonCount
+    from swsearch.taxonomy.subject_taxa import TaxonCount
     from swsearch.taxonomy.tree import Taxonomy
 
 
@@ -187,7 +187,7 @@ def rank_codes(tree: Taxonomy, counts: Sequence[TaxonCount]) -> list[str]:
     ----------
     tree : Taxonomy
     counts : sequence of TaxonCount
-        As :func:`swsearch.taxonomy.counts.clade_counts` lists them.
+        As :func:`swsearch.taxonomy.subject_taxa.clade_counts` lists them.
     """
     codes = []
     above: list[tuple[str, int]] = []  # code and distance at each level
@@ -208,7 +208,7 @@ class KrakenReport(CountedTaxaReport):
 
     def end(self) -> None:
         """Write the lines."""
-        from swsearch.taxonomy.counts import clade_counts
+        from swsearch.taxonomy.subject_taxa import clade_counts
 
         found, stream = self.counts, self.stream
 

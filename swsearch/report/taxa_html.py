@@ -24,7 +24,7 @@ from swsearch.report.taxa import cut_lists
 from swsearch.words import counted
 
 if TYPE_CHECKING:
-    from swsearch.taxonomy.counts import TaxonCount
+    from swsearch.taxonomy.subject_taxa import TaxonCount
     from swsearch.taxonomy.tree import Taxonomy
 
 # --- the icicle ---
@@ -52,7 +52,7 @@ def icicle(
     ----------
     tree : Taxonomy
     counts : sequence of TaxonCount
-        At least one, in the order of :func:`swsearch.taxonomy.counts.without_repetitions`.
+        At least one, in the order of :func:`swsearch.taxonomy.subject_taxa.without_repetitions`.
     n_all : int
         The number of which shares are printed, with what has no taxon.
     noun : pair of str
@@ -162,7 +162,7 @@ class TaxaHtmlReport(CountedTaxaReport):
 
     def end(self) -> None:
         """Write the page."""
-        from swsearch.taxonomy.counts import clade_counts, without_repetitions
+        from swsearch.taxonomy.subject_taxa import clade_counts, without_repetitions
 
         run, found, stream = self.run, self.counts, self.stream
         percent = self.ancestors.percent

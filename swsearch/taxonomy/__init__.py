@@ -3,13 +3,11 @@
 =================  ==================================================================================
 module             content
 =================  ==================================================================================
-``dump``           NCBI's taxdump as files
-``tree``           :class:`~swsearch.taxonomy.tree.Taxonomy`: names, ranks, lineages, common ancestors
-``tree_arrays``    columns of names, and the arrays of a tree in files
-``cache``          taxdumps that were read, as such files
+``tree``           :class:`~swsearch.taxonomy.tree.Taxonomy`: names, ranks, lineages, common ancestors,
+                   and the arrays of a tree in files
+``dump``           NCBI's taxdump as files, and the cache of those that were read
 ``assignment``     the ids of sequences, from headers or a map
-``subject_taxa``   the organisms of subjects: which tree counts, and messages about ids
+``subject_taxa``   the organisms of subjects: which tree counts, messages about ids, counts of taxa
 ``taxon_filter``   the subjects of some organisms
-``counts``         counts of what was assigned to taxa
 =================  ==================================================================================
 """

@@ -20,7 +20,7 @@ from swsearch.errors import InputError
 from swsearch.sequences.headers import header_taxids, names_of
 from swsearch.sequences.record import split_header
 from swsearch.sequences.source import text_lines, whole_number
-from swsearch.taxonomy.tree_arrays import Numbers
+from swsearch.taxonomy.tree import Numbers
 from swsearch.words import option
 
 LARGEST_TAXID: Final = 2**32 - 1

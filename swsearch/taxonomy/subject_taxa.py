@@ -3,13 +3,14 @@
 The tree comes from the option ``--taxonomy``, from the database, or from the environment variable
 ``SWSEARCH_TAXONOMY``, in this order (:func:`chosen_tree`). Ids are those that a database has stored or that headers
 state (:class:`TaxonomyOfSubjects`). Ids that were merged, were deleted or are unknown are reported in one line for each
-kind (:class:`TaxidNotes`).
+kind (:class:`TaxidNotes`). What was assigned to taxa, such as queries, is counted by :func:`clade_counts`: how many to
+each taxon, and to it and all below it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +43,7 @@ def chosen_tree(given: str | None, stored: Taxonomy | None, *, is_needed: bool =
     """
     if given is None and (stored is not None or not (is_needed and has_variable())):
         return stored
-    from swsearch.taxonomy.cache import load_taxonomy
+    from swsearch.taxonomy.dump import load_taxonomy
 
     return load_taxonomy(os.environ[TAXONOMY_VARIABLE], TAXONOMY_VARIABLE) if given is None else load_taxonomy(given)
 
@@ -146,3 +147,70 @@ class TaxonomyOfSubjects:
     def messages(self) -> list[str]:
         """What to tell the user about ids that are not current (:class:`swsearch.taxonomy.subject_taxa.TaxidNotes`)."""
         return self._notes.messages()
+
+
+@dataclass(frozen=True)
+class TaxonCount:
+    """The counts of one taxon, ``depth`` of whose ancestors are listed above it.
+
+    ``n_direct`` counts the assignments to the taxon itself, ``n_clade``, at least 1, those to it and to all taxa below
+    it.
+    """
+
+    taxon: int
+    depth: int
+    n_direct: int
+    n_clade: int
+
+
+def clade_counts(tree: Taxonomy, direct: Mapping[int, int]) -> list[TaxonCount]:
+    """The taxa with assignments at or below them, each followed by those below it.
+
+    Of taxa with one parent, the one with most assignments comes first, then the one that is first in the tree.
+
+    Parameters
+    ----------
+    tree : Taxonomy
+    direct : mapping of int to int
+        For each taxon, the number of assignments to it.
+    """
+    totals: dict[int, int] = {}
+    for taxon, n_direct in direct.items():
+        if n_direct:
+            for above in tree.lineage(taxon):
+                totals[above] = totals.get(above, 0) + n_direct
+    below: dict[int | None, list[int]] = {}
+    for taxon in sorted(totals, key=lambda one: (-totals[one], one)):
+        parent = int(tree.parents[taxon])
+        below.setdefault(None if parent == taxon else parent, []).append(taxon)
+    counts = []
+    waiting = [(taxon, 0) for taxon in reversed(below.get(None, []))]
+    while waiting:
+        taxon, depth = waiting.pop()
+        counts.append(TaxonCount(taxon, depth, direct.get(taxon, 0), totals[taxon]))
+        waiting += [(child, depth + 1) for child in reversed(below.get(taxon, []))]
+    return counts
+
+
+def without_repetitions(counts: list[TaxonCount]) -> list[TaxonCount]:
+    """The same taxa without those whose assignments are all at or below one child; roots are kept.
+
+    Parameters
+    ----------
+    counts : list of TaxonCount
+        As :func:`clade_counts` lists them.
+    """
+    kept: list[TaxonCount] = []
+    above: list[tuple[int, int]] = []  # depths of the taxa above, those of all and those that are kept
+    for place, one in enumerate(counts):
+        while above and above[-1][0] >= one.depth:
+            above.pop()
+        following = counts[place + 1] if place + 1 < len(counts) else None
+        repeats = following is not None and following.depth > one.depth and following.n_clade == one.n_clade
+        depth = above[-1][1] + 1 if above else 0
+        if repeats and one.depth > 0:
+            depth -= 1
+        else:
+            kept.append(TaxonCount(one.taxon, depth, one.n_direct, one.n_clade))
+        above.append((one.depth, depth))
+    return kept

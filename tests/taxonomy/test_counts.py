@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swsearch.taxonomy.counts import clade_counts, without_repetitions
 from swsearch.taxonomy.dump import read_dump
+from swsearch.taxonomy.subject_taxa import clade_counts, without_repetitions
 from tests.taxonomy.dumps import EXCERPT, path_to_root, trees, write_dump
 
 

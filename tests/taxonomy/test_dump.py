@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from swsearch.errors import InputError
-from swsearch.taxonomy import cache
-from swsearch.taxonomy.cache import load_taxonomy
-from swsearch.taxonomy.dump import FILES, read_dump
+from swsearch.taxonomy import dump
+from swsearch.taxonomy.dump import FILES, load_taxonomy, read_dump
 from swsearch.taxonomy.tree import packed_arrays
 from tests.taxonomy.dumps import EXCERPT, with_changes
 
@@ -134,7 +133,7 @@ def test_what_is_no_taxdump_is_refused_with_what_to_give(tmp_path):
 def kept(tmp_path, monkeypatch):
     """The folder of an empty cache that keeps taxdumps of any size."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "SMALLEST_BYTES", 0)
+    monkeypatch.setattr(dump, "SMALLEST_BYTES", 0)
     return tmp_path / "cache" / "swsearch" / "taxonomy"
 
 
@@ -143,7 +142,7 @@ def test_a_taxdump_is_read_once_for_each_content(kept, tmp_path, monkeypatch):
     first = load_taxonomy(folder)
     (entry,) = kept.iterdir()
     with monkeypatch.context() as patch:
-        patch.setattr(cache, "read_dump", None)  # a second reading would fail
+        patch.setattr(dump, "read_dump", None)  # a second reading would fail
         assert same(load_taxonomy(folder), first)
     (folder / "merged.dmp").write_text("5\t|\t9606\t|\n")
     assert load_taxonomy(folder).merged.tolist() == [[5, 9606]]
@@ -156,20 +155,20 @@ def test_a_taxdump_is_read_once_for_each_content(kept, tmp_path, monkeypatch):
 
 def test_the_cache_keeps_the_trees_that_were_used_last(kept, tmp_path):
     folders = []
-    for number in range(cache.MOST_TREES + 2):
+    for number in range(dump.MOST_TREES + 2):
         folder = with_changes(tmp_path / f"dump{number}")
         (folder / "delnodes.dmp").write_text(f"{number + 1}\t|\n")
         load_taxonomy(folder)
         for place, known in enumerate(sorted(kept.iterdir(), key=lambda one: one.stat().st_mtime)):
             os.utime(known, (place, place))  # distinct times, however fast the test runs
         folders.append(folder)
-    assert len(list(kept.iterdir())) == cache.MOST_TREES
+    assert len(list(kept.iterdir())) == dump.MOST_TREES
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(cache, "SMALLEST_BYTES", 0)
+    monkeypatch.setattr(dump, "SMALLEST_BYTES", 0)
     assert len(load_taxonomy(EXCERPT)) == 138
 
 

@@ -20,8 +20,7 @@ from swsearch.sequences.headers import header_organism, header_taxid
 from swsearch.service.service import Service
 from swsearch.store.runs import StoredRun
 from swsearch.store.views import HitView
-from swsearch.taxonomy.counts import clade_counts, without_repetitions
-from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects
+from swsearch.taxonomy.subject_taxa import TaxonomyOfSubjects, clade_counts, without_repetitions
 
 _NOUN: Final = ("subject", "subjects")
 
