@@ -395,9 +395,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="NCBI's number of the genetic code for --translate. [1]",
     ),
     Option(
-        "max_hsps", int, CHOICE, REPORTS, 1, otherwise={"report": None}, label="Alignments per subject",
+        "max_hsps", int, CHOICE, REPORTS, label="Alignments per subject",
         range=Range(1, EVERY_SUBJECT, f"a number of alignments of a subject, 1 to {EVERY_SUBJECT:,}"), minimum=1,
-        help="Maximum number of alignments per subject.",
+        help="Maximum number of alignments per subject. [1; translated or long DNA subjects: all with E <= 10]",
     ),
     # --- scoring ---
     Option(

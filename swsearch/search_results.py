@@ -265,7 +265,7 @@ class SearchResults(Closeable):
         columns: dict[str, list[Any]] = {field.name: [] for field in chosen}
         context = self.context_of(table)
         for result in self:
-            for hit in result.hits:
+            for hit in self.run.listed(result):
                 for field in chosen:
                     columns[field.name].append(field.value(context, result, hit))
         schema = pyarrow.schema([(field.name, types[field.kind]) for field in chosen])

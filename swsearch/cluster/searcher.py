@@ -193,7 +193,7 @@ class ClusterSearcher(PlannedSearch):
         self, queries: Iterable[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
     ) -> Generator[QueryResult, None, None]:
         def merge(parts: Sequence[QueryResult]) -> QueryResult:
-            return merge_results(parts, self.options) if self.is_sliced else parts[0]
+            return merge_results(parts, self.limits) if self.is_sliced else parts[0]
 
         return self._dispatcher.search(queries, progress, merge, self._when_answered)
 

@@ -6,7 +6,9 @@ alignments, and :class:`SubjectFilters` those on the subjects that are searched 
 (:mod:`swsearch.report.narrowing`) ask them; nothing else compares a score or an E-value with a limit.
 
 The alignments of a subject are numbered by ascending E-value, then descending score, before any of them is left out.
-Each limit is a condition on one alignment; ``max_hsps`` is one on its number. A subject is listed if an alignment
+Each limit is a condition on one alignment; ``max_hsps`` is one on its number. Without ``max_hsps``, a subject has one
+alignment, but a long one, such as a chromosome, has all its significant ones; which subjects are long is decided by
+:func:`shortest_long_subject`, and by the length of the subject alone. A subject is listed if an alignment
 meets all conditions, and is ranked by the first that does. So limits may be applied in any order, or one by one: a
 stored list that is narrowed is the list of a search with the narrower limits. Candidates are aligned in the order of
 their rank until enough of them pass the filter on alignments. Its percentages are those that reports print
@@ -101,6 +103,34 @@ class AlignmentFilter:
         )
 
 
+LONG_SUBJECT_BASES: Final = 10_000
+"""Length from which on an untranslated DNA subject is long: nearly all chromosomes are, and few transcripts."""
+SIGNIFICANT_EVALUE: Final = 10.0
+"""Largest E-value of the further alignments of a long subject; a smaller limit on E-values holds for them, too."""
+
+
+def shortest_long_subject(alphabet: str, translate: str | None) -> int | None:
+    """Length from which on a subject is long, in letters of the database; None if none is.
+
+    Every translated subject is, because its genes may be in pieces or in several frames.
+
+    Parameters
+    ----------
+    alphabet : str
+        That of the database, ``protein`` or ``dna``.
+    translate : str or None
+        The translated side.
+
+    >>> shortest_long_subject("dna", "subject"), shortest_long_subject("dna", None)
+    (1, 10000)
+    >>> shortest_long_subject("protein", None) is None
+    True
+    """
+    if translate in ("subject", "both"):
+        return 1
+    return LONG_SUBJECT_BASES if alphabet == "dna" else None
+
+
 MOST_INCLUDED: Final = 10_000
 """Largest number of subjects that a round of an iterated search includes (:mod:`swsearch.search.rounds`)."""
 
@@ -120,35 +150,42 @@ class Limits:
         ``cut`` ends the list after ``top`` subjects, ``all`` after those that equal the last in E-value and score.
     evalue : float
         Largest E-value of a listed alignment, and of the score of a softly masked query with its subject.
-    max_hsps : int
-        Largest number of an alignment among those of its subject.
+    max_hsps : int or None
+        Largest number of an alignment among those of its subject; None if the subject decides it.
     min_score, min_bits : int or float, optional
         Lowest score and bit score of a listed alignment.
     inclusion_evalue : float, optional
         Largest E-value of a subject that a round of an iterated search includes; None if the search is not iterated.
+    long_subject : int or None
+        Length from which on a subject is long (:func:`shortest_long_subject`).
     """
 
     top: int
     ties: str
     evalue: float
-    max_hsps: int = 1
+    max_hsps: int | None = None
     min_score: int | None = None
     min_bits: float | None = None
     inclusion_evalue: float | None = None
+    long_subject: int | None = None
 
     @classmethod
-    def of_run(cls, parameters: Mapping[str, Any]) -> Limits:
-        """The limits among the parameters of a run; values that old stores lack limit nothing."""
+    def of_run(cls, parameters: Mapping[str, Any], alphabet: str) -> Limits:
+        """The limits among the parameters of a run; values that old stores lack limit nothing.
+
+        ``alphabet`` is that of its database.
+        """
         is_iterated = int(parameters.get("iterations") or 1) > 1
         bits, score = parameters.get("min_bits"), parameters.get("min_score")
         return cls(
             top=int(parameters.get("top") or 2**31 - 1),
             ties=str(parameters.get("ties") or "cut"),
             evalue=float(parameters.get("evalue") or "inf"),
-            max_hsps=int(parameters.get("max_hsps") or 1),
+            max_hsps=None if (hsps := parameters.get("max_hsps")) is None else int(hsps),
             min_score=None if score is None else int(score),
             min_bits=None if bits is None else float(bits),
             inclusion_evalue=float(parameters["inclusion_evalue"]) if is_iterated else None,
+            long_subject=shortest_long_subject(alphabet, parameters.get("translate")),
         )
 
     @overload
@@ -180,7 +217,28 @@ class Limits:
 
     def admits(self, hit: Hit) -> bool:
         """Whether an alignment meets all limits, apart from the length of the list."""
-        return hit.number <= self.max_hsps and self.passes(hit.score, hit.bits, hit.evalue, hit.masked_evalue)
+        return self.admits_number(hit.number, hit.subject_length, hit.evalue) and self.passes(
+            hit.score, hit.bits, hit.evalue, hit.masked_evalue
+        )
+
+    # --- how many alignments of a subject are listed ---
+
+    def is_long(self, length: Any) -> Any:
+        """Whether a subject of this length, or each of several, has its significant alignments listed."""
+        return False if self.long_subject is None else length >= self.long_subject
+
+    @property
+    def significant_evalue(self) -> float:
+        """Largest E-value of a further alignment of a long subject."""
+        return min(self.evalue, SIGNIFICANT_EVALUE)
+
+    def admits_number(self, number: int, subject_length: int, evalue: float | None) -> bool:
+        """Whether an alignment with this number and E-value is among the listed ones of a subject of this length."""
+        if self.max_hsps is not None:
+            return number <= self.max_hsps
+        if number == 1:
+            return True
+        return evalue is not None and evalue <= self.significant_evalue and bool(self.is_long(subject_length))
 
     # --- what a round includes ---
 
@@ -230,6 +288,15 @@ class Limits:
 def rank_of(hit: Hit) -> Rank:
     """The rank of a subject by its first alignment."""
     return 0.0 if hit.evalue is None else hit.evalue, -hit.score, hit.subject_index
+
+
+def by_evalue(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Hits in the order of their own E-values and scores instead of those of their subjects.
+
+    >>> by_evalue([])
+    []
+    """
+    return sorted(hits, key=lambda hit: (*rank_of(hit), hit.hsp))
 
 
 def ranked(subjects: Iterable[Sequence[Hit]]) -> list[Hit]:

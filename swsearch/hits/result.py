@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.hits.hit import Hit
+from swsearch.hits.limits import by_evalue, shortest_long_subject
 from swsearch.options import SEARCH_FILES
 from swsearch.sequences.genetic_code import STANDARD_CODE
 
@@ -339,6 +340,26 @@ class RunInfo:
     def genetic_code(self) -> int | None:
         """NCBI's number of the genetic code of the translation; None if neither side was translated."""
         return int(self.parameters.get("genetic_code") or STANDARD_CODE) if self.translates else None
+
+    @property
+    def orders_alignments(self) -> bool:
+        """Whether lists are in the order of alignments; with ``--max-hsps``, they are in that of subjects."""
+        return self.parameters.get("max_hsps") is None
+
+    def listed(self, query: QueryResult) -> Sequence[Hit]:
+        """The hits of a query in the order of a list.
+
+        That is the order of the E-values of alignments, or with ``--max-hsps`` that of subjects, each with its
+        alignments. Reports that group the alignments of a subject always have the second.
+        """
+        return by_evalue(query.hits) if self.orders_alignments else query.hits
+
+    @property
+    def lists_several(self) -> bool:
+        """Whether a subject may have several alignments."""
+        if not self.orders_alignments:
+            return self.parameters["max_hsps"] != 1
+        return shortest_long_subject(self.database.alphabet, self.translates) is not None
 
     @property
     def iterations(self) -> int:

@@ -44,7 +44,7 @@ class Gff3Report(Report):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             if hit.subject_index not in self._measured:
                 self._measured.add(hit.subject_index)
                 self.stream.write(f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n")

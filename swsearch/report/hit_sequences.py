@@ -66,7 +66,7 @@ class FastaReport(Report):
         InputError
             The context has no reader of subjects, and one is needed.
         """
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             if not self._part.aligned:
                 byte, bit = divmod(hit.subject_index, 8)
                 if self._written[byte] >> bit & 1:

@@ -15,6 +15,7 @@ the graphic fits any screen while its text keeps its size. Colours are those of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib import resources
@@ -249,6 +250,7 @@ def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:
     if (rounds := rounds_line(run, query)) is not None:
         yield f"<p>Rounds: {text(rounds)}</p>\n"
     yield f"<p>{text(hits_line(run, query))}</p>\n"
+    query = replace(query, hits=tuple(run.listed(query)))
     if query.hits:
         yield '<div class="results">\n'
         yield from _figure(query, name)
@@ -285,10 +287,10 @@ def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[st
         button = f'<button type="button"{label}>{title}</button>'
         yield f'<th scope="col" data-first="{first}"{sorted_now}>{button}</th>'
     yield "</tr>\n</thead>\n<tbody>\n"
-    for hit in query.hits:
+    for place, hit in enumerate(query.hits, 1):
         subject, description = split_header(hit.subject_header)
         link = f'<a href="#{_anchor(name, hit)}">{text(subject or "unnamed")}</a>'
-        yield f'<tr><td class="number">{hit.rank}</td><th scope="row">{link}</th>'
+        yield f'<tr><td class="number">{place if run.orders_alignments else hit.rank}</td><th scope="row">{link}</th>'
         yield f'<td class="text">{text(description)}</td>'
         if has_organisms:
             yield f'<td class="text organism">{text("; ".join(organisms(context, hit)))}</td>'
@@ -306,12 +308,12 @@ def _anchor(name: str, hit: Hit) -> str:
 
 
 def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
-    for hit in query.hits:
+    for place, hit in enumerate(query.hits, 1):
         title = text(hit.subject_header or "unnamed")
         anchor = _anchor(name, hit)
         several = f", alignment {hit.hsp}" if hit.hsp > 1 else ""
         yield f'<article id="{anchor}" aria-labelledby="{anchor}t">\n'
-        yield f'<h4 id="{anchor}t">{hit.rank}. {title}{several}</h4>\n<div>\n'
+        yield f'<h4 id="{anchor}t">{place if run.orders_alignments else hit.rank}. {title}{several}</h4>\n<div>\n'
         worth = "<br>\n".join(map(text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
         yield f"<p>{worth}</p>\n<pre>\n"
         yield escape("\n".join(blocks(run, query, hit)))

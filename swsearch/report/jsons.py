@@ -132,7 +132,7 @@ class JsonReport(Report):
         stream.write(self._before)
         self._before = ",\n"
         stream.write(f'{_text(describe_query(query))[:-1]}, "hits": [')
-        for place, hit in enumerate(query.hits):
+        for place, hit in enumerate(self.run.listed(query)):
             stream.write(",\n" if place else "\n")
             stream.write(_text(describe_hit(query, hit, self.context)))
         stream.write("]}")
@@ -160,5 +160,5 @@ class JsonLinesReport(Report):
         """Write a query, then its hits."""
         self.stream.write(_text({"type": "query", **describe_query(query)}) + "\n")
         names = {"type": "hit", "query_number": query.number, "query_id": identifier(query.header)}
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             self.stream.write(_text({**names, **describe_hit(query, hit, self.context)}) + "\n")

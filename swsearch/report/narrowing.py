@@ -87,6 +87,9 @@ min_alignment_length : int or float, optional
             if run.iterations > 1 and name in _OF_ROUNDS:
                 decides = f"it decides what the {run.iterations} rounds of the run include"
                 raise InputError(f"{option} {value:g}: {decides}; search again with {option}")
+            if name == "max_hsps" and not _has_first(run, int(value)):
+                kept = "the best alignment of a subject and, of long ones, all that are significant"
+                raise InputError(f"{option} {value:g}: the run keeps {kept}; for others, search again with {option}")
             limit = _number(run.parameters.get(name))
             if limit is not None and (value > limit if name in _LARGEST else value < limit):
                 kept = {**_LARGEST, **_LOWEST}[name].format(limit)
@@ -104,11 +107,11 @@ min_alignment_length : int or float, optional
             Its complete results.
         """
         for query in queries:
-            yield self._narrowed(run.parameters, query) if self.given else query
+            yield self._narrowed(run, query) if self.given else query
 
-    def _narrowed(self, parameters: dict[str, Any], query: QueryResult) -> QueryResult:
-        stored = Limits.of_run(parameters)
-        limits = Limits.of_run({**parameters, **self.given})
+    def _narrowed(self, run: RunInfo, query: QueryResult) -> QueryResult:
+        stored = Limits.of_run(run.parameters, run.database.alphabet)
+        limits = Limits.of_run({**run.parameters, **self.given}, run.database.alphabet)
         alignments = AlignmentFilter(
             self.min_identity or 0.0,
             self.min_query_coverage or 0.0,
@@ -130,6 +133,14 @@ min_alignment_length : int or float, optional
             self.n_incomplete += 1
         n_passed = sum(any(map(limits.admits, several)) for several in subjects)
         return replace(query, hits=hits, n_passed=n_passed, n_stored=len(subjects))
+
+
+def _has_first(run: RunInfo, max_hsps: int) -> bool:
+    """Whether a run has the first ``max_hsps`` alignments of each subject, unless its own limit is lower."""
+    if not run.orders_alignments or max_hsps == 1:
+        return True
+    stored = Limits.of_run(run.parameters, run.database.alphabet)
+    return bool(stored.is_long(1)) and stored.evalue == stored.significant_evalue
 
 
 def _number(value: Any) -> float | None:

@@ -27,7 +27,7 @@ class PafReport(Report):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""
-        self.stream.writelines(_line(query, hit) for hit in query.hits)
+        self.stream.writelines(_line(query, hit) for hit in self.run.listed(query))
 
 
 def _line(query: QueryResult, hit: Hit) -> str:

@@ -71,7 +71,7 @@ class ParquetReport(ColumnsReport):
 
     def write(self, query: QueryResult) -> None:
         """Write each row group as soon as it is full."""
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             for column, field in zip(self._columns, self._fields, strict=True):
                 value = field.value(self.context, query, hit)
                 column.append(_NOT_UTF8.sub("\ufffd", value) if isinstance(value, str) else value)

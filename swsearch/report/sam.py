@@ -59,7 +59,7 @@ class SamReport(Report):
         with writing_to(tempfile.gettempdir()):
             if not query.hits:
                 self._lines.write(_unmapped_line(query))
-            for place, hit in enumerate(query.hits):
+            for place, hit in enumerate(self.run.listed(query)):
                 self._lines.write(_line(query, hit, self._subjects.name(hit), place))
 
     def end(self) -> None:

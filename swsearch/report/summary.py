@@ -79,10 +79,11 @@ def rounds_line(run: RunInfo, query: QueryResult) -> str | None:
     return f"{query.n_rounds}; not converged, the last one found new subjects with E <= {limit}"
 
 
-def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -> str:
+def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None, n_hits: int | None = None) -> str:
     """The numbers of subjects that passed and that are shown, or the reason why there is none.
 
-    ``n_subjects`` is the number of subjects of the result; by default, ``query`` contains all its hits.
+    ``n_subjects`` and ``n_hits`` are the numbers of subjects and of alignments of the result; by default, ``query``
+    contains all its hits.
     """
     given = run.parameters
     limit = given.get("evalue")
@@ -107,7 +108,9 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None) -
         return f"none of {subjects} has {ruled}{advice}"
     has = "has" if query.n_passed == 1 else "have"
     shown = query.n_subjects if n_subjects is None else n_subjects
-    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query, shown)}"
+    n_alignments = len(query.hits) if n_hits is None else n_hits
+    several = f", with {counted(n_alignments, 'alignment')}" if run.orders_alignments and n_alignments > shown else ""
+    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query, shown)}{several}"
 
 
 def filters_alignments(run: RunInfo) -> bool:

@@ -4,7 +4,8 @@ Identifiers are whole. A long one takes the room of the description on its line,
 If no identifier leaves room for descriptions, there are none.
 
 Coordinates are 1-based and inclusive. In a hit of the minus strand of a DNA query, the positions of the subject
-descend, as in BLAST; so do positions in a minus frame. Alignments of one subject follow each other under its number.
+descend, as in BLAST; so do positions in a minus frame. Alignments are in the order of their E-values and numbered; with
+``--max-hsps``, those of one subject follow each other under its number.
 """
 
 from __future__ import annotations
@@ -87,11 +88,12 @@ def number_cells(run: RunInfo, query: QueryResult, hit: Hit) -> list[str]:
 def _table(run: RunInfo, query: QueryResult, width: int) -> list[str]:
     """The lines of the table; identifiers and descriptions share the width that the numbers do not use."""
     titles = number_titles(run)
-    numbers = [titles, *(number_cells(run, query, hit) for hit in query.hits)]
+    hits = run.listed(query)
+    numbers = [titles, *(number_cells(run, query, hit) for hit in hits)]
     widths = [max(len(line[column]) for line in numbers) for column in range(len(titles))]
-    ranks = ["#", *(str(hit.rank) for hit in query.hits)]
-    names = [_TITLES[0], *(one_line(identifier(hit.subject_header)) for hit in query.hits)]
-    described = [_TITLES[1], *(one_line(split_header(hit.subject_header)[1]) for hit in query.hits)]
+    ranks = ["#", *(str(place if run.orders_alignments else hit.rank) for place, hit in enumerate(hits, 1))]
+    names = [_TITLES[0], *(one_line(identifier(hit.subject_header)) for hit in hits)]
+    described = [_TITLES[1], *(one_line(split_header(hit.subject_header)[1]) for hit in hits)]
     rank_width = max(map(len, ranks))
     texts = _texts(names, described, width - rank_width - sum(widths) - len(widths) - 1)
     lines = []

@@ -84,7 +84,7 @@ class Blast6Report(ColumnsReport):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of the hits."""
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             cells = (blast_cell(field, self.context, query, hit) for field in self.asked or ())
             self.stream.write("\t".join(cells) + "\n")
 
@@ -131,7 +131,7 @@ def default_fields(run: RunInfo) -> tuple[Field, ...]:
     They include the frames if a side was translated, and the number of the alignment if a subject may have several.
     """
     frames = ("qframe", "sframe") if run.translates else ()
-    several = ("hsp",) if run.parameters.get("max_hsps", 1) != 1 else ()
+    several = ("hsp",) if run.lists_several else ()
     return select_fields((*DEFAULT_FIELDS, *frames, *several))
 
 
@@ -158,7 +158,7 @@ class _HeadedReport(ColumnsReport):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of the hits."""
-        for hit in query.hits:
+        for hit in self.run.listed(query):
             self.write_line([plain_cell(field, self.context, query, hit) for field in self._fields])
 
     @abstractmethod

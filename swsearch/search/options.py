@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from swsearch.arguments import whole_number
 from swsearch.errors import InputError, ScoringError, WrongType
-from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters
+from swsearch.hits.limits import AlignmentFilter, Limits, SubjectFilters, shortest_long_subject
 from swsearch.options import SEARCH_OPTIONS
 from swsearch.scoring.matrix import (
     SubstitutionMatrix,
@@ -75,8 +75,9 @@ class SearchOptions:
         protein queries) or ``both``.
     genetic_code : int, optional
         NCBI's number of the genetic code; 1 by default.
-    max_hsps : int
-        Largest number of alignments reported for one subject, at least 1; no two share a pair of residues.
+    max_hsps : int, optional
+        Largest number of alignments reported for one subject, at least 1; no two share a pair of residues. By default
+        one; but all with E-values up to 10 of a translated subject, or of a DNA subject of 10,000 bases or more.
     matrix : str or path, optional
         Name of a matrix (:func:`swsearch.scoring.matrix.matrix_names`), or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
@@ -146,7 +147,7 @@ class SearchOptions:
     composition: str = _default("composition")
     translate: str | None = None
     genetic_code: int | None = None
-    max_hsps: int = _default("max_hsps")
+    max_hsps: int | None = None
     min_score: int | None = None
     min_bits: float | None = None
     min_identity: float | None = None
@@ -229,9 +230,8 @@ class SearchOptions:
             self.min_alignment_length or 0,
         )
 
-    @property
-    def limits(self) -> Limits:
-        """Which alignments are listed, what a round includes, and where a list ends."""
+    def limits(self, alphabet: Alphabet) -> Limits:
+        """Which alignments are listed, what a round includes, and where a list ends, for a database of ``alphabet``."""
         return Limits(
             self.top,
             self.ties,
@@ -240,6 +240,7 @@ class SearchOptions:
             self.min_score,
             self.min_bits,
             self.inclusion_evalue if self.iterations > 1 else None,
+            shortest_long_subject(alphabet.name, self.translate),
         )
 
     def _check_translation(self) -> None:

@@ -92,6 +92,7 @@ class PlannedSearch(ABC):
         self.engine_choice = engine_choice
         self.database = database
         self.options = options
+        self.limits = options.limits(database.alphabet)
         self.threads = machine.n_threads
         self.needs = QueryNeeds(database.name, database.alphabet, options.translate)
         self.needs.check_database()
@@ -145,6 +146,7 @@ class PlannedSearch(ABC):
             self.as_searched,
             self.cells_of_round,
             self.options,
+            self.limits,
             self.scheme.matrix,
             self.threads,
             most_queries=most_queries,

@@ -39,13 +39,13 @@ from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjust
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
-from swsearch.search.alignments import Comparison, SubjectAligner, SubjectAlignment
+from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions
 from swsearch.search.score_batches import PreparedQuery
 from swsearch.search.significance import Significance
 from swsearch.sequences.alphabet import PROTEIN
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Floats, SubjectIndex
+from swsearch.typing import Floats, Lengths, SubjectIndex
 
 
 def merge_frames(blocks: list[ScoreBlock]) -> RankedCandidates:
@@ -134,7 +134,7 @@ class HitSelection:
     ) -> None:
         self._database = database
         self._options = options
-        self._limits = options.limits
+        self._limits = options.limits(database.alphabet)
         self._significance = significance
         self._aligner = aligner
 
@@ -184,15 +184,18 @@ class HitSelection:
 
         ``ranks`` are those of the subjects of a list of ``wanted`` subjects so far.
         """
-        aligned = _Alignments(self, prepared, compared, candidates)
-        aligned.compute(self._options.max_hsps, [evalue for evalue, *_ in ranks[:wanted]], wanted)
+        lengths = self._database.lengths(candidates.subject_index)
+        aligned = _Alignments(self, prepared, compared, candidates, lengths)
+        aligned.compute(self._limits.max_hsps or 1, [evalue for evalue, *_ in ranks[:wanted]], wanted)
         alignment_filter = self._options.alignment_filter
         listed = {}
-        for subject, several in zip(candidates.subject_index.tolist(), aligned.in_order(), strict=True):
+        subjects = zip(candidates.subject_index.tolist(), lengths.tolist(), aligned.in_order(), strict=True)
+        for subject, length, several in subjects:
             numbered = [ListedAlignment(n, one.evalue, one.alignment) for n, one in enumerate(several, 1)]
-            numbered = [one for one in numbered[: self._options.max_hsps] if self._passes(one)]
+            numbered = [one for one in numbered if self._limits.admits_number(one.number, length, one.evalue)]
+            numbered = [one for one in numbered if self._passes(one)]
             if alignment_filter:
-                n_letters, length = len(prepared.query), self._database.length(subject)
+                n_letters = len(prepared.query)
                 numbered = [
                     one for one in numbered if alignment_filter.passes(one.of_subject.alignment, n_letters, length)
                 ]
@@ -293,11 +296,17 @@ class _Alignments:
 
     ``found`` has the alignments of each candidate, and ``next_scores``, shape (n_comparisons, n_candidates), an upper
     bound of the score of its next alignment in each comparison, which is 0 if there is none that matters;
-    ``n_aligned``, of the same shape, has the number of those that are known.
+    ``n_aligned``, of the same shape, has the number of those that are known. ``lengths`` are those of the candidates in
+    the database.
     """
 
     def __init__(
-        self, selection: HitSelection, prepared: PreparedQuery, compared: list[ScoreBlock], candidates: RankedCandidates
+        self,
+        selection: HitSelection,
+        prepared: PreparedQuery,
+        compared: list[ScoreBlock],
+        candidates: RankedCandidates,
+        lengths: Lengths,
     ) -> None:
         self._selection = selection
         self._prepared = prepared
@@ -307,6 +316,7 @@ class _Alignments:
         self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
         self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
         self._n_judged = prepared.threshold.most_alignments(candidates.subject_index)
+        self._is_significant = prepared.threshold.is_significant(lengths, candidates.score)
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
         self._n_aligned = np.zeros_like(self._next_scores)
         for number, block in enumerate(compared):
@@ -315,14 +325,16 @@ class _Alignments:
             self._next_scores[number, rows] = known.score
 
     def compute(self, max_hsps: int, listed: list[float], wanted: int) -> None:
-        """Compute all alignments that may be among the first ``max_hsps`` of their subject and be listed.
+        """Compute all alignments that may be among the first ``max_hsps`` of their subject and be listed, and all
+        significant ones of long subjects.
 
         ``listed`` are the E-values of a list of ``wanted`` subjects so far.
         """
         candidates, threshold = self._candidates, self._prepared.threshold
+        self._compute_significant()
         floor = 1 if max_hsps == 1 else threshold.min_alignment_score
         for number in range(len(self._comparisons)):
-            is_aligned = self._next_scores[number] >= floor
+            is_aligned = (self._next_scores[number] >= floor) & (~self._is_significant | (max_hsps > 1))
             if max_hsps == 1:
                 is_aligned &= candidates.comparison == number
             self._extend(number, np.flatnonzero(is_aligned), max_hsps, floor)
@@ -360,6 +372,16 @@ class _Alignments:
             for number, rows in enumerate(further):
                 self._extend(number, rows, size, floors[number][rows], most)
             size = min(2 * size, _MOST_FURTHER)
+
+    def _compute_significant(self) -> None:
+        """Compute the significant alignments of long subjects; the next one of each has a lower score."""
+        floor = self._prepared.threshold.min_significant_score
+        for number, next_scores in enumerate(self._next_scores):
+            rows = np.flatnonzero(self._is_significant & (next_scores >= floor))
+            self._extend(number, rows, MOST_ALIGNMENTS, floor)
+            next_scores[rows] = floor - 1
+        known = self._n_aligned.max(axis=0)
+        self._n_judged = np.where(self._is_significant, np.maximum(self._n_judged, known), self._n_judged)
 
     def _extend(
         self,

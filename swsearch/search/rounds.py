@@ -28,6 +28,7 @@ import numpy as np
 
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
+from swsearch.hits.limits import Limits
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
@@ -94,6 +95,7 @@ class IteratedSearch:
     as_searched: Callable[[SequenceRecord], SequenceRecord]
     cells: Callable[[SequenceRecord], int]
     options: SearchOptions
+    limits: Limits
     matrix: SubstitutionMatrix
     threads: int
     most_queries: int
@@ -166,7 +168,7 @@ class IteratedSearch:
     def _take(self, query: _IteratedQuery, result: QueryResult) -> None:
         query.n_rounds += 1
         query.stats = result.stats if query.stats is None else query.stats + result.stats
-        limits = self.options.limits
+        limits = self.limits
         included = [hit for hit in result.hits if limits.includes(hit)]
         new = {hit.subject_index for hit in included if hit.hsp == 1} - query.entered.keys()
         query.entered.update(dict.fromkeys(sorted(new), query.n_rounds))

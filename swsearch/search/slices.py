@@ -23,9 +23,8 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.hits.limits import ranked
+from swsearch.hits.limits import Limits, ranked
 from swsearch.hits.result import QueryResult
-from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 
 SMALL_SEGMENT: Final = 0.1
@@ -79,13 +78,12 @@ def _slice(subjects: SearchSubjects, numbers: tuple[int, ...]) -> Slice:
     return Slice(numbers, n_residues, n_bytes, {} if selection is None else selection.parameters)
 
 
-def merge_results(parts: Sequence[QueryResult], options: SearchOptions) -> QueryResult:
+def merge_results(parts: Sequence[QueryResult], limits: Limits) -> QueryResult:
     """The result of one query in the whole database, from its results in each slice, in any order.
 
     Those of an iterated search are of one round. The hits are ranked anew; in an iterated search, they include all
     subjects that the round includes. The cost is the sum of the costs of the slices.
     """
-    limits = options.limits
     hits = ranked(list(hits) for part in parts for _, hits in groupby(part.hits, key=attrgetter("rank")))
     evalues = [hit.evalue for hit in hits if hit.hsp == 1 and hit.evalue is not None]
     wanted = limits.n_wanted(np.array(evalues))

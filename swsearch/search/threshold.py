@@ -59,7 +59,7 @@ class SearchThresholds:
     """Makes the thresholds of the queries of one search."""
 
     def __init__(self, options: SearchOptions, significance: Significance, search_subjects: SearchSubjects) -> None:
-        self.limits = options.limits
+        self.limits = options.limits(search_subjects.database.alphabet)
         self.filters_alignments = bool(options.alignment_filter)
         self.significance = significance
         self.subjects = search_subjects
@@ -96,7 +96,7 @@ class SearchThresholds:
         # number. Further alignments of a subject may be those of a strand or a frame that scores less.
         is_counted_by_letters = not is_masked and self.lowest_score == 1
         is_counted_by_letters &= not (is_adjusted and isinstance(query, PositionSpecificQuery))
-        has_all_alignments = self.limits.max_hsps == 1 or n_comparisons == 1
+        has_all_alignments = self.limits.max_hsps in (None, 1) or n_comparisons == 1
         if not needs_every_subject and not needs_all_scores and is_counted_by_letters and has_all_alignments:
             initial = self._initial_evalue()
         # With an E-value limit, or in an iterated search, the number of subjects that pass or are included depends on
@@ -115,7 +115,9 @@ class SearchThresholds:
             return None
         searched = max(self.subjects.n_residues / len(self.subjects.frames), 1)
         scale = self.significance.search_space / searched
-        expected = max(expected_hits(self.limits.top), (self.limits.inclusion_evalue or 0.0) / scale)
+        # Its subjects have all their significant alignments, and a round includes the same subjects as without it.
+        needed = max(self.limits.significant_evalue, self.limits.inclusion_evalue or 0.0)
+        expected = max(expected_hits(self.limits.top), needed / scale)
         return expected * scale if expected * SMALLEST_SHARE <= self.subjects.n_subjects else None
 
     def min_score(self, n_letters: int, evalue: float, lengths: LengthRange | None = None) -> int:
@@ -278,15 +280,39 @@ class Threshold:
     @property
     def min_alignment_score(self) -> int:
         """The lowest score of a listed alignment; where E-values are adjusted, also of one that is only numbered."""
-        score = self.of_search.min_score(self.n_letters, self.of_search.limits.evalue)
+        return self._min_alignment_score(self.of_search.limits.evalue)
+
+    @property
+    def min_significant_score(self) -> int:
+        """The lowest score of a further alignment of a long subject that is listed without ``--max-hsps``; where
+        E-values are adjusted, also of one that is only numbered.
+        """
+        return self._min_alignment_score(self.of_search.limits.significant_evalue)
+
+    def _min_alignment_score(self, evalue: float) -> int:
+        score = self.of_search.min_score(self.n_letters, evalue)
         return score if self.is_adjusted else max(score, self.of_search.lowest_score)
+
+    def is_significant(self, lengths: Lengths, scores: Scores) -> Bools:
+        """Whether all significant alignments of a subject are computed, for each of several.
+
+        They are for a long subject, of ``lengths`` letters in the database, if its best score is significant; unless
+        the first ones alone are listed, and no adjustment of E-values can change which these are.
+        """
+        limits = self.of_search.limits
+        is_wanted = limits.max_hsps is None or self.is_adjusted
+        has_evalues = isinstance(self.of_search.significance.statistics, Statistics)
+        if not is_wanted or not has_evalues or limits.long_subject is None:
+            return np.zeros(len(scores), dtype=np.bool_)
+        found: Bools = limits.is_long(lengths) & (scores >= self.min_significant_score)
+        return found
 
     def most_alignments(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
         """The number of alignments of each subject that are judged in one comparison.
 
         All are, unless E-values are adjusted: long sequences of repeats have thousands of alignments with each other,
         whose number increases with the product of the lengths, as does the time that one takes. The numbers depend only
-        on the lengths.
+        on the lengths. Where more alignments are significant (:meth:`is_significant`), all of those are judged.
         """
         if not self.is_adjusted:
             return np.full(len(subject_index), np.iinfo(np.int64).max)

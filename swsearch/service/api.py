@@ -294,7 +294,7 @@ def hits(
     """One page of the hits of a query, sorted and filtered by the server."""
     keep = HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
     page = service_of(request).hit_page(
-        key, owner_of(request), number, HitView(sort, order == "desc", keep, offset, limit)
+        key, owner_of(request), number, HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
     )
     return Response(models.hit_page_json(page, offset), media_type="application/json")
 

@@ -12,7 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import BindParameter, ColumnElement, Connection, Float, Row, Select, and_, bindparam, cast, func, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Float,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    cast,
+    func,
+    select,
+    tuple_,
+)
 
 from swsearch.errors import StoreError
 from swsearch.hits.hit import Hit
@@ -70,6 +83,8 @@ class HitView:
     ----------
     sort : str
         One of :data:`SORTS`.
+    orders_alignments : bool
+        Whether the order by rank is that of the E-values of alignments (:meth:`RunInfo.listed`), not of subjects.
     descending : bool
         Hits without a value come last in both directions.
     keep : HitFilter
@@ -79,6 +94,7 @@ class HitView:
 
     sort: str = "rank"
     descending: bool = False
+    orders_alignments: bool = False
     keep: HitFilter = field(default_factory=HitFilter)
     offset: int = 0
     limit: int = 50
@@ -238,7 +254,7 @@ def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | N
 
 def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
     """A page of the hits of ``query``, a row of the table of queries."""
-    if view.sort == "rank" and not view.descending and not view.keep:
+    if view.sort == "rank" and not view.descending and not view.keep and not view.orders_alignments:
         page = {"of": query.id, "skip": view.offset, "most": view.limit}
         hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
         is_last = bool(hits) and view.offset + len(hits) == query.n_hits
@@ -253,7 +269,7 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPag
     keys = select(HITS.c.rank, HITS.c.hsp).where(kept)
     found = connection.execute(_in_order(keys, view, query).offset(view.offset).limit(view.limit)).all()
     # Only keys and the sorted value pass through the sort; the rows, with their letters, are read afterwards.
-    chosen = select(HITS).where(of_query, HITS.c.rank.in_({rank for rank, _ in found}))
+    chosen = select(HITS).where(of_query, tuple_(HITS.c.rank, HITS.c.hsp).in_([tuple(key) for key in found]))
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
     return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
@@ -302,9 +318,10 @@ def _conditions(keep: HitFilter, query: Row[Any]) -> list[ColumnElement[bool]]:
 
 def _in_order(keys: Select[Any], view: HitView, query: Row[Any]) -> Select[Any]:
     if view.sort == "rank":
-        if view.descending:
-            return keys.order_by(HITS.c.rank.desc(), HITS.c.hsp.desc())
-        return keys.order_by(HITS.c.rank, HITS.c.hsp)
+        order: tuple[ColumnElement[Any], ...] = (HITS.c.rank, HITS.c.hsp)
+        if view.orders_alignments:
+            order = (HITS.c.evalue, -HITS.c.score, HITS.c.subject_index, HITS.c.hsp)
+        return keys.order_by(*(value.desc() if view.descending else value for value in order))
     sorted_by: dict[str, ColumnElement[Any]] = {
         "id": func.lower(HITS.c.subject_header),
         "length": HITS.c.subject_length,

@@ -358,6 +358,14 @@ class CompleteLists:
                 found.append(subject)
         return found
 
+    def first_of(self, several: list[Placed], options: SearchOptions) -> list[Placed]:
+        """The alignments of a subject whose numbers are admitted; no untranslated subject is long."""
+        if options.max_hsps is not None:
+            return several[: options.max_hsps]
+        if options.subject_frames == (0,) or self.statistics is None:
+            return several[:1]
+        return several[:1] + [one for one in several[1:] if one[0] <= min(options.evalue, 10.0)]
+
     def uncut(
         self, complete: CompleteList, query: SequenceRecord, options: SearchOptions
     ) -> tuple[list[list[Placed]], int]:
@@ -384,8 +392,8 @@ class CompleteLists:
         for subject in searched:
             if not shown[subject]:
                 continue
-            first = complete.alignments[subject][: options.max_hsps]
-            several = [one for one in first if one[0] <= options.evalue and -one[1] >= lowest]
+            several = self.first_of(complete.alignments[subject], options)
+            several = [one for one in several if one[0] <= options.evalue and -one[1] >= lowest]
             if alignment_filter:
                 length = self.lengths[subject]
                 several = [one for one in several if alignment_filter.passes(one[-1].alignment, len(query), length)]

@@ -83,14 +83,22 @@ class Complete:
         for several in self.of_subject.values():  # they are in the order of comparison and traceback
             several.sort(key=lambda hit: (hit.evalue, -hit.score))
 
+    @staticmethod
+    def is_admitted(number: int, hit: Hit, chosen: SearchOptions) -> bool:
+        """Whether ``max_hsps`` admits an alignment; translated subjects have all significant ones by default."""
+        if chosen.max_hsps is not None or number == 1:
+            return number <= (chosen.max_hsps or 1)
+        return chosen.translate in ("subject", "both") and hit.evalue is not None and hit.evalue <= 10.0
+
     def cut(self, **options: Any) -> list[tuple[Any, ...]]:
         chosen = SearchOptions(**options)
         lists = []
         for several in self.of_subject.values():
             kept = [
                 (number, hit)
-                for number, hit in enumerate(several[: chosen.max_hsps], 1)
-                if hit.evalue is not None and hit.bits is not None and hit.evalue <= chosen.evalue
+                for number, hit in enumerate(several, 1)
+                if self.is_admitted(number, hit, chosen)
+                and hit.evalue is not None and hit.bits is not None and hit.evalue <= chosen.evalue
                 and hit.score >= (chosen.min_score or 1) and hit.bits >= (chosen.min_bits or 0)
                 and chosen.alignment_filter.passes(hit.alignment, len(self.query), hit.subject_length)
             ]  # fmt: skip

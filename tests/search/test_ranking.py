@@ -11,6 +11,7 @@ from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.search.options import SearchOptions
 from swsearch.search.ranking import HitSelection, ListedAlignment, merge_frames
+from swsearch.sequences.alphabet import PROTEIN
 
 
 def block(rows: list[tuple[int, int]]) -> ScoreBlock:
@@ -27,7 +28,7 @@ def candidates(scores: list[int], evalues: list[float] | None = None) -> RankedC
 def listed(scored: RankedCandidates, top: int, ties: str = "cut") -> list[int]:
     """The subjects of the list."""
     ordered = scored.in_order()
-    n = SearchOptions(top=top, ties=ties).limits.end(ordered.rank, len(ordered), top)
+    n = SearchOptions(top=top, ties=ties).limits(PROTEIN).end(ordered.rank, len(ordered), top)
     return ordered.subject_index[:n].tolist()
 
 
@@ -107,7 +108,7 @@ def alignment(evalue: float | None, score: int) -> ListedAlignment:
 
 def best(ordered: RankedCandidates, judge: Any, **options: Any) -> Any:
     """The list of a selection whose alignments ``judge`` gives."""
-    selection = HitSelection(None, SearchOptions(**options), None, None)  # type: ignore[arg-type]
+    selection = HitSelection(SimpleNamespace(alphabet=PROTEIN), SearchOptions(**options), None, None)  # type: ignore[arg-type]
     selection._listed_alignments = lambda _prepared, _compared, some, *_: judge(some)  # type: ignore[method-assign]
     threshold = SimpleNamespace(needs_alignments=True)
     return selection.best(SimpleNamespace(threshold=threshold), [], ordered)  # type: ignore[arg-type]

@@ -177,7 +177,7 @@ def test_the_length_of_the_list_does_not_affect_the_rounds(folder, ties):
     long = search(folder, top=1000, iterations=3)
     short = search(folder, top=3, iterations=3, ties=ties)
     for whole, part in zip(long, short, strict=True):
-        assert list(part.hits) == list(SearchOptions(top=3, ties=ties).limits.first_subjects(whole.hits))
+        assert list(part.hits) == list(SearchOptions(top=3, ties=ties).limits(PROTEIN).first_subjects(whole.hits))
         assert (part.n_rounds, part.converged, part.pssm, part.n_passed) == (
             whole.n_rounds, whole.converged, whole.pssm, whole.n_passed
         )  # fmt: skip

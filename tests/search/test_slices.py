@@ -75,7 +75,7 @@ class SlicedSearch(PlannedSearch):
         self, queries: Sequence[SequenceRecord], progress: Progress | None, *, wait_until_prepared: bool
     ) -> Generator[QueryResult, None, None]:
         found = [list(searcher.search_once(queries, progress)) for searcher in self.searchers]
-        yield from (merge_results(parts, self.options) for parts in zip(*found, strict=True))
+        yield from (merge_results(parts, self.limits) for parts in zip(*found, strict=True))
 
 
 @pytest.fixture(scope="module")

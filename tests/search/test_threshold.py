@@ -28,7 +28,7 @@ def bound(top, statistics, query_length, distinct_lengths, space, comparisons, l
         statistics=statistics, search_space=space, n_comparisons=comparisons, query_residues=lambda n: n
     )
     of_search = SimpleNamespace(
-        limits=SearchOptions(top=top).limits, significance=significance, lowest_score=lowest_score,
+        limits=SearchOptions(top=top).limits(PROTEIN), significance=significance, lowest_score=lowest_score,
         subjects=SimpleNamespace(distinct_lengths=distinct_lengths),
     )  # fmt: skip
     return Threshold(of_search, query_length, 1, False, False, True, False, None)  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def test_ranking_what_the_rule_leaves_is_ranking_all(alphabet, ties, seed):
         rule = bound(top, statistics, query_length, np.unique(lengths), space, strands)
         lowest = rule.lowest(scores, lengths)
 
-        limits = SearchOptions(top=top, ties=ties).limits
+        limits = SearchOptions(top=top, ties=ties).limits(PROTEIN)
 
         def best(kept, top=top, limits=limits):
             if statistics is not None:

@@ -43,6 +43,11 @@ class Column:
     """Whether it is also shown on a narrow screen."""
 
 
+_COVERED: Final = Column(
+    "subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent"
+)
+_PLACE: Final = Column("on subject", "subject_start", "aligned part of the subject, descending if it is reversed")
+"""In place of the coverage, which says little about genes of a genome."""
 _COLUMNS: Final = (
     Column("#", "rank", "rank", narrow=True),
     Column("subject", "id", "identifier and description of the subject", narrow=True),
@@ -51,7 +56,7 @@ _COLUMNS: Final = (
     Column("E-value", "evalue", "number of such hits expected by chance", narrow=True),
     Column("identity", "identity", "equal letters in the alignment, in percent"),
     Column("query cov.", "query_coverage", "part of the query between the alignment's ends, in percent"),
-    Column("subj. cov.", "subject_coverage", "part of the subject between the alignment's ends, in percent"),
+    _COVERED,
     Column("columns", "columns", "length of the alignment, gaps included"),
     Column("length", "length", "length of the subject"),
 )
@@ -63,6 +68,8 @@ class Row:
 
     rank: int
     hsp: int
+    number: str
+    """Rank of the subject; where alignments are listed by themselves, with the number of the alignment."""
     name: str
     description: str
     note: str
@@ -90,6 +97,11 @@ class RefusedView(ValueError):
     def __init__(self, errors: dict[str, str]) -> None:
         self.errors = errors
         super().__init__("; ".join(errors.values()))
+
+
+def orders_alignments(run: RunInfo) -> bool:
+    """Whether the hits of a run are listed in the order of alignments, where that differs from that of subjects."""
+    return run.orders_alignments and run.lists_several
 
 
 def read_view(given: Mapping[str, str]) -> HitView:
@@ -231,10 +243,15 @@ class HitsView:
         return "strand" if self.run.info.aligned_alphabet == "dna" else ""
 
     @property
+    def has_places(self) -> bool:
+        """Whether the table has places on subjects: those of DNA may be long."""
+        return self.run.info.database.alphabet == "dna"
+
+    @property
     def headings(self) -> list[Heading]:
         """The heads of the columns, each with the address that sorts by it."""
         made = []
-        for column in _COLUMNS:
+        for column in (_PLACE if one is _COVERED and self.has_places else one for one in _COLUMNS):
             sorted_now = self.view.sort == column.sort
             first_down = column.sort in _LARGEST_FIRST
             down = (not self.view.descending) if sorted_now else first_down
@@ -252,12 +269,13 @@ class HitsView:
         alignment = hit.alignment
         name, description = split_header(hit.subject_header)
         length = self.query.length
+        covered = f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%"
         cells = (
             ("" if hit.bits is None else blast_bits(hit.bits).strip(), True),
             ("" if hit.evalue is None else blast_evalue(hit.evalue), True),
             (f"{whole_percent(alignment.identities, alignment.columns)}%", False),
             (f"{whole_percent(alignment.query_end - alignment.query_start, length)}%", False),
-            (f"{whole_percent(alignment.subject_end - alignment.subject_start, hit.subject_length)}%", False),
+            (f"{hit.sstart:,}-{hit.send:,}" if self.has_places else covered, False),
             (f"{alignment.columns:,}", False),
             (f"{hit.subject_length:,}", False),
         )
@@ -265,6 +283,7 @@ class HitsView:
         return Row(
             rank=hit.rank,
             hsp=hit.hsp,
+            number=f"{hit.rank}.{hit.hsp}" if self.view.orders_alignments else str(hit.rank),
             name=one_line(name) or "unnamed",
             description=one_line(description),
             note=extra,
@@ -329,7 +348,7 @@ class HitsView:
     @property
     def hits_line(self) -> str:
         """How many subjects passed, and how many of them are stored."""
-        hits = hits_line(self.run.info, self.query, self.page.n_subjects)
+        hits = hits_line(self.run.info, self.query, self.page.n_subjects, self.page.n_hits)
         rounds = rounds_line(self.run.info, self.query)
         return hits if rounds is None else f"{hits}. Rounds: {rounds}"
 

@@ -50,6 +50,7 @@ from swsearch.service.pages.results import (
     RunFacts,
     SubjectView,
     listed_of,
+    orders_alignments,
     overview_figure,
     read_view,
 )
@@ -112,7 +113,7 @@ def is_part(request: Request) -> bool:
 def _hits_view(request: Request, reference: str, number: int, given: Mapping[str, str]) -> HitsView:
     """One page of hits; :class:`SearchNotFound` if the run has no such query."""
     service, run = service_of(request), PageSearches(request).run(reference)
-    view = read_view(given)
+    view = replace(read_view(given), orders_alignments=orders_alignments(run.info))
     try:
         view = with_taxa(view, service, run, number - 1)
         found = service.store.views.view(run.id, number - 1, view)
@@ -148,8 +149,9 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     if is_part(request):
         return page("hits_table.html", 200, view=view, errors=errors, is_part=True)
     first = view.page
-    if view.view != HitView(limit=view.view.limit):
-        first = service.store.views.view(view.run.id, number - 1, HitView(limit=ROWS))
+    whole = HitView(limit=view.view.limit, orders_alignments=view.view.orders_alignments)
+    if view.view != whole:
+        first = service.store.views.view(view.run.id, number - 1, replace(whole, limit=ROWS))
     search = PageSearches(request).view(reference)
     before, after = service.store.views.neighbours(view.run.id, number - 1)
     return page(

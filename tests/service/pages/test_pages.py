@@ -12,6 +12,7 @@ from dataclasses import replace
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
+from Bio.Seq import Seq
 
 from swsearch.database.opening import open_database
 from swsearch.report.base import ReportContext
@@ -21,7 +22,7 @@ from swsearch.sequences.fasta_text import reverse_complement_letters
 from swsearch.service.pages.form import EXAMPLES
 from swsearch.store.store import Store
 from tests.patience import LIMIT_SECONDS
-from tests.service.pages.conftest import HEADER_FORMATS, HOSTILE, LETTERS, serving, working
+from tests.service.pages.conftest import DATA, HEADER_FORMATS, HOSTILE, LETTERS, serving, working
 from tests.service.pages.html_page import HtmlPage
 from tests.store.conftest import RUN, make_hit, make_query
 
@@ -515,3 +516,20 @@ def test_without_a_worker_nothing_is_lost(idle):
     with working(idle.settings):
         idle.ended(answer.headers["location"])
     assert "Hits 1 to" in HtmlPage(idle.get(answer.headers["location"]).text).text
+
+
+def test_places_in_a_genome_are_listed_by_their_evalues(served):
+    """Source: the report of the same run as blast6, which has the same order and places."""
+    genome = (DATA / "lambda_phage.fasta").read_text().split("\n", 1)[1].replace("\n", "")
+    gene = genome[37226:37940]
+    protein = str(Seq(gene).reverse_complement().translate(table=11)).rstrip("*")
+    options = {"translate": "subject", "genetic_code": "11"}
+    address = served.search(f">repressor\n{protein}\n", "lambda.db", **options)
+    page = HtmlPage(served.get(f"{address}/queries/1").text)
+    rows = [line.split("\t") for line in served.get(f"{address}/report/blast6").text.splitlines()]
+    assert len(rows) > 1
+    assert "on subject" in page.text
+    assert "subj. cov." not in page.text
+    shown = [page.text.index(f"{int(row[8]):,}-{int(row[9]):,}") for row in rows]
+    assert shown == sorted(shown)
+    assert all(f"1.{number}" in page.text for number in range(1, len(rows) + 1))
