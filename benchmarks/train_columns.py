@@ -1,0 +1,427 @@
+"""Train the model of context columns (``swsearch/query/columns.npz``): needs PyTorch, which the program does not.
+
+    python benchmarks/train_columns.py swissprot.fasta.xz --work build/columns --out build/columns/result
+
+1. ``swsearch query --iterations 3`` searches random proteins of a database (60 to 700 residues, the *seeds*) in the
+   whole database; its alignments (``--format a3m``) are kept under ``--work``.
+2. Each alignment becomes a profile: rows that cover half of the seed, weights of Henikoff and Henikoff 1994 (doi
+   10.1016/0022-2836(94)90032-9), columns that the rows of 30 % of the weight have. The effective number of sequences is
+   the exponential of the mean entropy of these columns; profiles below 2.5 are left out.
+3. Models are trained that predict a column from the residues around it. *Contexts* (Biegert and Söding 2009, doi
+   10.1073/pnas.0810767106) are 4,000 typical windows of 13 columns, found by expectation maximization. The *network*
+   sees a window of one sequence (the seed, or a homologue in the same columns): a table of the residues at each place,
+   two layers of clipped sums, and the exponentials of 20 sums.
+4. Both are judged by columns that no model has seen: seeds that are connected by alignments are held out together. The
+   figure is the mean of Σ f(a) log2(t(a) / p(a)) over the columns, in bits, weighted by the square root of the
+   effective number of sequences, where f is the column, t what the model says of the seed alone, and p the
+   composition of natural proteins.
+
+``--out`` receives ``columns-NAME.npz`` for each network, ``contexts.npz`` and ``training.json`` with the figures, the
+SHA-256 of the data, the seeds of the random numbers and the options. A model file has int16 weights, so the program
+computes with integers. Sampled reversed proteins for the calibration of E-values (``decoys``) are in the file, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import lzma
+import subprocess
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+SEED = 39
+LETTERS = "ARNDCQEGHILKMFPSTWYV"
+OTHER = 20
+"""Code of another letter, and of a place outside the sequence."""
+LEVELS = 256
+"""Units of an activation, and of the weights of the first layer."""
+FINE = 1024
+"""Units of the weights of the later layers."""
+CLIP = 1023
+"""Largest activation, in units."""
+BACKGROUND = np.array(
+    [7805, 5129, 4487, 5364, 1925, 4264, 6295, 7377, 2199, 5142,
+     9019, 5744, 2243, 3856, 5203, 7120, 5841, 1330, 3216, 6441]
+) / 100_000  # fmt: skip
+MIN_DEPTH = 2.5
+N_DECOYS = 256
+ROWS_PER_PROFILE = 12
+CODE = np.full(256, OTHER, dtype=np.uint8)
+CODE[np.frombuffer(LETTERS.encode(), dtype=np.uint8)] = np.arange(20)
+
+
+def records(path: Path) -> list[tuple[str, str]]:
+    content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    blocks = content.decode().split(">")[1:]
+    return [(block.split(None, 1)[0], "".join(block.split("\n")[1:])) for block in blocks]
+
+
+# --- Profiles ---
+
+
+@dataclass
+class Profile:
+    """``columns`` are frequencies (length, 20); ``letters`` of some rows, with the column of each letter or -1."""
+
+    name: str
+    columns: np.ndarray
+    is_filled: np.ndarray
+    depth: float
+    rows: list[tuple[np.ndarray, np.ndarray]]
+    names: list[str]
+
+
+def search(proteins: Path, seeds: list[tuple[str, str]], work: Path, engine: str, seconds: float) -> list[Path]:
+    """The alignments of the seeds, in files of 250 seeds; no further file is begun after ``seconds``."""
+    database = work / "proteins.db"
+    plain = work / "proteins.fasta"
+    if not database.exists():
+        plain.write_text("".join(f">{name}\n{letters}\n" for name, letters in records(proteins)))
+        subprocess.run(["swsearch", "index", plain, "-o", database], check=True)
+    began, found = time.monotonic(), []
+    for start in range(0, len(seeds), 250):
+        target = work / f"alignments-{start}.a3m"
+        if not target.exists():
+            if time.monotonic() - began > seconds:
+                break
+            query = work / "seeds.fasta"
+            query.write_text("".join(f">{name}\n{letters}\n" for name, letters in seeds[start : start + 250]))
+            command = ["swsearch", "query", query, database, "--iterations", "3", "--evalue", "0.001", "--top", "300"]
+            command += ["--format", "a3m", "--store", "none", "--engine", engine, "--out", work / "part.a3m"]
+            subprocess.run(list(map(str, command)), check=True)
+            (work / "part.a3m").rename(target)
+        found.append(target)
+        print(f"searched {start + 250} seeds: {time.monotonic() - began:.0f} s", flush=True)
+    return found
+
+
+def profile(block: str, number: int) -> Profile | None:
+    """The profile of one alignment; None if it is too shallow."""
+    rng = np.random.default_rng([SEED, number])
+    parts = [part.split("\n", 1) for part in block.split(">")[1:]]
+    names = [head.split()[0] for head, _ in parts]
+    texts = [body.replace("\n", "") for _, body in parts]
+    inserted = str.maketrans("", "", "abcdefghijklmnopqrstuvwxyz")
+    matched = [text.translate(inserted) for text in texts]
+    codes = np.stack([np.frombuffer(text.encode(), dtype=np.uint8) for text in matched])
+    is_gap = codes == ord("-")
+    codes = CODE[codes]
+    codes[is_gap] = 21
+    _, first = np.unique(codes, axis=0, return_index=True)  # the seed is among its own hits
+    keep = [index for index in sorted(first.tolist()) if (codes[index] < 20).mean() >= 0.5]
+    if len(keep) < 3:
+        return None
+    codes = codes[keep]
+    onehot = codes[:, :, None] == np.arange(20)
+    counts = onehot.sum(axis=0)
+    kinds = (counts > 0).sum(axis=1)
+    share = np.where(onehot, 1 / np.maximum(counts * kinds[:, None], 1)[None], 0).sum(axis=2)
+    weights = share.sum(axis=1) / np.maximum((codes < 20).sum(axis=1), 1)
+    weights /= weights.sum()
+    columns = np.einsum("n,nla->la", weights, onehot)
+    filled = columns.sum(axis=1)
+    columns /= np.maximum(filled, 1e-9)[:, None]
+    is_filled = filled > 0.3
+    if not is_filled.any():
+        return None
+    entropy = -(columns * np.log(np.maximum(columns, 1e-12))).sum(axis=1)
+    depth = float(np.exp(entropy[is_filled].mean()))
+    if depth < MIN_DEPTH:
+        return None
+    others = np.arange(1, len(keep))
+    chosen = [0, *rng.permutation(others)[: ROWS_PER_PROFILE - 1].tolist()]
+    rows = []
+    for index in chosen:
+        text = texts[keep[index]]
+        raw = np.frombuffer(text.encode(), dtype=np.uint8)
+        is_match = (raw < ord("a")) | (raw > ord("z"))
+        column = np.where(is_match, np.cumsum(is_match) - 1, -1)
+        here = raw != ord("-")
+        rows.append((CODE[np.frombuffer(text.upper().encode(), dtype=np.uint8)][here], column[here].astype(np.int32)))
+    return Profile(names[0], columns.astype(np.float32), is_filled, depth, rows, names)
+
+
+def held_out(profiles: list[Profile], share: float) -> np.ndarray:
+    """Whether each profile is held out: all those that alignments connect with each other, or none of them."""
+    parent = list(range(len(profiles)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    seen: dict[str, int] = {}
+    for index, one in enumerate(profiles):
+        for name in one.names:
+            parent[root(index)] = root(seen.setdefault(name, index))
+    roots = [root(index) for index in range(len(profiles))]
+    sizes = np.bincount(roots, minlength=len(profiles))
+    chosen, total = set(), 0
+    for group in np.random.default_rng(SEED + 1).permutation(np.unique(roots)).tolist():
+        if sizes[group] <= max(1, 0.02 * len(profiles)) and total < share * len(profiles):
+            chosen.add(group)
+            total += sizes[group]
+    return np.array([group in chosen for group in roots])
+
+
+# --- Data on the device ---
+
+
+class Windows:
+    """Windows of rows and the columns that belong to them."""
+
+    def __init__(self, profiles: list[Profile], n_rows: int, device: str, reach: int = 32) -> None:
+        letters, places, targets, weights, columns = [], [], [], [], []
+        start, at = 0, reach
+        for one in profiles:
+            columns.append(one.columns)
+            for codes, column in one.rows[:n_rows]:
+                letters += [np.full(reach, OTHER, np.uint8), codes]
+                use = (column >= 0) & one.is_filled[np.maximum(column, 0)] & (codes < 20)
+                places.append(at + np.flatnonzero(use))
+                targets.append(start + column[use])
+                weights.append(np.full(int(use.sum()), min(one.depth, 8.0) ** 0.5, np.float32))
+                at += reach + len(codes)
+            start += len(one.columns)
+        letters.append(np.full(reach, OTHER, np.uint8))
+        self.letters = torch.from_numpy(np.concatenate(letters)).to(device)
+        self.places = torch.from_numpy(np.concatenate(places)).to(device)
+        self.targets = torch.from_numpy(np.concatenate(targets).astype(np.int64)).to(device)
+        self.weights = torch.from_numpy(np.concatenate(weights)).to(device)
+        self.columns = torch.from_numpy(np.concatenate(columns)).to(device)
+
+    def window(self, index: torch.Tensor, width: int) -> torch.Tensor:
+        offsets = torch.arange(width, device=index.device) - width // 2
+        return self.letters[self.places[index][:, None] + offsets].long()
+
+
+def bits(predicted: torch.Tensor, columns: torch.Tensor, weights: torch.Tensor) -> float:
+    """Weighted mean of Σ f log2(t / p)."""
+    p = torch.tensor(BACKGROUND, dtype=torch.float32, device=predicted.device)
+    each = (columns * torch.log2(predicted.clamp_min(1e-9) / p)).sum(dim=1)
+    return float((each * weights).sum() / weights.sum())
+
+
+# --- Contexts ---
+
+
+def profile_windows(profiles: list[Profile], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Windows of 13 filled columns (windows, 13, 20) and their weights."""
+    found, weights = [], []
+    for one in profiles:
+        padded = np.where(one.is_filled[:, None], one.columns, BACKGROUND.astype(np.float32))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, 13, axis=0)
+        windows = windows.transpose(0, 2, 1)[one.is_filled[6:-6]]
+        found.append(windows.astype(np.float16))
+        weights.append(np.full(len(windows), min(one.depth, 8.0) ** 0.5, np.float32))
+    return torch.from_numpy(np.concatenate(found)).to(device), torch.from_numpy(np.concatenate(weights)).to(device)
+
+
+def contexts(windows: torch.Tensor, weights: torch.Tensor, n: int, w0: float, passes: int) -> tuple[Any, Any]:
+    """Logarithms of priors (n,) and of columns (n, 13, 20)."""
+    device = windows.device
+    p = torch.tensor(BACKGROUND, dtype=torch.float32, device=device)
+    w = w0 * 0.85 ** torch.abs(torch.arange(13, device=device) - 6).float()
+    generator = torch.Generator().manual_seed(SEED)
+    chosen = torch.randperm(len(windows), generator=generator)[:n].to(device)
+    model = (windows[chosen].float() + 0.4 * p) / 1.4
+    prior = torch.full((len(chosen),), 1.0 / len(chosen), device=device)
+    for _ in range(passes):
+        table = (torch.log(model) * w[:, None]).reshape(len(chosen), 260).T
+        counts, sums = torch.zeros(len(chosen), 260, device=device), torch.zeros(len(chosen), device=device)
+        for start in range(0, len(windows), 32768):
+            x = windows[start : start + 32768].reshape(-1, 260).float()
+            # A column of Neff sequences counts as so many observations, as in the search with a profile.
+            share = torch.softmax(weights[start : start + 32768, None] * (x @ table) + torch.log(prior), dim=1)
+            share = share * weights[start : start + 32768, None]
+            counts += share.T @ x
+            sums += share.sum(dim=0)
+        model = (counts.reshape(-1, 13, 20) + 2 * p) / (sums + 2)[:, None, None]
+        prior = (sums + 1e-3) / (sums + 1e-3).sum()
+    return torch.log(prior), torch.log(model)
+
+
+def context_columns(data: Windows, index: torch.Tensor, prior: Any, model: Any, w0: float) -> torch.Tensor:
+    """The columns that contexts predict for windows of single sequences."""
+    w = w0 * 0.85 ** torch.abs(torch.arange(13, device=index.device) - 6).float()
+    onehot = torch.nn.functional.one_hot(data.window(index, 13), 21)[:, :, :20].float()
+    posterior = torch.softmax(onehot.reshape(-1, 260) @ (model * w[:, None]).reshape(-1, 260).T + prior, dim=1)
+    return posterior @ model[:, 6].exp()
+
+
+# --- The network ---
+
+
+class Network(torch.nn.Module):
+    def __init__(self, width: int, first: int, second: int) -> None:
+        super().__init__()
+        self.width = width
+        self.first = torch.nn.Linear(width * 21, first)
+        self.second = torch.nn.Linear(first, second)
+        self.third = torch.nn.Linear(second, 20)
+        with torch.no_grad():
+            self.first.weight.mul_(4.0)  # one residue of 21 letters is present at each place
+
+    def forward(self, windows: torch.Tensor) -> torch.Tensor:
+        x = torch.nn.functional.one_hot(windows, 21).flatten(1).to(self.first.weight.dtype)
+        x = self.first(x).clamp(0, CLIP / LEVELS)
+        return self.third(self.second(x).clamp(0, CLIP / LEVELS))
+
+    def integers(self) -> dict[str, np.ndarray]:
+        """The weights as the program reads them; sums of the last layer are logarithms to base 2."""
+
+        def units(tensor: torch.Tensor, scale: float) -> np.ndarray:
+            return np.rint(tensor.detach().double().cpu().numpy() * scale)
+
+        log2e = float(np.log2(np.e))
+        first = units(self.first.weight, LEVELS).T.reshape(self.width, 21, -1)
+        bias = units(self.first.bias, LEVELS)
+        assert np.abs(first).max(axis=1).sum(axis=0).max() + np.abs(bias).max() < 32767, "the first layer overflows"
+        found = {"first": first, "first_bias": bias}
+        found["second"], found["third"] = units(self.second.weight, FINE), units(self.third.weight, FINE * log2e)
+        for name, layer, scale in (("second", self.second, FINE), ("third", self.third, FINE * log2e)):
+            found[f"{name}_bias"] = units(layer.bias, scale * LEVELS)
+            most = np.abs(found[name]).sum(axis=1) * CLIP + np.abs(found[f"{name}_bias"])
+            assert most.max() < 2**31, f"the sums of the {name} layer overflow"
+            assert np.abs(found[name]).max() < 2**15, f"the weights of the {name} layer overflow"
+        types = {"second_bias": np.int32, "third_bias": np.int32}
+        return {name: value.astype(types.get(name, np.int16)) for name, value in found.items()}
+
+
+def integer_columns(model: dict[str, np.ndarray], windows: np.ndarray) -> np.ndarray:
+    """The columns that the integer weights predict, computed plainly."""
+    total = model["first_bias"].astype(np.int64) + sum(
+        model["first"][place].astype(np.int64)[windows[:, place]] for place in range(windows.shape[1])
+    )
+    hidden = np.clip(total, 0, CLIP) @ model["second"].astype(np.int64).T + model["second_bias"]
+    sums = np.clip(hidden >> 10, 0, CLIP) @ model["third"].astype(np.int64).T + model["third_bias"]
+    odds = np.exp2((sums - sums.max(axis=1, keepdims=True)) / 2**18)
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def train(data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int, batch: int) -> tuple[Network, float]:
+    """A network, and its bits on the held-out columns."""
+    torch.manual_seed(SEED)
+    device = str(data.letters.device)
+    network = Network(*shape).to(device)
+    decayed = [layer.weight for layer in (network.first, network.second, network.third)]
+    biases = [layer.bias for layer in (network.first, network.second, network.third)]
+    groups = [{"params": decayed, "weight_decay": 0.02}, {"params": biases, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=3e-3)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps, pct_start=0.1)
+    for _ in range(steps):
+        index = torch.randint(len(data.places), (batch,), device=device)
+        sums = network(data.window(index, network.width))
+        columns = data.columns[data.targets[index]]
+        loss = -(columns * torch.log_softmax(sums, dim=1)).sum(dim=1)
+        loss = (loss * data.weights[index]).mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        index = torch.arange(len(valid.places), device=device)
+        predicted = torch.cat(
+            [torch.softmax(network(valid.window(part, network.width)), 1) for part in index.split(65536)]
+        )
+    return network, bits(predicted, valid.columns[valid.targets], valid.weights)
+
+
+def decoys(proteins: list[tuple[str, str]]) -> dict[str, np.ndarray]:
+    """Reversed proteins of 100 to 600 residues: their residue codes, and where each ends."""
+    fitting = [letters for _, letters in proteins if 100 <= len(letters) <= 600 and set(letters) <= set(LETTERS)]
+    chosen = np.random.default_rng(SEED + 2).choice(len(fitting), min(N_DECOYS, len(fitting)), replace=False)
+    codes = [CODE[np.frombuffer(fitting[index][::-1].encode(), dtype=np.uint8)] for index in chosen.tolist()]
+    return {"decoys": np.concatenate(codes), "decoy_ends": np.cumsum([len(one) for one in codes]).astype(np.int32)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("proteins", type=Path, help="FASTA, plain or .xz")
+    parser.add_argument("--work", type=Path, required=True, help="folder for the database and the alignments")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the models")
+    parser.add_argument("--seeds", type=int, default=5000)
+    parser.add_argument("--search-seconds", type=float, default=1e9, help="begin no search after this time")
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--contexts", type=int, default=4000)
+    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--batch", type=int, default=16384)
+    parser.add_argument("--shapes", default="21x512x32,13x256x32,31x512x64,21x256x32")
+    parser.add_argument("--train-seconds", type=float, default=1e9, help="train no further network after this time")
+    options = parser.parse_args()
+    for folder in (options.work, options.out):
+        folder.mkdir(parents=True, exist_ok=True)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    proteins = records(options.proteins)
+    fitting = [one for one in proteins if 60 <= len(one[1]) <= 700]
+    chosen = np.random.default_rng(SEED).choice(len(fitting), min(options.seeds, len(fitting)), replace=False)
+    seeds = [fitting[index] for index in chosen.tolist()]
+    files = search(options.proteins, seeds, options.work, options.engine, options.search_seconds)
+    blocks = [block for file in files for block in file.read_text().split("\0")]
+    with ProcessPoolExecutor() as pool:
+        profiles = [one for one in pool.map(profile, blocks, range(len(blocks)), chunksize=20) if one is not None]
+    apart = held_out(profiles, 0.06)
+    learned = [one for one, out in zip(profiles, apart, strict=True) if not out]
+    tested = [one for one, out in zip(profiles, apart, strict=True) if out]
+    print(f"{len(profiles)} profiles of {len(blocks)} alignments, {len(tested)} held out", flush=True)
+    data, valid = Windows(learned, ROWS_PER_PROFILE, device), Windows(tested, 1, device)
+    columns = valid.columns[valid.targets]
+    figures: dict[str, Any] = {
+        "proteins": options.proteins.name,
+        "sha256": hashlib.sha256(options.proteins.read_bytes()).hexdigest(),
+        "sequences": len(proteins),
+        "residues": sum(len(letters) for _, letters in proteins),
+        "seeds": len(blocks),
+        "seed_of_random_numbers": SEED,
+        "profiles": len(profiles),
+        "mean_depth": round(float(np.mean([one.depth for one in profiles])), 3),
+        "held_out_profiles": len(tested),
+        "held_out_columns": len(valid.places),
+        "training_windows": len(data.places),
+        "torch": torch.__version__,
+        "bits": {"the columns themselves": round(bits(columns, columns, valid.weights), 4)},
+    }
+    began = time.monotonic()
+
+    def note(name: str, value: float) -> None:
+        figures["bits"][name] = round(value, 4)
+        print(f"{name}: {value:.4f} bits, {time.monotonic() - began:.0f} s", flush=True)
+        (options.out / "training.json").write_text(json.dumps(figures, indent=2) + "\n")
+
+    reversed_proteins = decoys(proteins)
+    index = torch.arange(len(valid.places), device=device)
+    windows = valid.window(index, 31).cpu().numpy()
+    for text in options.shapes.split(","):
+        if time.monotonic() - began > options.train_seconds:
+            break
+        shape = tuple(map(int, text.split("x")))
+        network, value = train(data, valid, (shape[0], shape[1], shape[2]), options.steps, options.batch)
+        note(f"network {text}", value)
+        model = network.integers()
+        middle = windows[:, (31 - shape[0]) // 2 : (31 - shape[0]) // 2 + shape[0]]
+        some = np.random.default_rng(SEED).choice(len(middle), min(20_000, len(middle)), replace=False)
+        exact = torch.from_numpy(integer_columns(model, middle[some])).float().to(device)
+        note(f"network {text}, integers", bits(exact, columns[some], valid.weights[some]))
+        summary = json.dumps(figures | {"network": text, "steps": options.steps, "batch": options.batch})
+        arrays = {**model, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
+        np.savez_compressed(options.out / f"columns-{text}.npz", **arrays)
+    if options.contexts and time.monotonic() - began <= options.train_seconds:
+        for w0 in (1.6, 1.2):
+            prior, model_ = contexts(*profile_windows(learned, device), options.contexts, w0, 20)
+            parts = [context_columns(valid, part, prior, model_, w0) for part in index.split(8192)]
+            note(f"{options.contexts} contexts, w0 {w0}", bits(torch.cat(parts), columns, valid.weights))
+        np.savez_compressed(options.out / "contexts.npz", prior=prior.half().cpu(), columns=model_.half().cpu())
+
+
+if __name__ == "__main__":
+    main()
