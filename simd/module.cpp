@@ -4,6 +4,7 @@
 
 namespace swsearch {
 void bind_align(nanobind::module_& module);
+void bind_context(nanobind::module_& module);
 void bind_index(nanobind::module_& module);
 void bind_msa(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
@@ -15,8 +16,9 @@ void bind_statistics(nanobind::module_& module);
 
 NB_MODULE(_native, module) {
     module.doc() = "Native kernels: scores of many subjects, alignments of single pairs and families, indexing, packing, "
-                   "profiles, statistics.";
+                   "profiles, context columns, statistics.";
     swsearch::bind_align(module);
+    swsearch::bind_context(module);
     swsearch::bind_index(module);
     swsearch::bind_msa(module);
     swsearch::bind_pack(module);

@@ -303,6 +303,44 @@ def column_frequencies(
     n_present: NDArray[np.int64],
 ) -> None: ...
 
+# simd/context
+def context_columns(
+    first: NDArray[np.int16],
+    first_bias: NDArray[np.int16],
+    second: NDArray[np.int16],
+    second_bias: NDArray[np.int32],
+    third: NDArray[np.int16],
+    third_bias: NDArray[np.int32],
+    powers: NDArray[np.float32],
+    residues: NDArray[np.uint8],
+    starts: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    columns: NDArray[np.float32],
+    n_threads: int = 1,
+    instruction_set: str = "auto",
+) -> None: ...
+def forward_totals(
+    first: NDArray[np.int16],
+    first_bias: NDArray[np.int16],
+    second: NDArray[np.int16],
+    second_bias: NDArray[np.int32],
+    third: NDArray[np.int16],
+    third_bias: NDArray[np.int32],
+    powers: NDArray[np.float32],
+    query: NDArray[np.float32],
+    inverse_background: NDArray[np.float32],
+    admixture: float,
+    open: float,
+    extend: float,
+    residues: NDArray[np.uint8],
+    starts: NDArray[np.uint64],
+    lengths: NDArray[np.uint32],
+    totals: NDArray[np.float32],
+    exponents: NDArray[np.int32],
+    n_threads: int = 1,
+    instruction_set: str = "auto",
+) -> None: ...
+
 # simd/statistics
 def exp(x: Floats, values: Floats) -> None: ...
 def log(x: Floats, values: Floats) -> None: ...

@@ -1,0 +1,120 @@
+// Bindings of simd/context: columns and Forward totals for swsearch/query/columns.py, which describes them.
+
+#include <nanobind/stl/string.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "common/python.hpp"
+#include "context/context.hpp"
+
+namespace swsearch {
+void bind_context(nb::module_& module);
+
+namespace {
+
+// Whether the sums of a layer stay below 2^30, whatever its activations.
+void check_sums(const View<const std::int16_t>& weights, const View<const std::int32_t>& biases) {
+    for (std::size_t unit = 0; unit < weights.length; ++unit) {
+        std::int64_t most = std::abs(static_cast<std::int64_t>(biases[unit]));
+        for (std::size_t k = 0; k < weights.columns; ++k) {
+            most += std::abs(static_cast<std::int64_t>(weights[unit * weights.columns + k])) * context::kClip;
+        }
+        check_that(most < (1 << 30), "the sums of a layer of the model leave their range");
+    }
+}
+
+context::Network checked_network(const Array& first_array, const Array& first_bias_array, const Array& second_array,
+                                 const Array& second_bias_array, const Array& third_array, const Array& third_bias_array,
+                                 const Array& powers_array) {
+    const auto first_bias = view_of<const std::int16_t>(first_bias_array, "first_bias");
+    const std::size_t n_first = first_bias.length;
+    const auto first = view_of<const std::int16_t, 2>(first_array, "first", n_first);
+    const auto second_bias = view_of<const std::int32_t>(second_bias_array, "second_bias");
+    const std::size_t n_second = second_bias.length;
+    const auto second = view_of<const std::int16_t, 2>(second_array, "second", n_first);
+    const auto third_bias = view_of<const std::int32_t>(third_bias_array, "third_bias");
+    const auto third = view_of<const std::int16_t, 2>(third_array, "third", n_second);
+    const auto powers = view_of<const float>(powers_array, "powers");
+    const std::size_t width = first.length / context::kLetters;
+    check_that(first.length % context::kLetters == 0 && width % 2 == 1, "the width of the window is odd");
+    for (const std::size_t n : {n_first, n_second}) {
+        check_that(n % context::kRowMultiple == 0 && n > 0 && n <= context::kMostUnits, "a layer has 32 to 1,024 units");
+    }
+    check_that(second.length == n_second && third.length == context::kAminoAcids && third_bias.length == context::kAminoAcids &&
+                   powers.length == std::size_t{1} << context::kPowerBits,
+               "the layers of the model do not fit together");
+    for (std::size_t unit = 0; unit < n_first; ++unit) {
+        int most = std::abs(static_cast<int>(first_bias[unit]));
+        for (std::size_t place = 0; place < width; ++place) {
+            int largest = 0;
+            for (std::size_t letter = 0; letter < context::kLetters; ++letter) {
+                const std::int16_t weight = first[(place * context::kLetters + letter) * n_first + unit];
+                largest = std::max(largest, std::abs(static_cast<int>(weight)));
+            }
+            most += largest;
+        }
+        check_that(most <= INT16_MAX, "the sums of the first layer of the model leave their range");
+    }
+    check_sums(second, second_bias);
+    check_sums(third, third_bias);
+    return {width, n_first, n_second, first.data, first_bias.data, second.data, second_bias.data, third.data,
+            third_bias.data, powers.data};
+}
+
+void context_columns(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
+                     const Array& third, const Array& third_bias, const Array& powers, const Array& residues,
+                     const Array& starts, const Array& lengths, const OutputArray& columns_array, int n_threads,
+                     const std::string& instruction_set) {
+    const context::Network network = checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
+    const Subjects subjects = checked_subjects(residues, starts, lengths);
+    const auto columns = view_of<float, 2>(columns_array, "columns", context::kAminoAcids);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < subjects.n; ++i) n += subjects.lengths[i];
+    check_that(columns.length == n, "columns has another length than the subjects together");
+    check_threads(n_threads);
+    const context::Kernels& kernels = context::kernels_of(instruction_set);
+    Observer observer;
+    PythonPoll poll(observer, nb::none());
+    const nb::gil_scoped_release no_lock;
+    context::subject_columns(network, subjects, kernels, n_threads, observer, std::ref(poll), columns.data);
+}
+
+void forward_totals(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
+                    const Array& third, const Array& third_bias, const Array& powers, const Array& query_array,
+                    const Array& inverse_background_array, float admixture, float open, float extend,
+                    const Array& residues, const Array& starts, const Array& lengths, const OutputArray& totals_array,
+                    const OutputArray& exponents_array, int n_threads, const std::string& instruction_set) {
+    const context::Network network = checked_network(first, first_bias, second, second_bias, third, third_bias, powers);
+    const auto query = view_of<const float, 2>(query_array, "query", context::kAminoAcids);
+    const auto inverse_background = view_of<const float>(inverse_background_array, "inverse_background");
+    check_that(inverse_background.length == context::kAminoAcids, "inverse_background has another length than 20");
+    for (const float share : {admixture, open, extend}) {
+        check_that(share >= 0.0F && share <= 1.0F, "the admixture and the gap probabilities range from 0 to 1");
+    }
+    const Subjects subjects = checked_subjects(residues, starts, lengths);
+    const auto totals = view_of<float>(totals_array, "totals");
+    const auto exponents = view_of<std::int32_t>(exponents_array, "exponents");
+    check_that(totals.length == subjects.n && exponents.length == subjects.n, "there is one total for each subject");
+    check_threads(n_threads);
+    const context::Kernels& kernels = context::kernels_of(instruction_set);
+    const context::ForwardQuery given{query.data, query.length, inverse_background.data, admixture, open, extend};
+    Observer observer;
+    PythonPoll poll(observer, nb::none());
+    const nb::gil_scoped_release no_lock;
+    context::forward_totals(network, given, subjects, kernels, n_threads, observer, std::ref(poll), totals.data, exponents.data);
+}
+
+}  // namespace
+
+void bind_context(nb::module_& module) {
+    module.def("context_columns", &context_columns, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
+               "third_bias"_a, "powers"_a, "residues"_a, "starts"_a, "lengths"_a, "columns"_a, "n_threads"_a = 1,
+               "instruction_set"_a = "auto");
+    module.def("forward_totals", &forward_totals, "first"_a, "first_bias"_a, "second"_a, "second_bias"_a, "third"_a,
+               "third_bias"_a, "powers"_a, "query"_a, "inverse_background"_a, "admixture"_a, "open"_a, "extend"_a,
+               "residues"_a, "starts"_a, "lengths"_a, "totals"_a, "exponents"_a, "n_threads"_a = 1,
+               "instruction_set"_a = "auto");
+}
+
+}  // namespace swsearch

@@ -1,0 +1,69 @@
+// The interface of the kernels of context columns and of the local Forward score: plain records that the drivers and the
+// translation units of the instruction sets (common/vectors.hpp) exchange. docs/design/sensitivity.md has the formulas.
+//
+// Every value is the same for every instruction set: columns are computed with integers up to their exponentials, and
+// each sum of floating-point numbers has a fixed order, without fused multiply-add.
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace swsearch::context {
+
+constexpr size_t kAminoAcids = 20;
+constexpr size_t kLetters = 21;      // the amino acids, and one code for all else and for places outside the sequence
+constexpr size_t kRowMultiple = 32;  // n_first and n_second are multiples of it
+constexpr size_t kMostUnits = 1024;  // largest n_first and n_second
+constexpr int16_t kClip = 1023;      // largest activation
+constexpr int kSecondShift = 10;     // units of the second layer's sums by which they exceed those of activations
+constexpr int kLogShift = 18;        // the last sums are logarithms to base 2 times 2^18
+constexpr int kPowerBits = 10;       // of the fraction, for the table of powers
+
+// The network that predicts a column from the residues around it.
+struct Network {
+    size_t width;              // of the window; odd
+    size_t n_first, n_second;  // units of the layers
+    const int16_t* first;      // [width][kLetters][n_first]
+    const int16_t* first_bias;
+    const int16_t* second;  // [n_second][n_first]
+    const int32_t* second_bias;
+    const int16_t* third;  // [kAminoAcids][n_second]
+    const int32_t* third_bias;
+    const float* powers;  // 2^(k / 2^kPowerBits)
+};
+
+// Writes the columns of n residues, [n][kAminoAcids], each of sum 1. `letters` is the code of the first of them, below
+// kLetters; width / 2 further codes are on either side of the n.
+using ColumnsKernel = void (*)(const Network& network, const uint8_t* letters, size_t n, float* columns);
+
+// Forward of a query and as many subjects as the kernel has lanes, between calls that each compute some columns. With
+// e(i, j) = sum over a of query[i][a] * subjects[j][a],
+//     M(i, j) = e(i, j) * (start + P(i-1, j-1) + Y(i-1, j-1)),   P = M + X
+//     X(i, j) = open * M(i-1, j) + extend * X(i-1, j)
+//     Y(i, j) = open * P(i, j-1) + extend * Y(i, j-1)
+// and the total is the sum of all M. All values of a lane share a power of two, so none leaves the range of float.
+struct ForwardState {
+    const float* query;  // [length][kAminoAcids]
+    size_t length;
+    float open, extend;
+    float* p;           // [length][lanes], of the last column; 0 at first, as are y, total and the exponents
+    float* y;           // [length][lanes]
+    float* total;       // [lanes]
+    int32_t* exponent;  // [lanes] p and y are to be multiplied by 2^exponent
+    int32_t* of_total;  // [lanes] the same for total
+};
+
+// Computes n columns of the subjects, [n][kAminoAcids][lanes]; columns past a subject's end are 0.
+using ForwardKernel = void (*)(ForwardState& state, const float* subjects, size_t n);
+
+struct Kernels {
+    ColumnsKernel columns;
+    ForwardKernel forward;
+    size_t lanes;
+};
+
+// A column whose sum exceeds 2^kStep, or falls below 2^-kStep, changes the exponent of its lane by kStep.
+constexpr int32_t kStep = 50;
+
+}  // namespace swsearch::context

@@ -1,0 +1,186 @@
+"""Context columns: which residues may replace each residue of a sequence, predicted from its neighbours.
+
+:class:`ColumnModel` predicts, for each position of a sequence, the distribution of the 20 amino acids in the columns of
+alignments of its relatives. Biegert and Söding 2009 (doi 10.1073/pnas.0810767106) do this with a library of contexts;
+here a small neural network does it, which predicts better and takes a microsecond for each residue
+(``benchmarks/train_columns.py`` trains it). Three things are made of the columns:
+
+* the position-specific scores of a query (:meth:`ColumnModel.query`): its own residue has the share 1 - τ of each
+  column, and the predicted column τ = :data:`QUERY_ADMIXTURE`;
+* the columns of subjects, which are predicted in the same way;
+* local Forward scores of a query and subjects (:meth:`ColumnModel.forward`): the logarithm of the sum over all local
+  alignments of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) /
+  p(a), where q and s are the columns and p is the composition of natural proteins. A gap of k residues has the odds
+  δ ε^(k-1).
+
+The network has integer weights, and every sum of floating-point numbers has a fixed order, so all machines compute the
+same bytes. ``docs/design/sensitivity.md`` has the formulas.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from swsearch import _native
+from swsearch.deterministic import exp, log
+from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.query.profile import PositionSpecificQuery, with_other_letters
+from swsearch.query.scale import scaled_scores
+from swsearch.scoring.matrix import SubstitutionMatrix
+from swsearch.scoring.ungapped import background
+from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
+from swsearch.typing import Codes, Floats
+
+QUERY_ADMIXTURE: Final = 0.9
+"""Share τ of the predicted column in the column of a query; the rest is its residue."""
+SUBJECT_ADMIXTURE: Final = 0.9
+"""The same share in the column of a subject."""
+GAP_OPEN: Final = 0.03
+GAP_EXTEND: Final = 0.5
+"""Odds δ of the first residue of a gap, and ε of each further one."""
+N_POWERS: Final = 1024
+"""Number of powers of two from 1 to 2 in the table that the last layer uses."""
+_LN2: Final = 0.6931471805599453
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnModel:
+    """A network that predicts columns.
+
+    Attributes
+    ----------
+    first : int16 array, shape (width * 21, n_first)
+        For each place of the window and each letter (20 amino acids, others) a row that the first layer adds.
+    first_bias : int16 array, shape (n_first,)
+    second, second_bias : int16 array, shape (n_second, n_first), and int32 array, shape (n_second,)
+    third, third_bias : int16 array, shape (20, n_second), and int32 array, shape (20,)
+        The sums of the last layer are logarithms to base 2 times 2**18.
+    decoys, decoy_ends : uint8 array and int32 array
+        Codes of reversed proteins, one after the other, and where each ends.
+    training : dict
+        How the network was trained.
+    """
+
+    first: NDArray[np.int16]
+    first_bias: NDArray[np.int16]
+    second: NDArray[np.int16]
+    second_bias: NDArray[np.int32]
+    third: NDArray[np.int16]
+    third_bias: NDArray[np.int32]
+    decoys: Codes
+    decoy_ends: NDArray[np.int32]
+    training: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> ColumnModel:
+        """The model of a file that ``benchmarks/train_columns.py`` wrote."""
+        with np.load(path) as file:
+            arrays = {name: np.ascontiguousarray(file[name]) for name in file.files}
+        training = json.loads(arrays.pop("training").tobytes())
+        arrays["first"] = arrays["first"].reshape(-1, arrays["first"].shape[-1])
+        return cls(training=training, **arrays)
+
+    @property
+    def width(self) -> int:
+        """Number of residues of a window."""
+        return len(self.first) // (N_AMINO_ACIDS + 1)
+
+    def _layers(self) -> tuple[Any, ...]:
+        layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
+        return (*layers, _powers_of_two())
+
+    def columns(self, codes: Codes, n_threads: int = 1, instruction_set: str = "auto") -> NDArray[np.float32]:
+        """The predicted columns of one sequence.
+
+        Parameters
+        ----------
+        codes : uint8 array, shape (length,)
+            Residue codes, with or without flags.
+        n_threads, instruction_set
+            They do not affect the result.
+
+        Returns
+        -------
+        float32 array, shape (length, 20)
+            Frequencies of the amino acids; each row sums to 1.
+        """
+        found = np.empty((len(codes), N_AMINO_ACIDS), dtype=np.float32)
+        starts, lengths = np.zeros(1, dtype=np.uint64), np.array([len(codes)], dtype=np.uint32)
+        layers = self._layers()
+        _native.context_columns(*layers, np.ascontiguousarray(codes), starts, lengths, found, n_threads, instruction_set)
+        return found
+
+    def query_columns(self, codes: Codes) -> Floats:
+        """The columns of a query, float64 of shape (length, 20): its residues mixed with the predicted columns.
+
+        A position that is no amino acid has the composition of natural proteins.
+        """
+        plain = codes & np.uint8(CODE_MASK)
+        mixed: Floats = QUERY_ADMIXTURE * self.columns(codes).astype(np.float64)
+        known = np.flatnonzero(plain < N_AMINO_ACIDS)
+        mixed[known, plain[known]] += 1.0 - QUERY_ADMIXTURE
+        mixed[plain >= N_AMINO_ACIDS] = background(PROTEIN)
+        return mixed
+
+    def query(self, header: str, codes: Codes, matrix: SubstitutionMatrix) -> PositionSpecificQuery:
+        """A query with the scores of its columns, in the scale of the matrix.
+
+        Raises
+        ------
+        ScoringError
+            The matrix has no ungapped λ.
+        """
+        plain = codes & np.uint8(CODE_MASK)
+        log_odds = log(self.query_columns(codes) / background(PROTEIN))
+        scores = scaled_scores(log_odds, plain < N_AMINO_ACIDS, plain, matrix)
+        return PositionSpecificQuery(header, codes, PROTEIN, with_other_letters(scores, plain, matrix))
+
+    def forward(
+        self,
+        query: Floats,
+        residues: Codes,
+        starts: NDArray[np.uint64],
+        lengths: NDArray[np.uint32],
+        n_threads: int = 1,
+        instruction_set: str = "auto",
+    ) -> Floats:
+        """Local Forward scores in nats, float64 of shape (n,).
+
+        Parameters
+        ----------
+        query : float64 array, shape (length, 20)
+            Columns of the query.
+        residues : uint8 array
+            Codes of the subjects; subject i has ``lengths[i]`` of them from ``starts[i]`` on.
+        starts, lengths : uint64 and uint32 arrays, shape (n,)
+        n_threads, instruction_set
+            They do not affect the result.
+        """
+        totals, exponents = np.empty(len(starts), dtype=np.float32), np.empty(len(starts), dtype=np.int32)
+        inverse = (1.0 / background(PROTEIN)).astype(np.float32)
+        given = np.ascontiguousarray(query, dtype=np.float32)
+        layers = self._layers()
+        gaps = SUBJECT_ADMIXTURE, GAP_OPEN, GAP_EXTEND
+        _native.forward_totals(
+            *layers, given, inverse, *gaps, residues, starts, lengths, totals, exponents, n_threads, instruction_set
+        )
+        scores: Floats = log(np.maximum(totals.astype(np.float64), np.finfo(np.float64).tiny)) + exponents * _LN2
+        return scores
+
+
+@lru_cache(maxsize=1)
+def _powers_of_two() -> NDArray[np.float32]:
+    return exp(np.arange(N_POWERS) * (_LN2 / N_POWERS)).astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def column_model() -> ColumnModel:
+    """The model of the program."""
+    return ColumnModel.read(Path(__file__).with_name("columns.npz"))
