@@ -113,8 +113,8 @@ class ColumnModel:
         """
         found = np.empty((len(codes), N_AMINO_ACIDS), dtype=np.float32)
         starts, lengths = np.zeros(1, dtype=np.uint64), np.array([len(codes)], dtype=np.uint32)
-        layers = self._layers()
-        _native.context_columns(*layers, np.ascontiguousarray(codes), starts, lengths, found, n_threads, instruction_set)
+        residues = np.ascontiguousarray(codes)
+        _native.context_columns(*self._layers(), residues, starts, lengths, found, n_threads, instruction_set)
         return found
 
     def query_columns(self, codes: Codes) -> Floats:
@@ -178,9 +178,3 @@ class ColumnModel:
 @lru_cache(maxsize=1)
 def _powers_of_two() -> NDArray[np.float32]:
     return exp(np.arange(N_POWERS) * (_LN2 / N_POWERS)).astype(np.float32)
-
-
-@lru_cache(maxsize=1)
-def column_model() -> ColumnModel:
-    """The model of the program."""
-    return ColumnModel.read(Path(__file__).with_name("columns.npz"))

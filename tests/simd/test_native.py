@@ -40,12 +40,18 @@ COMMON = ["common/instruction_sets", "common/parallel_for"]
 SOURCES = {
     "score": [*COMMON, "score/search", "score/group", "score/kernel_choice"],
     "align": [*COMMON, "align/path", "align/query", "align/forward_pass"],
+    "context": [*COMMON, "context/context"],
     "pair": [*COMMON, "pair/path", "pair/strip", "pair/sweep", "pair/walk"],
     "index": ["index/identifiers", "index/records", "index/runs"],
     "pssm": ["common/parallel_for", "pssm/rows", "pssm/columns"],
     "msa": ["common/parallel_for", "msa/rows", "msa/selection", "msa/effective_number"],
 }
-MESSAGES = {"score": "all scores agree\n", "align": "all paths agree\n", "pair": "all pairs agree\n"}
+MESSAGES = {
+    "score": "all scores agree\n",
+    "align": "all paths agree\n",
+    "context": "all totals agree\n",
+    "pair": "all pairs agree\n",
+}
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 pytestmark = pytest.mark.thorough
@@ -87,7 +93,7 @@ def link(
     program: Path, folder: Path, units: list[tuple[str, Path, list[str]]], flags: Sequence[str], compiler: str
 ) -> None:
     """Write the program of some compilation units; object files go to ``folder``."""
-    common = [compiler, "-std=c++17", "-O1", "-w", "-pthread", f"-I{SIMD}", *flags]
+    common = [compiler, "-std=c++17", "-O1", "-ffp-contract=off", "-w", "-pthread", f"-I{SIMD}", *flags]
 
     def compile_one(unit: tuple[str, Path, list[str]]) -> str:
         name, source, options = unit
@@ -112,7 +118,7 @@ def run(*command: object) -> str:
 
 @needs_x86
 @needs_gcc
-@pytest.mark.parametrize(("part", "n_cases"), [("score", 12), ("align", 150), ("pair", 12)])
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 12), ("align", 150), ("context", 20), ("pair", 12)])
 def test_kernels_stay_in_their_arrays_and_agree(tmp_path, part, n_cases):
     program = build(tmp_path, f"{part}_harness.cpp", part, ADDRESS)
     assert run(program, n_cases) == MESSAGES[part]
@@ -129,7 +135,7 @@ def test_functions_of_alignments_stay_in_their_arrays(tmp_path, part, n_inputs):
 
 @needs_x86
 @needs_gcc
-@pytest.mark.parametrize(("part", "n_cases"), [("score", 2), ("pair", 4)])
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 2), ("context", 2), ("pair", 4)])
 def test_threads_do_not_race(tmp_path, part, n_cases):
     program = build(tmp_path, f"{part}_harness.cpp", part, ["-fsanitize=thread"])
     # With address-space randomization, as some kernels do it, the thread sanitizer's runtime cannot start.
@@ -150,7 +156,7 @@ def test_fuzzing_the_scores_finds_nothing(tmp_path):
 
 
 @pytest.mark.peer("NEON")
-@pytest.mark.parametrize(("part", "n_cases"), [("score", 3), ("align", 30), ("pair", 6)])
+@pytest.mark.parametrize(("part", "n_cases"), [("score", 3), ("align", 30), ("context", 4), ("pair", 6)])
 def test_neon_kernels_agree(tmp_path, part, n_cases):
     """Scores, tracebacks and pairs of NEON and of the plain vectors, under an emulator."""
     program = build(

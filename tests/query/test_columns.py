@@ -1,0 +1,164 @@
+"""Context columns and local Forward scores: the kernels against plain computations, and what the model predicts."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from swsearch import _native
+from swsearch.engine.cpu.engine import usable_instruction_sets
+from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel
+from swsearch.scoring.ungapped import background
+from swsearch.sequences.alphabet import PROTEIN
+
+P = background(PROTEIN)
+
+
+def random_model(rng, width=5, n_first=64, n_second=32):
+    """A network with random weights, which are as large as those of a trained one."""
+
+    def weights(most, *shape, kind=np.int16):
+        return rng.integers(-most, most + 1, shape).astype(kind)
+
+    return ColumnModel(
+        first=weights(300, width * 21, n_first),
+        first_bias=weights(300, n_first),
+        second=weights(900, n_second, n_first),
+        second_bias=weights(100_000, n_second, kind=np.int32),
+        third=weights(900, 20, n_second),
+        third_bias=weights(100_000, 20, kind=np.int32),
+        decoys=np.zeros(0, dtype=np.uint8),
+        decoy_ends=np.zeros(0, dtype=np.int32),
+        training={},
+    )
+
+
+def plain_columns(model, codes):
+    """The columns by the formulas, in Python's integers and float32."""
+    reach = model.width // 2
+    outside = np.full(reach, 20)
+    letters = np.concatenate([outside, np.minimum(codes & 31, 20), outside]).astype(int)
+    powers = np.exp2(np.arange(1024) / 1024).astype(np.float32)
+    columns = []
+    for i in range(len(codes)):
+        rows = [21 * place + letters[i + place] for place in range(model.width)]
+        first = np.clip(model.first[rows].sum(axis=0, dtype=int) + model.first_bias, 0, 1023)
+        second = np.clip((model.second.astype(int) @ first + model.second_bias) >> 10, 0, 1023)
+        sums = model.third.astype(int) @ second + model.third_bias
+        below = [int(one) for one in sums - sums.max()]
+        odds = [
+            powers[(one & (2**18 - 1)) >> 8] * np.float32(2.0 ** (one >> 18) if one >> 18 >= -126 else 0)
+            for one in below
+        ]
+        total = np.float32(0)
+        for one in odds:
+            total += one
+        columns.append([one / total for one in odds])
+    return np.array(columns, dtype=np.float32)
+
+
+def plain_forward(model, query, codes):
+    """The logarithm of the sum over all local alignments, in float64 with one scale for the whole matrix."""
+    shares = np.where((codes < 20)[:, None], SUBJECT_ADMIXTURE, 1.0) * plain_columns(model, codes).astype(float)
+    shares[np.flatnonzero(codes < 20), codes[codes < 20]] += 1 - SUBJECT_ADMIXTURE
+    odds = query @ (shares / P).T
+    p, y, total, shift = np.zeros(len(query) + 1), np.zeros(len(query) + 1), 0.0, 0
+    for column in odds.T:
+        m, x = np.zeros(len(query) + 1), np.zeros(len(query) + 1)
+        m[1:] = column * (2.0**-shift + p[:-1] + y[:-1])
+        for i in range(1, len(query) + 1):
+            x[i] = GAP_OPEN * m[i - 1] + GAP_EXTEND * x[i - 1]
+        y, p = GAP_OPEN * p + GAP_EXTEND * y, m + x
+        total += m.sum()
+        if total > 1e200:
+            p, y, total, shift = p * 2.0**-500, y * 2.0**-500, total * 2.0**-500, shift + 500
+    return np.log(total) + shift * np.log(2)
+
+
+def random_codes(rng, length):
+    codes = rng.choice(20, length, p=P / P.sum()).astype(np.uint8)
+    codes[rng.random(length) < 0.02] = PROTEIN.code("X")
+    return codes
+
+
+def packed(sequences):
+    """Residues, starts and lengths of sequences."""
+    lengths = np.array([len(one) for one in sequences], dtype=np.uint32)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.uint64)
+    return np.concatenate(sequences), starts, lengths
+
+
+@pytest.mark.parametrize(("width", "n_first", "n_second"), [(1, 32, 32), (5, 64, 32), (13, 160, 64)])
+def test_columns_equal_the_plain_network(width, n_first, n_second):
+    """Source: the formulas of the module, one residue at a time."""
+    rng = np.random.default_rng(width)
+    model = random_model(rng, width, n_first, n_second)
+    for length in (1, 2, 130, 300):  # a part of a sequence has 128 residues
+        codes = random_codes(rng, length)
+        expected = plain_columns(model, codes)
+        for instruction_set in usable_instruction_sets():
+            found = model.columns(codes | np.uint8(32), instruction_set=instruction_set)  # a flag: lower case
+            np.testing.assert_array_equal(found, expected, instruction_set)
+        np.testing.assert_array_equal(model.columns(codes, n_threads=3), expected)
+
+
+def test_forward_scores_equal_the_plain_sum_over_alignments():
+    """Source: the recurrence in float64. Related sequences have sums that no float holds."""
+    rng = np.random.default_rng(2)
+    model = random_model(rng)
+    family = random_codes(rng, 260)
+    query = model.query_columns(family)
+    related = [np.where(rng.random(260) < share, random_codes(rng, 260), family) for share in (0.0, 0.3, 0.6)]
+    deleted = np.delete(family, np.arange(100, 130))
+    subjects = [*related, deleted, *(random_codes(rng, int(length)) for length in rng.integers(1, 300, 40))]
+    expected = [plain_forward(model, query, one) for one in subjects]
+    found = model.forward(query, *packed(subjects), instruction_set="scalar")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    assert found[0] > 130  # e**88 is the largest float
+
+
+def test_forward_scores_are_the_same_bytes_everywhere():
+    """Instruction sets have 4 to 16 lanes, so the groups of subjects differ; so do those of several threads."""
+    rng = np.random.default_rng(3)
+    model = random_model(rng)
+    family = random_codes(rng, 200)
+    query = model.query_columns(family)
+    subjects = [random_codes(rng, int(length)) for length in rng.integers(1, 400, 50)]
+    subjects += [family, np.tile(family, 4), np.concatenate([family[:90], random_codes(rng, 300), family])]
+    expected = model.forward(query, *packed(subjects), instruction_set="scalar")
+    for instruction_set in usable_instruction_sets():
+        found = model.forward(query, *packed(subjects), instruction_set=instruction_set)
+        np.testing.assert_array_equal(found, expected, instruction_set)
+    np.testing.assert_array_equal(model.forward(query, *packed(subjects), n_threads=3), expected)
+    alone = [model.forward(query, *packed([one]))[0] for one in subjects]
+    np.testing.assert_array_equal(alone, expected)
+
+
+def test_a_model_whose_sums_could_overflow_is_refused():
+    """Source: the ranges of 16 and 32 bits."""
+    model = random_model(np.random.default_rng(4))
+    codes = np.zeros(3, dtype=np.uint8)
+    first = model.first.copy()
+    first[::21, 0] = 30_000
+    for changed, message in (
+        (dataclasses.replace(model, first=first), "first layer"),
+        (dataclasses.replace(model, second_bias=np.full(32, 2**30, dtype=np.int32)), "range"),
+        (dataclasses.replace(model, first=model.first[:-21]), "odd"),
+        (dataclasses.replace(model, third=model.third[:-1]), "fit together"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            changed.columns(codes)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    model = random_model(np.random.default_rng(5))
+    codes, starts, lengths = packed([np.zeros(4, dtype=np.uint8)])
+    query = model.query_columns(codes)
+    with pytest.raises(ValueError, match="leaves the array"):
+        model.forward(query, codes, starts, lengths + np.uint32(1))
+    with pytest.raises(ValueError, match="threads"):
+        model.forward(query, codes, starts, lengths, 0)
+    with pytest.raises(ValueError, match="no instruction set"):
+        model.columns(codes, instruction_set="avx1024")
+    with pytest.raises(TypeError, match="columns"):
+        _native.context_columns(*model._layers(), codes, starts, lengths, np.empty((4, 19), dtype=np.float32))
