@@ -50,6 +50,12 @@ N_POWERS: Final = 1024
 _LN2: Final = 0.6931471805599453
 
 
+_Words = NDArray[np.int16]
+_Sums = NDArray[np.int32]
+_Layers = tuple[_Words, _Words, _Words, _Sums, _Words, _Sums, NDArray[np.float32]]
+"""The arrays of the network as the native functions take them."""
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnModel:
     """A network that predicts columns.
@@ -92,7 +98,7 @@ class ColumnModel:
         """Number of residues of a window."""
         return len(self.first) // (N_AMINO_ACIDS + 1)
 
-    def _layers(self) -> tuple[Any, ...]:
+    def _layers(self) -> _Layers:
         layers = (self.first, self.first_bias, self.second, self.second_bias, self.third, self.third_bias)
         return (*layers, _powers_of_two())
 
