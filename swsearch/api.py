@@ -54,7 +54,7 @@ from swsearch.report_context import DatabaseUse, database_use, report_context
 from swsearch.run import Run, survey
 from swsearch.run.deep_alignments import deep_alignments, distinct, open_searchers
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, given_queries
+from swsearch.search.queries import Queries, Query, QueryFiles, QueryRecords, SubjectQueries, query_records
 from swsearch.search.searcher import open_searcher
 from swsearch.search_results import SearchResults
 from swsearch.sequences.alphabet import detect_alphabet
@@ -167,7 +167,6 @@ def search_database(
     """
     function("progress", progress)
     (file,) = paths("queries", queries) if is_path(queries) else (None,)
-    given = [] if file is not None else given_queries(_alone(queries))
     with ExitStack() as stack:
         searcher = stack.enter_context(
             open_searcher(database, options, engine=engine, threads=threads, devices=devices)
@@ -178,7 +177,7 @@ def search_database(
             n_queries = survey(files, searcher, skip_refused=False).asked.n_queries or 0
             chosen = files
         else:
-            records = [query.record(searcher.needs) for query in given]
+            records = query_records(_alone(queries), searcher.requirements)
             for record in records:
                 searcher.check(record)
             chosen, n_queries = QueryRecords(records), len(records)
@@ -299,10 +298,10 @@ def align_families(
             files = QueryFiles.of(paths("queries", queries), "fasta")
             for searcher in searchers:
                 survey(files, searcher, skip_refused=False)
-            read = files.records(first.scheme, first.needs)
+            read = files.records(first.scheme, first.requirements)
             records = [record for record in read if isinstance(record, SequenceRecord)]
         else:
-            records = [query.record(first.needs) for query in given_queries(_alone(queries))]
+            records = query_records(_alone(queries), first.requirements)
             for record in records:
                 first.check(record)
         alphabet = first.options.aligned_alphabet(first.database.alphabet)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from swsearch.errors import StoreError
-from swsearch.hits.shards import AskedQueries, FailedQuery, Shard
+from swsearch.hits.shards import AskedQueries, Failure, Shard
 from swsearch.store.models import FINISHED
 from swsearch.store.runs import StoredRun
 from swsearch.store.store import Store
@@ -132,7 +132,7 @@ class MergePlan:
     sources : tuple of Source
     numbers : tuple of set of int
         Numbers of the queries to take from each source.
-    failures : tuple of FailedQuery
+    failures : tuple of Failure
         Queries that could not be searched, ascending by number.
     missing : list of int
         Numbers of the queries that are in no source.
@@ -145,7 +145,7 @@ class MergePlan:
 
     sources: tuple[Source, ...]
     numbers: tuple[set[int], ...]
-    failures: tuple[FailedQuery, ...]
+    failures: tuple[Failure, ...]
     missing: list[int]
     missing_shards: list[Shard]
     asked: AskedQueries | None
@@ -308,11 +308,11 @@ def shards_named(shards: Sequence[Shard]) -> str:
     return f"shard {named} is" if len(shards) == 1 else f"shards {named} are"
 
 
-def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], dict[int, FailedQuery]]:
+def _numbers(sources: Sequence[Source], partial: bool) -> tuple[list[set[int]], dict[int, Failure]]:
     """Numbers of the queries to take from each source, and the queries that failed in every source that has them."""
     taken: dict[int, tuple[str, Source]] = {}
     numbers: list[set[int]] = []
-    failures: dict[int, FailedQuery] = {}
+    failures: dict[int, Failure] = {}
     for source in sources:
         committed = source.store.results.committed(source.run.id)
         for number in sorted(committed.keys() & taken.keys()):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from swsearch.database.opening import Preparation, open_database
+from swsearch.database.opening import CachingReport, open_database
 from swsearch.words import counted
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ def open_databases(
     threads: int | None = None,
     quiet: bool = False,
 ) -> PackedDatabase:
-    """One or several databases, open as one, with reports of their preparation unless ``quiet``.
+    """One or several databases, open as one, with reports of their caching unless ``quiet``.
 
     The parameters are those of :func:`swsearch.database.opening.open_database`.
     """
-    return open_database(databases, searched=searched, threads=threads, preparation=_ShownPreparation(quiet))
+    return open_database(databases, searched=searched, threads=threads, caching=_ShownCaching(quiet))
 
 
-class _ShownPreparation(Preparation):
+class _ShownCaching(CachingReport):
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
 

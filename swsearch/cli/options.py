@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swsearch.report.narrowing import Narrowing
     from swsearch.report.row_filter import RowFilter
     from swsearch.search.options import SearchOptions
-    from swsearch.search.queries import QueryNeeds
+    from swsearch.search.queries import Requirements
     from swsearch.sequences.fasta_text import SubjectPart
 
 
@@ -456,7 +456,7 @@ def _converted(row: Option, value: Any) -> Any:
     return Path(value) if row.type is Path and value is not None else value
 
 
-def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
+def check_alphabet(alphabet: str | None, requirements: Requirements) -> None:
     """Refuse an ``--alphabet`` that is not the alphabet of the queries of this search.
 
     Raises
@@ -466,15 +466,15 @@ def check_alphabet(alphabet: str | None, needs: QueryNeeds) -> None:
     """
     from swsearch.sequences.alphabet import ALPHABETS
 
-    if alphabet is None or alphabet == needs.alphabet.name:
+    if alphabet is None or alphabet == requirements.alphabet.name:
         return
     if alphabet not in ALPHABETS:
         raise InputError(f"--alphabet {alphabet!r}: choose {' or '.join(ALPHABETS)}")
-    other = needs.advice(ALPHABETS[alphabet])
-    if needs.translate is not None:
-        taken = f"with --translate {needs.translate} queries are {needs.alphabet.name}"
+    other = requirements.advice(ALPHABETS[alphabet])
+    if requirements.translate is not None:
+        taken = f"with --translate {requirements.translate} queries are {requirements.alphabet.name}"
         raise InputError(f"--alphabet {alphabet}: {taken}; {other}")
-    taken = f"without --translate queries are {needs.alphabet.name}"
+    taken = f"without --translate queries are {requirements.alphabet.name}"
     raise InputError(f"--alphabet {alphabet}: {taken}; leave --alphabet out, or {other}")
 
 

@@ -206,7 +206,7 @@ def execute(
         report = asked_report(arguments)
         with command_run(arguments, shard, paths, must_store=needs_store) as running:
             searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
-            options.check_alphabet(arguments.alphabet, searcher.needs)
+            options.check_alphabet(arguments.alphabet, searcher.requirements)
             queries = QueryFiles.of(paths, arguments.query_format)
             if arguments.in_pssm:
                 _refuse_sequences(queries)

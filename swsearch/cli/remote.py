@@ -133,17 +133,19 @@ def _subjects(client: Client, name: str) -> _Subjects:
 
 def _queries(subjects: _Subjects, paths: list[str], arguments: options.Arguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
-    from swsearch.search.queries import QueryFiles, QueryNeeds, read_queries
+    from swsearch.search.queries import QueryFiles, Requirements, read_queries
 
-    needs = QueryNeeds(subjects.name, subjects.alphabet, arguments.translate)
-    needs.check_database()
-    options.check_alphabet(arguments.alphabet, needs)
+    requirements = Requirements(subjects.name, subjects.alphabet, arguments.translate)
+    requirements.check_database()
+    options.check_alphabet(arguments.alphabet, requirements)
     files = QueryFiles.of(paths, arguments.query_format)
     if files.hold_profiles:
         raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
     parts = []
     for path in files.paths:
-        for record in read_queries(path, needs.alphabet, force_alphabet=arguments.alphabet is not None, needs=needs):
-            needs.check_query(record)
+        for record in read_queries(
+            path, requirements.alphabet, force_alphabet=arguments.alphabet is not None, requirements=requirements
+        ):
+            requirements.check_query(record)
             parts.append(f">{record.header}\n{record.letters}\n")
     return "".join(parts)

@@ -39,7 +39,7 @@ MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
 
 
-class Preparation:
+class CachingReport:
     """What a program shows while databases are fetched or packed; nothing, unless a subclass overrides the methods."""
 
     def fetching(self, url: str, n_bytes: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -60,7 +60,7 @@ def open_database(
     parts: Sequence[DatabasePart] | None = None,
     searched: Sequence[str] | None = None,
     threads: int | None = None,
-    preparation: Preparation | None = None,
+    caching: CachingReport | None = None,
 ) -> PackedDatabase:
     """Open one or several databases as one.
 
@@ -76,7 +76,7 @@ def open_database(
         The digests of a search, which had the same subjects (:meth:`PackedDatabase.check_searched`).
     threads : int, optional
         Number of threads that pack a sequence file.
-    preparation : Preparation, optional
+    caching : CachingReport, optional
 
     Raises
     ------
@@ -97,7 +97,7 @@ def open_database(
                 members += source.members
             else:
                 part = DatabasePart() if parts is None else parts[number]
-                members.append(_member(source, part, threads, preparation or Preparation(), entries))
+                members.append(_member(source, part, threads, caching or CachingReport(), entries))
         database = PackedDatabase(members, entries.close)
         if searched is not None:
             database.check_searched(searched)
@@ -127,7 +127,7 @@ def _member(
     source: str | os.PathLike[str],
     part: DatabasePart,
     threads: int | None,
-    preparation: Preparation,
+    caching: CachingReport,
     entries: ExitStack,
 ) -> Member:
     """Open the database of a path; ``entries`` releases its entry in the cache."""
@@ -135,12 +135,12 @@ def _member(
     if not name:
         raise DatabaseError("the name of the database is empty; give its path")
     if is_url(name):
-        entry = entries.enter_context(_fetched(name, part.segments, preparation))
+        entry = entries.enter_context(_fetched(name, part.segments, caching))
         url = name.rstrip("/")
         member = replace(_of_folder(entry.folder, DatabaseSource(url, url), part.segments), is_cached=True)
     elif is_sequence_file(source):
         file = seekable(source)
-        entry = entries.enter_context(_packed(file, threads, preparation))
+        entry = entries.enter_context(_packed(file, threads, caching))
         member = _of_folder(entry.folder, _source_of_file(file), part.segments)
         # The entry may have been made of an equal file with another name.
         catalogue = replace(member.catalogue, sources=(source_name(file),))
@@ -163,22 +163,22 @@ def _source_of_file(file: str | os.PathLike[str]) -> DatabaseSource:
     return DatabaseSource(shown_name(file), os.path.realpath(file))
 
 
-def _fetched(url: str, segments: Collection[int] | None, preparation: Preparation) -> CacheEntry:
+def _fetched(url: str, segments: Collection[int] | None, caching: CachingReport) -> CacheEntry:
     from swsearch.database.object_store import fetch
 
-    return fetch(url, segments, fetching=lambda n_bytes: preparation.fetching(url, n_bytes))
+    return fetch(url, segments, fetching=lambda n_bytes: caching.fetching(url, n_bytes))
 
 
-def _packed(file: str | os.PathLike[str], threads: int | None, preparation: Preparation) -> CacheEntry:
+def _packed(file: str | os.PathLike[str], threads: int | None, caching: CachingReport) -> CacheEntry:
     from swsearch.database.node_cache import NodeCache
     from swsearch.database.sequence_files import packed
 
     cache = NodeCache()
     reports: list[BuildReport] = []
-    with preparation.packing() as progress:
+    with caching.packing() as progress:
         entry = packed(file, cache=cache, threads=threads, progress=progress, report=reports.append)
     for built in reports:
-        preparation.packed(shown_name(file), built, cache.folder)
+        caching.packed(shown_name(file), built, cache.folder)
     return entry
 
 

@@ -129,7 +129,7 @@ class AskedQueries:
 
 
 @dataclass(frozen=True)
-class FailedQuery:
+class Failure:
     """A query that could not be searched.
 
     Attributes

@@ -19,7 +19,7 @@ from swsearch.engine.protocol import Progress
 from swsearch.errors import InputError, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import QueryResult, RunInfo, SearchStats
-from swsearch.hits.shards import AskedQueries, FailedQuery, QueryCount, Shard
+from swsearch.hits.shards import AskedQueries, Failure, QueryCount, Shard
 from swsearch.report.steps import Step, perform
 from swsearch.run.resume import check_number, check_queries, check_query, open_run
 from swsearch.run.surveys import WHOLE, add_to_count, count_queries, query_key, refusal
@@ -322,7 +322,7 @@ class Run(Closeable):
         self.outcome.failed.append(refused)
         reason = as_options(refused.line)  # only commands go on without a query
         if self._store is not None and self.outcome.run_id is not None:
-            self._store.results.add_failure(self.outcome.run_id, FailedQuery(number, reason))
+            self._store.results.add_failure(self.outcome.run_id, Failure(number, reason))
         self._log.write("failed", number=number, reason=reason)
 
     # --- queries and results ---
@@ -332,7 +332,7 @@ class Run(Closeable):
         searcher, store, run_id = self.searcher, self._store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
-        for number, record in enumerate(self.queries.records(searcher.scheme, searcher.needs)):
+        for number, record in enumerate(self.queries.records(searcher.scheme, searcher.requirements)):
             add_to_count(count, record)
             if not asked.shard.holds(number):
                 continue

@@ -81,13 +81,13 @@ def survey(
     count = QueryCount()
     first: list[SequenceRecord] = []
     notes: list[str] = []
-    for path, form, records in files.by_file(searcher.scheme, searcher.needs):
+    for path, form, records in files.by_file(searcher.scheme, searcher.requirements):
         letters: list[str] = []
         n_sampled = 0
         for record in records:
             if isinstance(record, InvalidRecord):
                 if not skip_refused:
-                    raise located_refusal(path, record, searcher.needs)
+                    raise located_refusal(path, record, searcher.requirements)
             else:
                 if isinstance(record, PositionSpecificQuery) or not skip_refused:
                     searcher.check(record)
@@ -104,7 +104,7 @@ def survey(
                     n_sampled += len(record)
             add_to_count(count, record)
         if not force_alphabet:
-            searcher.needs.refuse_dna(path, "".join(letters), profiles=form != "fasta")
+            searcher.requirements.refuse_dna(path, "".join(letters), profiles=form != "fasta")
     shown: tuple[str, ...] = ()
     if notes:
         shown = (notes[0] + (f" (so it is with {len(notes):,} of the profiles)" if len(notes) > 1 else ""),)
@@ -125,7 +125,7 @@ def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> N
 def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
     """The description of the files' queries; reads all files."""
     count = QueryCount()
-    for record in files.records(searcher.scheme, searcher.needs):
+    for record in files.records(searcher.scheme, searcher.requirements):
         add_to_count(count, record)
     return count.asked(shard)
 

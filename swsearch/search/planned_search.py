@@ -24,7 +24,7 @@ from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import matrix_text
 from swsearch.search.frames import Preparer
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryNeeds
+from swsearch.search.queries import Requirements
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance, scheme_statistics
 from swsearch.search.threshold import SearchThresholds
@@ -57,7 +57,7 @@ class PlannedSearch(ABC):
 
     Attributes
     ----------
-    needs : QueryNeeds
+    requirements : Requirements
         The queries that this search accepts, and the messages about others.
     query_alphabet : Alphabet
         The required alphabet of the queries.
@@ -94,9 +94,9 @@ class PlannedSearch(ABC):
         self.options = options
         self.limits = options.limits(database.alphabet)
         self.threads = machine.n_threads
-        self.needs = QueryNeeds(database.name, database.alphabet, options.translate)
-        self.needs.check_database()
-        self.query_alphabet = self.needs.alphabet
+        self.requirements = Requirements(database.name, database.alphabet, options.translate)
+        self.requirements.check_database()
+        self.query_alphabet = self.requirements.alphabet
         aligned = options.aligned_alphabet(database.alphabet)
         self.scheme = options.scheme(aligned)
         self.preparer = Preparer(options, self.scheme)
@@ -186,7 +186,7 @@ class PlannedSearch(ABC):
         if not isinstance(query, SequenceRecord):
             advice = "swsearch.sequence makes a record of letters, swsearch.search_database takes other kinds too"
             raise TypeError(f"a query is of type {type(query).__name__}; {advice}")
-        self.needs.check_query(query)
+        self.requirements.check_query(query)
         if not isinstance(query, PositionSpecificQuery):
             return
         if self.options.mask != "none" or self.options.composition == "bias":

@@ -1,11 +1,11 @@
 """The queries of a run: sequences or profiles (position-specific scores) from files, records in memory, or subjects.
 
-:class:`QueryNeeds` has the alphabet that a search requires of its queries, which the database and ``--translate``
+:class:`Requirements` has the alphabet that a search requires of its queries, which the database and ``--translate``
 determine, and the messages that refuse other queries with advice.
 
 :func:`read_queries` reads one file of sequences. :class:`QueryFiles` and :class:`QueryRecords` contain all queries of a
-run as records, and the parameters that the run stores about them. :func:`given_queries` accepts the queries of a Python
-program (letters, records of this package, or objects of Biopython); :meth:`GivenQuery.record` checks the letters.
+run as records, and the parameters that the run stores about them. :func:`query_records` accepts the queries of a Python
+program: letters, records of this package, or objects of Biopython.
 :class:`SubjectQueries` are those of a search of all against all: the subjects themselves, each compared with those
 before it. :class:`DatabaseQueries` are those of a search of another database.
 """
@@ -65,7 +65,7 @@ _OPTION = {
 
 
 @dataclass(frozen=True)
-class QueryNeeds:
+class Requirements:
     """The queries that a search of one database with one value of ``--translate`` accepts.
 
     Attributes
@@ -153,66 +153,51 @@ class QueryNeeds:
         refuse_dna(shown_name(path), letters, self.alphabet, advice=f"{meant}; ")
 
 
-@dataclass(frozen=True)
-class GivenQuery:
-    """One query whose type is known and whose letters are not checked yet; ``known`` if it was passed as a record.
+def query_records(queries: Query | Iterable[Query], requirements: Requirements) -> list[SequenceRecord]:
+    """The queries of an argument, which is one query or an iterable of queries, as records to search.
 
-    ``place`` is the query's location in the argument for messages, such as ``queries[3]``.
-    """
-
-    place: str
-    header: str
-    letters: str
-    known: SequenceRecord | None = None
-
-    def record(self, needs: QueryNeeds) -> SequenceRecord:
-        """The record to search.
-
-        Raises :class:`InputError` for a letter outside the alphabet of the queries, and :class:`AlphabetMismatch` if
-        protein is needed and the letters look like DNA. A record has an alphabet and is not tested for this.
-        """
-        if self.known is not None:
-            return self.known
-        tells = needs.alphabet is PROTEIN and len(self.letters) >= MIN_TELLING_RESIDUES
-        if tells and detect_alphabet(self.letters.encode("utf-8", "replace")) is DNA:
-            as_protein = "if it is protein all the same, give swsearch.sequence(letters, 'protein')"
-            raise AlphabetMismatch(PROTEIN.name, DNA.name, self.place, f"{needs.advice(DNA)}; {as_protein}")
-        try:
-            codes = needs.alphabet.encode(self.letters)
-        except InputError as error:
-            raise InputError(f"{self.place}, {needs.of_this_search(error.marked)}") from error
-        return SequenceRecord(self.header, codes, needs.alphabet)
-
-
-def given_queries(queries: Query | Iterable[Query]) -> Sequence[GivenQuery]:
-    """The queries of an argument, which is one query or an iterable of queries.
-
-    Raises :class:`WrongType` for an unsupported type, and :class:`InputError` for a record of Biopython without
-    letters.
+    Raises :class:`WrongType` for an unsupported type, :class:`InputError` for a letter outside the alphabet of the
+    queries or a record of Biopython without letters, and :class:`AlphabetMismatch` if protein is needed and the letters
+    look like DNA. A record has an alphabet and is not tested for this. Messages state the location of a query in the
+    argument, such as ``queries[3]``.
     """
     if isinstance(queries, SequenceRecord) or _biopython(queries) is not None:
-        return [_given("queries", queries)]
+        return [_record("queries", queries, requirements)]
     if isinstance(queries, (bytes, bytearray)) or not hasattr(queries, "__iter__"):
         raise WrongType(f"queries is {a_kind(queries)}; give a path, or a list of records or letters")
-    return [_given(f"queries[{number}]", query) for number, query in enumerate(queries)]
+    return [_record(f"queries[{number}]", query, requirements) for number, query in enumerate(queries)]
 
 
-def _given(place: str, query: Any) -> GivenQuery:
+def _record(place: str, query: Any, requirements: Requirements) -> SequenceRecord:
     if isinstance(query, SequenceRecord):
-        return GivenQuery(place, "", "", query)
+        return query
+    header, letters = _header_and_letters(place, query)
+    alphabet = requirements.alphabet
+    is_testable = alphabet is PROTEIN and len(letters) >= MIN_TELLING_RESIDUES
+    if is_testable and detect_alphabet(letters.encode("utf-8", "replace")) is DNA:
+        as_protein = "if it is protein all the same, give swsearch.sequence(letters, 'protein')"
+        raise AlphabetMismatch(PROTEIN.name, DNA.name, place, f"{requirements.advice(DNA)}; {as_protein}")
+    try:
+        codes = alphabet.encode(letters)
+    except InputError as error:
+        raise InputError(f"{place}, {requirements.of_this_search(error.marked)}") from error
+    return SequenceRecord(header, codes, alphabet)
+
+
+def _header_and_letters(place: str, query: Any) -> tuple[str, str]:
     if isinstance(query, str):
-        return GivenQuery(place, "", query)
+        return "", query
     if isinstance(query, os.PathLike):
         raise WrongType(f"{place} is {a_kind(query)}; a path is given alone, not in a list")
     if isinstance(query, tuple) and len(query) == 2 and all(isinstance(part, str) for part in query):
-        return GivenQuery(place, query[0], query[1])
+        return query
     found = _biopython(query)
     if found is None:
         kinds = "a SequenceRecord, a SeqRecord, letters, or a header and letters"
         raise WrongType(f"{place} is {a_kind(query)}, not a query; give {kinds}")
     header, sequence = found
     try:
-        return GivenQuery(place, header, str(sequence))
+        return header, str(sequence)
     except ValueError as error:  # a sequence of known length and unknown letters
         raise InputError(f"{place}: {error}") from error
 
@@ -237,15 +222,15 @@ def read_queries(
     alphabet: Alphabet,
     *,
     force_alphabet: bool = False,
-    needs: QueryNeeds | None = None,
+    requirements: Requirements | None = None,
     on_record: Callable[[SequenceRecord], None] | None = None,
 ) -> list[SequenceRecord]:
     """All sequences of a FASTA or FASTQ file (``-`` is stdin), which must be of ``alphabet``.
 
     The letters of DNA are also letters of proteins. A file of 30 residues or more that looks like DNA is not accepted
-    as protein unless ``force_alphabet`` is true. If ``needs`` of the search is given, messages name the options that
-    would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading. Raises
-    :class:`FastaFormatError`, with record, line and column, and :class:`AlphabetMismatch`.
+    as protein unless ``force_alphabet`` is true. If the requirements of the search are given, messages name the options
+    that would work. ``on_record`` is called with each record as soon as it is read; what it raises ends the reading.
+    Raises :class:`FastaFormatError`, with record, line and column, and :class:`AlphabetMismatch`.
     """
     records = []
     try:
@@ -254,34 +239,36 @@ def read_queries(
                 on_record(record)
             records.append(record)
     except FastaFormatError as error:
-        raise error if needs is None else error.with_problem(needs.of_this_search(error.problem)) from error
+        if requirements is None:
+            raise
+        raise error.with_problem(requirements.of_this_search(error.problem)) from error
     if force_alphabet:
         return records
     letters = "".join(record.letters for record in records)
-    if needs is None:
+    if requirements is None:
         refuse_dna(shown_name(path), letters, alphabet, advice=TRANSLATE_ADVICE)
     else:
-        needs.refuse_dna(path, letters)
+        requirements.refuse_dna(path, letters)
     return records
 
 
-def located_refusal(path: str | os.PathLike[str], refused: InvalidRecord, needs: QueryNeeds) -> InputError:
+def located_refusal(path: str | os.PathLike[str], refused: InvalidRecord, requirements: Requirements) -> InputError:
     """The error for the first invalid record of a file, with its line and column.
 
     The file is read a second time to find the line, so that files without errors are read only once.
     """
     try:
-        for _ in read_chunks([path], needs.alphabet):
+        for _ in read_chunks([path], requirements.alphabet):
             pass
     except FastaFormatError as error:
-        return error.with_problem(needs.of_this_search(error.problem))
+        return error.with_problem(requirements.of_this_search(error.problem))
     return InputError(refused.line)
 
 
 class Queries(Protocol):
     """The queries of a run; they can be iterated over repeatedly."""
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         ...
 
@@ -294,7 +281,7 @@ class QueriesByFile(Queries, Protocol):
     """Queries that are read from files, or from a database in place of a file."""
 
     def by_file(
-        self, scheme: ScoringScheme, needs: QueryNeeds
+        self, scheme: ScoringScheme, requirements: Requirements
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file."""
         ...
@@ -306,7 +293,7 @@ class QueryRecords:
 
     held: Sequence[SequenceRecord]
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         return iter(self.held)
 
@@ -350,19 +337,19 @@ class QueryFiles:
         return any(form != "fasta" for form in self.formats)
 
     def by_file(
-        self, scheme: ScoringScheme, needs: QueryNeeds
+        self, scheme: ScoringScheme, requirements: Requirements
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file; errors as for :meth:`records`."""
         for path, form in zip(self.paths, self.formats, strict=True):
-            yield path, form, _records(path, form, scheme, needs)
+            yield path, form, _records(path, form, scheme, requirements)
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order; a record that is not a sequence of the required alphabet becomes an invalid record.
 
         Raises :class:`InputError` if a file cannot be read, after the records before the error, and
         :class:`AlphabetMismatch` for profiles where queries must be DNA.
         """
-        for _, _, records in self.by_file(scheme, needs):
+        for _, _, records in self.by_file(scheme, requirements):
             yield from records
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
@@ -375,15 +362,15 @@ class QueryFiles:
 
 
 def _records(
-    path: str | os.PathLike[str], form: str, scheme: ScoringScheme, needs: QueryNeeds
+    path: str | os.PathLike[str], form: str, scheme: ScoringScheme, requirements: Requirements
 ) -> Iterator[SequenceRecord | InvalidRecord]:
     if form != "fasta":
-        refuse_profiles(path, needs)
+        refuse_profiles(path, requirements)
         yield from read_profiles(path, form, scheme.matrix)
         return
-    for record in read_each(path, needs.alphabet):
+    for record in read_each(path, requirements.alphabet):
         if isinstance(record, InvalidRecord):
-            yield replace(record, marked=needs.of_this_search(record.marked))
+            yield replace(record, marked=requirements.of_this_search(record.marked))
         else:
             yield record
 
@@ -398,11 +385,11 @@ def _format_of(path: str | os.PathLike[str], query_format: str) -> str:
     return detected
 
 
-def refuse_profiles(path: str | os.PathLike[str], needs: QueryNeeds | None) -> None:
+def refuse_profiles(path: str | os.PathLike[str], requirements: Requirements | None) -> None:
     """Raise :class:`AlphabetMismatch` for profiles, which are protein, if queries must be DNA."""
-    if needs is not None and needs.alphabet is not PROTEIN:
-        advice = f"{needs.advice(PROTEIN)}; profiles of DNA are not read"
-        raise AlphabetMismatch(needs.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
+    if requirements is not None and requirements.alphabet is not PROTEIN:
+        advice = f"{requirements.advice(PROTEIN)}; profiles of DNA are not read"
+        raise AlphabetMismatch(requirements.alphabet.name, PROTEIN.name, f"the profile {shown_name(path)}", advice)
 
 
 def known_letters(profile: SequenceRecord) -> str:
@@ -450,17 +437,17 @@ class SubjectQueries:
         order = self.subjects.order
         return order.subject_index[::-1], order.lengths[::-1]
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SubjectQuery]:
+    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SubjectQuery]:
         """All queries in order."""
         database = self.subjects.database
         for index in self.order[0].tolist():
             yield SubjectQuery(database.header(index), database.codes(index), database.alphabet, index)
 
     def by_file(
-        self, scheme: ScoringScheme, needs: QueryNeeds
+        self, scheme: ScoringScheme, requirements: Requirements
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.subjects.database.locations), "fasta", self.records(scheme, needs)
+        yield ", ".join(self.subjects.database.locations), "fasta", self.records(scheme, requirements)
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
         """The parameter by which the run differs from a search with the same sequences."""
@@ -473,16 +460,16 @@ class DatabaseQueries:
 
     database: PackedDatabase
 
-    def records(self, scheme: ScoringScheme, needs: QueryNeeds) -> Iterator[SequenceRecord]:
+    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord]:
         """All queries in order."""
         for index in range(self.database.n_subjects):
             yield SequenceRecord(self.database.header(index), self.database.codes(index), self.database.alphabet)
 
     def by_file(
-        self, scheme: ScoringScheme, needs: QueryNeeds
+        self, scheme: ScoringScheme, requirements: Requirements
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.database.locations), "fasta", self.records(scheme, needs)
+        yield ", ".join(self.database.locations), "fasta", self.records(scheme, requirements)
 
     def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
         """Empty: the run is that of a file with the same sequences."""

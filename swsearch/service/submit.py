@@ -23,7 +23,7 @@ from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.frames import Preparer
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryNeeds, read_queries
+from swsearch.search.queries import Requirements, read_queries
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompressed
 from swsearch.sequences.record import SequenceRecord
@@ -99,16 +99,16 @@ def new_search(submission: Submission, owner: str, database: OfferedDatabase, li
     """
     options = search_options(submission.options, limits)
     alphabet = ALPHABETS[database.alphabet]
-    needs = QueryNeeds(database.name, alphabet, options.translate)
-    needs.check_database()
+    requirements = Requirements(database.name, alphabet, options.translate)
+    requirements.check_database()
     aligned = options.aligned_alphabet(alphabet)
     scheme = options.scheme(aligned)
     preparer = Preparer(options, scheme)
-    records = read_text(submission.queries, needs, submission.alphabet, limits)
+    records = read_text(submission.queries, requirements, submission.alphabet, limits)
     subject_residues = database.n_residues * (2 if options.subject_frames != (0,) else 1)  # six frames of a third each
     queries = []
     for record in records:
-        needs.check_query(record)
+        requirements.check_query(record)
         cells = sum(preparer.frame_lengths(len(record))) * subject_residues * options.iterations
         queries.append(NewQuery(record.header, record.letters, cells))
     asked = all_of((query.header, query.letters) for query in queries).digest
@@ -179,7 +179,9 @@ def most_hits(parameters: Mapping[str, Any], n_subjects: int) -> int:
     return int(listed * (parameters["max_hsps"] or 1))
 
 
-def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: ServerLimits) -> list[SequenceRecord]:
+def read_text(
+    text: str, requirements: Requirements, alphabet: str | None, limits: ServerLimits
+) -> list[SequenceRecord]:
     """The queries of a FASTA or FASTQ text.
 
     Raises
@@ -191,8 +193,8 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Server
     """
     if alphabet is not None and alphabet not in ALPHABETS:
         raise InputError(f"alphabet {shortened(alphabet)!r}: choose {' or '.join(ALPHABETS)}")
-    if alphabet is not None and alphabet != needs.alphabet.name:
-        raise needs.refusal(_QUERIES, ALPHABETS[alphabet])
+    if alphabet is not None and alphabet != requirements.alphabet.name:
+        raise requirements.refusal(_QUERIES, ALPHABETS[alphabet])
     raw = bytes_of(text, _QUERIES)
     if archive_format(raw[:MAGIC_BYTES]) is not None:
         raise InputError("the queries are an archive; send their text")
@@ -220,7 +222,11 @@ def read_text(text: str, needs: QueryNeeds, alphabet: str | None, limits: Server
             raise InputError("the queries are profiles, which a server does not search; send sequences")
         try:
             return read_queries(
-                file.name, needs.alphabet, force_alphabet=alphabet is not None, needs=needs, on_record=on_record
+                file.name,
+                requirements.alphabet,
+                force_alphabet=alphabet is not None,
+                requirements=requirements,
+                on_record=on_record,
             )
         except FastaFormatError as error:
             place = {"record": error.record, "line": error.line, "column": error.column}

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 from swsearch.errors import RunNotFound, StoreError
 from swsearch.hits.hit import Alignment, Hit
 from swsearch.hits.result import Pssm, QueryResult, SearchStats
-from swsearch.hits.shards import FailedQuery, Shard, query_digest
+from swsearch.hits.shards import Failure, Shard, query_digest
 from swsearch.sequences.headers import names_of
 from swsearch.sequences.record import identifier, split_header
 from swsearch.store.connections import insert_numbered, insert_rows
@@ -62,7 +62,7 @@ class Results:
         if result.number in self.committed(run_id):
             raise StoreError(f"{self._session.name}: run {run_id} has its query {result.number} already") from error
 
-    def add_failure(self, run_id: int, failed: FailedQuery) -> None:
+    def add_failure(self, run_id: int, failed: Failure) -> None:
         """Store that a query of the run cannot be searched, with the reason, which replaces an earlier one.
 
         Raises
@@ -143,13 +143,11 @@ class Results:
             found = select(QUERIES.c.number, QUERIES.c.digest).where(QUERIES.c.run_id == run_id)
             return {row.number: row.digest for row in connection.execute(found.order_by(QUERIES.c.number))}
 
-    def failures(self, run_id: int) -> list[FailedQuery]:
+    def failures(self, run_id: int) -> list[Failure]:
         """The queries of a run that could not be searched, in the order of their numbers."""
         with self._session.reading() as connection:
             found = select(FAILURES.c.number, FAILURES.c.reason).where(FAILURES.c.run_id == run_id)
-            return [
-                FailedQuery(row.number, row.reason) for row in connection.execute(found.order_by(FAILURES.c.number))
-            ]
+            return [Failure(row.number, row.reason) for row in connection.execute(found.order_by(FAILURES.c.number))]
 
     def missing(self, run_id: int) -> list[int]:
         """Numbers of the queries that a run is to search and has neither searched nor refused.

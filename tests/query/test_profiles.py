@@ -23,7 +23,7 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryFiles, QueryNeeds
+from swsearch.search.queries import QueryFiles, Requirements
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from tests.support import random_protein
 
@@ -154,7 +154,7 @@ def test_profiles_are_for_proteins(tmp_path):
     (tmp_path / "a.sto").write_text(STOCKHOLM)
     files = QueryFiles.of([tmp_path / "a.sto"], "auto")
     with pytest.raises(AlphabetMismatch, match="profiles of DNA are not read"):
-        list(files.records(default_scheme(DNA), QueryNeeds("a.db", DNA, None)))
+        list(files.records(default_scheme(DNA), Requirements("a.db", DNA, None)))
 
 
 # --- scale and estimation ---
@@ -245,7 +245,7 @@ def search(folder, path, query_format="auto", engine="cpu", **options):
     options = SearchOptions(**{"top": 240, "evalue": math.inf, **options})
     with swsearch.open_searcher(folder / "proteins.db", options, engine=engine, threads=2) as searcher:
         files = QueryFiles.of([path], query_format)
-        return list(searcher.search(list(files.records(searcher.scheme, searcher.needs))))
+        return list(searcher.search(list(files.records(searcher.scheme, searcher.requirements))))
 
 
 def matrix_as_pssm(letters: str) -> str:

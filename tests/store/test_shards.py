@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from swsearch.errors import RunNotFound, RunTaken, StoreError
-from swsearch.hits.shards import AskedQueries, FailedQuery, Shard, all_of
+from swsearch.hits.shards import AskedQueries, Failure, Shard, all_of
 from swsearch.merge import Source, choose_runs, copy_run, plan_merge
 from swsearch.store.store import Store
 from tests.store.conftest import RUN, make_query
@@ -25,17 +25,17 @@ def test_what_a_run_lacks_is_known_to_the_last_query(target):
     with Store(target, create=True) as store:
         run_id = store.runs.start(RUN, asked("2/3"))
         assert (store.runs.get(run_id).n_missing, store.results.missing(run_id)) == (2, [1, 4])
-        store.results.add_failure(run_id, FailedQuery(4, "q.fa, record 5: \udcff has no residues"))
-        store.results.add_failure(run_id, FailedQuery(4, "another reason"))
+        store.results.add_failure(run_id, Failure(4, "q.fa, record 5: \udcff has no residues"))
+        store.results.add_failure(run_id, Failure(4, "another reason"))
         assert (store.runs.get(run_id).n_missing, store.results.missing(run_id)) == (1, [1])
-        assert store.results.failures(run_id) == [FailedQuery(4, "another reason")]
+        assert store.results.failures(run_id) == [Failure(4, "another reason")]
         store.results.add(run_id, make_query(1))
         assert (store.runs.get(run_id).n_missing, store.results.missing(run_id)) == (0, [])
         store.results.add(run_id, make_query(4))
         assert store.results.failures(run_id) == []
         assert store.runs.get(run_id).asked == asked("2/3")
         with pytest.raises(RunNotFound):
-            store.results.add_failure(99, FailedQuery(0, ""))
+            store.results.add_failure(99, Failure(0, ""))
 
 
 def test_of_a_run_that_was_asked_nothing_only_gaps_are_known(target):
@@ -52,7 +52,7 @@ def test_a_run_is_taken_up_once(target):
     """Two readers saw the interrupted run: the second to claim it gets an error. Earlier failures are deleted."""
     with Store(target, create=True) as store:
         run_id = store.runs.start(RUN, asked("1/1"))
-        store.results.add_failure(run_id, FailedQuery(1, "bad"))
+        store.results.add_failure(run_id, Failure(1, "bad"))
         store.runs.interrupt(run_id)
         seen = store.runs.get(run_id)
         store.runs.resume(run_id, seen)
@@ -80,7 +80,7 @@ def test_shares_merge_in_any_kind_of_store(target, tmp_path):
             for number in range(index - 1, 6, 2):
                 store.results.add(run_id, make_query(number))
             if index == 1:
-                store.results.add_failure(run_id, FailedQuery(6, "bad"))
+                store.results.add_failure(run_id, Failure(6, "bad"))
             store.runs.finish(run_id)
         sources = choose_runs([store], pytest.fail)
         merged = plan_merge(sources).carry_out(store, "merge")

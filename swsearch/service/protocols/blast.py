@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 
 from swsearch.errors import FastaFormatError, InputError, Refused, SearchNotFound, SwSearchError
-from swsearch.search.queries import QueryNeeds
+from swsearch.search.queries import Requirements
 from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.answers import described, log_error
 from swsearch.service.api import held_status, owner_of, service_of, submitted
@@ -291,9 +291,9 @@ async def _submitted(
 def _advised(message: str, submission: Submission, database: OfferedDatabase, program: Program) -> str:
     """A message with the program for queries of another alphabet in place of the advice of `swsearch query`."""
     translate = submission.options.get("translate")
-    needs = QueryNeeds(database.name, ALPHABETS[database.alphabet], translate)
+    requirements = Requirements(database.name, ALPHABETS[database.alphabet], translate)
     for name, alphabet in ALPHABETS.items():
-        message = message.replace(needs.advice(alphabet), program.advice(name))
+        message = message.replace(requirements.advice(alphabet), program.advice(name))
     return message
 
 
