@@ -4,10 +4,10 @@ Four of its files are read: ``nodes.dmp`` (parents and ranks), ``names.dmp``, ``
 but the first may be missing. Those of ``new_taxdump`` have the same columns at their beginning. Beside a ``nodes.dmp``
 that is given by itself, the others are read from its folder. Ranks may be any text.
 
-Lines are read column by column with array operations. A line is ``column\t|\tcolumn\t|\n``. Where no bar of a block
-follows a tab, every bar separates columns. Blanks around the value of a column are not part of it.
+A line is ``column\t|\tcolumn\t|\n``. Where no bar of a line follows a tab, every bar separates columns. Blanks around
+the value of a column are not part of it.
 
-A whole taxdump takes some seconds to read, and a hundredth of that from the cache of :func:`load_taxonomy`. It is the
+A whole taxdump takes ten seconds to read, and some hundredths of one from the cache of :func:`load_taxonomy`. It is the
 folder ``swsearch/taxonomy`` under ``$XDG_CACHE_HOME`` or ``~/.cache`` and has the arrays of the trees that were used
 last, each under the checksum of the files it was read from. It may be deleted at any time. Where it cannot be written,
 nothing is cached.
@@ -20,7 +20,8 @@ import os
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -41,7 +42,6 @@ from swsearch.taxonomy.tree import (
     TreeError,
     build_tree,
     packed_arrays,
-    ranges,
     unpacked,
 )
 from swsearch.words import option
@@ -57,47 +57,126 @@ _FORMS: Final = {
     "merged.dmp": "a line is `former id | id |`; give merged.dmp of NCBI's taxdump",
     "delnodes.dmp": "a line is `id |`; give delnodes.dmp of NCBI's taxdump",
 }
+_BLANKS: Final = b"\t "
+_BLOCK_BYTES: Final = 1 << 20
+_MAX_LINE_BYTES: Final = 1 << 24
+_MAX_DIGITS: Final = 10
 _TAR_MAGIC: Final = (257, b"ustar")
 
 
-class _Contents:
-    """What has been read of the files, block by block."""
+class _Names:
+    """The names of one class, as they come: ids, the bytes of all names, and the end of each."""
 
     def __init__(self) -> None:
-        self.nodes: list[tuple[Numbers, Numbers, NDArray[np.uint16]]] = []
-        self.ranks: dict[bytes, int] = {}
-        self.names: dict[bytes, list[tuple[Numbers, Texts]]] = {kind: [] for kinds in _NAME_COLUMNS for kind in kinds}
-        self.merged: list[Numbers] = []
-        self.deleted: list[Numbers] = []
+        self.ids = array("I")
+        self.text = bytearray()
+        self.ends = array("I")
 
-    def add(self, name: str, lines: DumpLines) -> None:
-        """Add a block of one of the files."""
-        if name == NODES:
-            self.nodes.append((lines.numbers(0), lines.numbers(1), lines.codes(2, self.ranks)))
-        elif name == "names.dmp":
-            ids = lines.numbers(0)
-            for kind, found in self.names.items():
-                chosen = lines.lines_with(3, kind)
-                found.append((ids[chosen], lines.texts(1, chosen)))
-        elif name == "merged.dmp":
-            self.merged.append(np.stack((lines.numbers(0), lines.numbers(1)), axis=1))
-        else:
-            self.deleted.append(lines.numbers(0))
+    def add(self, taxid: int, name: bytes) -> None:
+        """Add the name of a taxon."""
+        self.ids.append(taxid)
+        self.text += name
+        self.ends.append(len(self.text))
+
+    def texts(self) -> Texts:
+        """The names as a column."""
+        return Texts(np.frombuffer(self.text, np.uint8), _numbers(self.ends))
+
+
+class _Contents:
+    """What has been read of the files, line by line."""
+
+    def __init__(self) -> None:
+        self.ids, self.parents, self.ranks = array("I"), array("I"), array("H")
+        self.rank_names: dict[bytes, int] = {}
+        self.names = {kind: _Names() for kinds in _NAME_COLUMNS for kind in kinds}
+        self.merged, self.deleted = array("I"), array("I")
+
+    def add_lines(self, name: str, file: Iterable[bytes], where: str) -> None:
+        """Add the lines of one of the files.
+
+        Raises
+        ------
+        InputError
+            A line has another form.
+        """
+        add = {
+            NODES: self._add_node,
+            "names.dmp": self._add_name,
+            "merged.dmp": self._add_merged,
+            "delnodes.dmp": self._add_deleted,
+        }[name]
+        for number, line in enumerate(file, 1):
+            try:
+                add(line)
+            except (ValueError, IndexError, OverflowError) as error:
+                raise InputError(f"{where}, line {number}: {_FORMS[name]}") from error
+
+    def _add_node(self, line: bytes) -> None:
+        taxid, parent, *rest = _columns(line, 3)
+        self.ids.append(_number(taxid))
+        self.parents.append(_number(parent))
+        rank = rest[0].strip(_BLANKS) if rest else b""
+        self.ranks.append(self.rank_names.setdefault(rank, len(self.rank_names)))
+
+    def _add_name(self, line: bytes) -> None:
+        columns = _columns(line, 4)
+        taxid = _number(columns[0])
+        if len(columns) == 4 and (names := self.names.get(columns[3].strip(_BLANKS))) is not None:
+            names.add(taxid, columns[1].strip(_BLANKS))
+
+    def _add_merged(self, line: bytes) -> None:
+        former, current = _columns(line, 2)
+        self.merged.extend((_number(former), _number(current)))
+
+    def _add_deleted(self, line: bytes) -> None:
+        self.deleted.append(_number(_columns(line, 1)[0]))
 
     def tree(self) -> Taxonomy:
-        """The tree of all blocks."""
-        empty = np.empty(0, np.uint32)
-        ids, parents, ranks = (np.concatenate(parts) for parts in zip(*self.nodes, strict=True))
-        self.nodes.clear()
-        rank_names = [name.decode("utf-8", "surrogateescape") for name in self.ranks]
+        """The tree of all lines."""
         names = []
         for kinds in _NAME_COLUMNS:
-            found = [block for kind in kinds for block in self.names.pop(kind)]
-            names.append((np.concatenate([empty, *(of for of, _ in found)]), Texts.joined(texts for _, texts in found)))
-            del found
-        merged = np.concatenate([empty.reshape(0, 2), *self.merged])
-        deleted = np.concatenate([empty, *self.deleted])
-        return build_tree(ids, parents, ranks, rank_names, names, merged, deleted)
+            found = [self.names.pop(kind) for kind in kinds]
+            ids = np.concatenate([_numbers(one.ids) for one in found])
+            names.append((ids, Texts.joined(one.texts() for one in found)))
+        return build_tree(
+            _numbers(self.ids),
+            _numbers(self.parents),
+            np.frombuffer(self.ranks, np.uint16),
+            [name.decode("utf-8", "surrogateescape") for name in self.rank_names],
+            names,
+            _numbers(self.merged).reshape(-1, 2),
+            _numbers(self.deleted),
+        )
+
+
+def _columns(line: bytes, n: int) -> list[bytes]:
+    """The first columns of a line, at most ``n``, of which each has a bar at its end."""
+    return line.split(b"\t|" if b"\t|" in line else b"|", n)[:-1]
+
+
+def _number(column: bytes) -> int:
+    """The number from 0 to 2^32 - 1 in a column; ValueError if there is none."""
+    digits = column.strip(_BLANKS)
+    if not digits.isdigit() or len(digits) > _MAX_DIGITS:
+        raise ValueError(digits)
+    return int(digits)
+
+
+def _numbers(values: array[int]) -> Numbers:
+    return np.frombuffer(values, np.uint32)
+
+
+def _lines(file: Readable) -> Iterator[bytes]:
+    """The lines of a file; an empty one, which no file may have, in place of a line of more than 16 MB."""
+    rest = b""
+    while block := file.read(_BLOCK_BYTES):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+        if len(rest) > _MAX_LINE_BYTES:
+            yield b""
+    if rest:
+        yield rest
 
 
 def read_dump(path: str | os.PathLike[str], option: str = option("taxonomy")) -> Taxonomy:
@@ -118,16 +197,13 @@ def read_dump(path: str | os.PathLike[str], option: str = option("taxonomy")) ->
     contents = _Contents()
     shown = f"{option} {os.fspath(path)}"
     for name, where, file in _members(path, shown):
-        n_lines = 0
         try:
-            for lines in line_blocks(file):
-                contents.add(name, lines)
-                n_lines += len(lines)
-        except MalformedLine as error:
-            raise InputError(f"{where}, line {n_lines + error.line + 1}: {_FORMS[name]}") from error
+            contents.add_lines(name, _lines(file), where)
+        except InputError:
+            raise
         except Exception as error:  # each decompressor has its own exceptions
             raise _unreadable(where, error) from error
-    if not contents.nodes:
+    if not contents.ids:
         raise InputError(f"{shown}: there is no {NODES} in it, or an empty one; {ADVICE}")
     try:
         return contents.tree()
@@ -211,163 +287,6 @@ def _unreadable(where: str, error: Exception) -> InputError:
     if isinstance(error, OSError) and error.strerror:
         return InputError(f"{where}: {error.strerror}; {ADVICE}")
     return InputError(f"{where}: the archive is damaged or cut short ({error}); fetch it again")
-
-
-_BLOCK_BYTES: Final = 1 << 22
-_TAB, _LINE_FEED, _BLANK, _BAR, _ZERO = b"\t\n |0"
-_MAX_LINE_BYTES: Final = 1 << 24
-_MAX_DIGITS: Final = 10
-_LARGEST: Final = 2**32 - 1
-
-Places = NDArray[np.int64]
-
-
-class MalformedLine(ValueError):
-    """A line that is not of the file's form; ``line`` is its number in the block, from 0."""
-
-    def __init__(self, line: int) -> None:
-        self.line = line
-        super().__init__(f"line {line}")
-
-
-class DumpLines:
-    """The lines of a block of text.
-
-    Parameters
-    ----------
-    text : uint8 array
-        Whole lines; the last byte is a line feed.
-    """
-
-    def __init__(self, text: NDArray[np.uint8]) -> None:
-        self._text = text
-        self._line_ends = np.flatnonzero(text == _LINE_FEED)
-        self._line_starts = np.concatenate((np.zeros(1, np.int64), self._line_ends[:-1] + 1))
-        bars = np.flatnonzero(text == _BAR)
-        after_tab = text[bars - 1] == _TAB
-        self._bars = bars[after_tab] if after_tab.any() else bars
-        self._first_bar = np.searchsorted(self._bars, self._line_starts)
-        self._n_bars = np.searchsorted(self._bars, self._line_ends) - self._first_bar
-
-    def __len__(self) -> int:
-        return len(self._line_ends)
-
-    def numbers(self, column: int) -> Numbers:
-        """The numbers in a column, counted from 0; uint32, shape (n_lines,).
-
-        Raises
-        ------
-        MalformedLine
-            A line has no such column, or the value is no number from 0 to 2^32 - 1.
-        """
-        starts, ends = self._places(column)
-        is_number = (self._n_bars > column) & (ends > starts) & (ends - starts <= _MAX_DIGITS)
-        values = np.zeros(len(self), np.int64)
-        for place in range(int((ends - starts)[is_number].max(initial=0))):
-            at = starts + place
-            inside = (at < ends) & is_number
-            digits = self._text[np.minimum(at, ends)].astype(np.int64) - _ZERO
-            is_number &= ~inside | ((digits >= 0) & (digits <= 9))
-            values = np.where(inside, 10 * values + digits, values)
-        is_number &= values <= _LARGEST
-        if not is_number.all():
-            raise MalformedLine(int(np.argmin(is_number)))
-        return values.astype(np.uint32)
-
-    def codes(self, column: int, known: dict[bytes, int]) -> NDArray[np.uint16]:
-        """The values of a column with few different values, as numbers; uint16, shape (n_lines,).
-
-        Parameters
-        ----------
-        column : int
-            A line without this column has an empty value.
-        known : dict
-            The number of each value; values that it lacks are added, and numbered as they come.
-
-        Raises
-        ------
-        MalformedLine
-            The line has the 65,536th different value.
-        """
-        starts, ends = self._places(column)
-        sizes = ends - starts
-        codes = np.zeros(len(self), np.uint16)
-        left = np.arange(len(self))
-        while left.size:
-            first = left[0]
-            value = self._text[starts[first] : ends[first]]
-            code = known.setdefault(value.tobytes(), len(known))
-            if code > np.iinfo(np.uint16).max:
-                raise MalformedLine(int(first))
-            equal = self._equal(left, value, starts, sizes)
-            codes[left[equal]] = code
-            left = left[~equal]
-        return codes
-
-    def lines_with(self, column: int, value: bytes) -> Places:
-        """The lines, from 0, that have this value in a column, ascending."""
-        starts, ends = self._places(column)
-        every = np.arange(len(self))
-        return every[self._equal(every, np.frombuffer(value, np.uint8), starts, ends - starts)]
-
-    def texts(self, column: int, lines: Places) -> Texts:
-        """The texts of a column in some lines, which ascend."""
-        starts, ends = self._places(column)
-        starts, ends = starts[lines], ends[lines]
-        sizes = ends - starts
-        return Texts(self._text[ranges(starts, sizes)], np.cumsum(sizes).astype(np.uint32))
-
-    def _equal(self, lines: Places, value: NDArray[np.uint8], starts: Places, sizes: Places) -> NDArray[np.bool_]:
-        """For each of these lines, whether its text from ``starts`` on, of ``sizes`` bytes, is ``value``."""
-        equal: NDArray[np.bool_] = sizes[lines] == len(value)
-        candidates = np.flatnonzero(equal)
-        places = starts[lines[candidates], np.newaxis] + np.arange(len(value))
-        equal[candidates] = (self._text[places] == value).all(axis=1)
-        return equal
-
-    def _places(self, column: int) -> tuple[Places, Places]:
-        """Start and end of a column's value in each line; empty where the line has no such column."""
-        is_there = self._n_bars > column
-        last = np.maximum(len(self._bars) - 1, 0)
-        ends = self._line_starts.copy()
-        starts = self._line_starts.copy()
-        if is_there.any():
-            ends[is_there] = self._bars[np.minimum(self._first_bar + column, last)][is_there]
-            if column:
-                starts = self._bars[np.minimum(self._first_bar + column - 1, last)] + 1
-                starts[~is_there] = ends[~is_there]
-        while (blank := (starts < ends) & self._is_blank(starts)).any():
-            starts[blank] += 1
-        while (blank := (starts < ends) & self._is_blank(ends - 1)).any():
-            ends[blank] -= 1
-        return starts, ends
-
-    def _is_blank(self, places: Places) -> NDArray[np.bool_]:
-        found = self._text[places]
-        blank: NDArray[np.bool_] = (found == _TAB) | (found == _BLANK)
-        return blank
-
-
-def line_blocks(file: Readable) -> Iterator[DumpLines]:
-    """The lines of a file in blocks of some megabytes; a line feed that is missing at the end is added.
-
-    Raises
-    ------
-    MalformedLine
-        A line has more than 16 MB; it is the first of the block that would follow.
-    """
-    rest = b""
-    while block := file.read(_BLOCK_BYTES):
-        whole = block.rfind(b"\n") + 1
-        if whole:
-            yield DumpLines(np.frombuffer(rest + block[:whole], np.uint8))
-            rest = block[whole:]
-        else:
-            rest += block
-            if len(rest) > _MAX_LINE_BYTES:
-                raise MalformedLine(0)
-    if rest:
-        yield DumpLines(np.frombuffer(rest + b"\n", np.uint8))
 
 
 # --- taxdumps that were read, in the cache of this user ---
