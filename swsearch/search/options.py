@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from swsearch.arguments import whole_number
@@ -354,7 +354,7 @@ class SearchOptions:
 
     def as_parameters(self) -> dict[str, str | int | float | bool | None]:
         """The fields as a run stores them; an infinite E-value is the string ``inf``, because JSON has no infinity."""
-        parameters = asdict(self)
+        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
         if math.isinf(self.evalue):
             parameters["evalue"] = "inf"
         if self.iterations == 1:  # as in runs that were stored before searches could be iterated

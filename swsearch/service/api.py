@@ -141,13 +141,15 @@ async def submitted(request: Request, submission: Submission) -> tuple[StoredSea
 
 async def held_status(request: Request, search: StoredSearch, seconds: float) -> SearchStatus:
     """The status of a search as soon as it is finished, or as it is after this time."""
-    hub: Hub = request.app.state.hub
+    service, hub = service_of(request), request.app.state.hub
     if seconds and not search.is_finished:
-        status = await hub.finished(search.key, seconds)
+        status: SearchStatus | None = await hub.finished(search.key, seconds)
         if status is not None:
             return status
-        search = await run_in_threadpool(service_of(request).found, search.key, search.owner)
-    return await run_in_threadpool(service_of(request).status_of, search)
+        search = await run_in_threadpool(service.found, search.key, search.owner)
+    if search.is_finished:  # most are, and a thread would take longer than the rest of the answer
+        return service.status_of(search)
+    return await run_in_threadpool(service.status_of, search)
 
 
 async def _written(
