@@ -19,14 +19,26 @@ from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib import resources
+from itertools import groupby, takewhile
 from typing import Final, TextIO
 
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
 from swsearch.report.formatting import blast_bits, blast_evalue, one_line
+from swsearch.report.links import link_table, links_of
 from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, frames_line, hits_line, query_line, rounds_line, scoring_line
+from swsearch.report.summary import (
+    COMPOSITION_NOTE,
+    LIKELY_EVALUE,
+    database_line,
+    frames_line,
+    hits_line,
+    loses_subjects,
+    query_line,
+    rounds_line,
+    scoring_line,
+)
 from swsearch.report.table import number_cells, number_titles
 from swsearch.report.taxa import organisms
 from swsearch.sequences.record import identifier, split_header
@@ -204,6 +216,69 @@ def _row(hit: Hit, length: int, address: str) -> str:
     )
 
 
+# --- alignments ---
+
+
+UNLIKELY: Final = f"From here on, E-values are above {LIKELY_EVALUE:g}: these similarities may be due to chance."
+"""The line in a table between hits that are likely to be related to the query and others."""
+_SAME: Final = "same"
+_SIMILAR: Final = "similar"
+
+
+def alignment_rows(run: RunInfo, query: QueryResult, hit: Hit) -> str:
+    """The rows of an alignment as HTML: identical and similar letters have the classes of :func:`alignment_key`.
+
+    The row between them says the same, so nobody needs to see the colours.
+    """
+    return "\n".join(block.text(_marked) for block in blocks(run, query, hit))
+
+
+def _marked(letters: str, marks: str) -> str:
+    parts = []
+    for name, columns in groupby(zip(letters, marks, strict=True), lambda column: _class_of(column[1])):
+        part = escape("".join(letter for letter, _ in columns))
+        parts.append(f'<span class="{name}">{part}</span>' if name else part)
+    return "".join(parts)
+
+
+def _class_of(mark: str) -> str:
+    """The class of a column, by its mark in the row between the sequences."""
+    return "" if mark == " " else _SIMILAR if mark == "+" else _SAME
+
+
+def alignment_key(run: RunInfo) -> str:
+    """The meaning of the colours, as HTML."""
+    similar = f', <span class="{_SIMILAR}">similar</span> (the pair scores above 0)'
+    words = "" if run.aligned_alphabet == "dna" else similar
+    return (
+        f'<p class="legend">Letters: <span class="{_SAME}">identical</span>{words}, different or against a gap.</p>\n'
+    )
+
+
+def link_list(hit: Hit) -> str:
+    """Links from a hit to public databases, as HTML; empty if its identifier has none."""
+    made = (
+        f'<a href="{escape(address)}" rel="external noopener noreferrer">{escape(name)}</a>'
+        for name, address in links_of(hit.subject_header)
+    )
+    return ", ".join(made)
+
+
+def is_unlikely(hit: Hit) -> bool:
+    """Whether the E-value of a hit is above that of likely ones."""
+    return hit.evalue is not None and hit.evalue > LIKELY_EVALUE
+
+
+def first_unlikely(hits: Sequence[Hit], *, by_alignment: bool) -> Hit | None:
+    """The hit above which the line of :data:`UNLIKELY` stands in a list with the best first; None for no line.
+
+    The list is in the order of the E-values of alignments, or with ``by_alignment`` false, of the best alignments of
+    the subjects, so that further alignments of a likely subject may be unlikely.
+    """
+    last = list(takewhile(is_unlikely, reversed(hits)))
+    return next((hit for hit in reversed(last) if by_alignment or hit.hsp == 1), None)
+
+
 # --- the report ---
 
 
@@ -218,6 +293,7 @@ class HtmlReport(Report):
     def begin(self, context: ReportContext, stream: TextIO) -> None:
         """Write the page up to the first query."""
         super().begin(context, stream)
+        link_table()  # refuses a file of links that cannot be used before anything is written
         stream.writelines(_opening(context.run))
 
     def write(self, query: QueryResult) -> None:
@@ -250,12 +326,15 @@ def _section(context: ReportContext, query: QueryResult) -> Iterator[str]:
     if (rounds := rounds_line(run, query)) is not None:
         yield f"<p>Rounds: {text(rounds)}</p>\n"
     yield f"<p>{text(hits_line(run, query))}</p>\n"
+    if loses_subjects(run, query, query.n_subjects):
+        yield "<details><summary>What the adjustment for composition means</summary>\n"
+        yield f"<p>{COMPOSITION_NOTE}</p></details>\n"
     query = replace(query, hits=tuple(run.listed(query)))
     if query.hits:
         yield '<div class="results">\n'
         yield from _figure(query, name)
         yield from _table(context, query, name)
-        yield "<h3>Alignments</h3>\n"
+        yield f"<h3>Alignments</h3>\n{alignment_key(run)}"
         yield from _alignments(run, query, name)
         yield "</div>\n"
     yield "</section>\n"
@@ -287,10 +366,14 @@ def _table(context: ReportContext, query: QueryResult, name: str) -> Iterator[st
         button = f'<button type="button"{label}>{title}</button>'
         yield f'<th scope="col" data-first="{first}"{sorted_now}>{button}</th>'
     yield "</tr>\n</thead>\n<tbody>\n"
+    unlikely = first_unlikely(query.hits, by_alignment=run.orders_alignments)
     for place, hit in enumerate(query.hits, 1):
+        if hit is unlikely:
+            yield f'<tr class="limit"><td colspan="{len(titles)}">{UNLIKELY}</td></tr>\n'
         subject, description = split_header(hit.subject_header)
         link = f'<a href="#{_anchor(name, hit)}">{text(subject or "unnamed")}</a>'
-        yield f'<tr><td class="number">{place if run.orders_alignments else hit.rank}</td><th scope="row">{link}</th>'
+        yield '<tr class="unlikely">' if is_unlikely(hit) else "<tr>"
+        yield f'<td class="number">{place if run.orders_alignments else hit.rank}</td><th scope="row">{link}</th>'
         yield f'<td class="text">{text(description)}</td>'
         if has_organisms:
             yield f'<td class="text organism">{text("; ".join(organisms(context, hit)))}</td>'
@@ -311,10 +394,16 @@ def _alignments(run: RunInfo, query: QueryResult, name: str) -> Iterator[str]:
     for place, hit in enumerate(query.hits, 1):
         title = text(hit.subject_header or "unnamed")
         anchor = _anchor(name, hit)
+        links = link_list(hit)
         several = f", alignment {hit.hsp}" if hit.hsp > 1 else ""
         yield f'<article id="{anchor}" aria-labelledby="{anchor}t">\n'
         yield f'<h4 id="{anchor}t">{place if run.orders_alignments else hit.rank}. {title}{several}</h4>\n<div>\n'
         worth = "<br>\n".join(map(text, [f"Length = {hit.subject_length}", *value_lines(run, hit)]))
-        yield f"<p>{worth}</p>\n<pre>\n"
-        yield escape("\n".join(blocks(run, query, hit)))
-        yield f'</pre>\n<p class="back"><a href="#{name}">Back to the query</a></p>\n</div>\n</article>\n'
+        worth += f"<br>\n{links}" if links else ""
+        yield f"<p>{worth}</p>\n<pre>\n{alignment_rows(run, query, hit)}</pre>\n"
+        yield f'<p class="back"><a href="#{name}">Back to the query</a>'
+        if place > 1:
+            yield f' <a href="#{_anchor(name, query.hits[place - 2])}">Previous hit</a>'
+        if place < len(query.hits):
+            yield f' <a href="#{_anchor(name, query.hits[place])}">Next hit</a>'
+        yield "</p>\n</div>\n</article>\n"

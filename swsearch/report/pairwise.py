@@ -7,8 +7,8 @@ subject follow each other under its header.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, TextIO
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TextIO
 
 from swsearch.hits.cigar import GAP, gapped, row_midline
 from swsearch.hits.hit import Hit
@@ -51,7 +51,7 @@ def _write_hit(run: RunInfo, query: QueryResult, hit: Hit, stream: TextIO) -> No
         stream.write(f"\n\n>{one_line(hit.subject_header) or 'unnamed'}\nLength={hit.subject_length}\n")
     stream.write("\n" if hit.hsp == 1 else "\n\n")
     stream.writelines(f" {line}\n" for line in value_lines(run, hit))
-    stream.writelines(f"\n{block}" for block in blocks(run, query, hit))
+    stream.writelines(f"\n{block.text()}" for block in blocks(run, query, hit))
 
 
 def value_lines(run: RunInfo, hit: Hit) -> list[str]:
@@ -74,8 +74,33 @@ def value_lines(run: RunInfo, hit: Hit) -> list[str]:
     return lines
 
 
-def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
-    """The rows with their coordinates, three lines per block.
+class Block(NamedTuple):
+    """Some columns of an alignment: the letters of both rows, their first and last positions, and the row between.
+
+    ``width`` is the number of characters of the largest position of the alignment.
+    """
+
+    width: int
+    query: str
+    query_from: int
+    query_to: int
+    marks: str
+    subject: str
+    subject_from: int
+    subject_to: int
+
+    def text(self, row: Callable[[str, str], str] = lambda letters, marks: letters) -> str:
+        """The three lines of the block; ``row`` makes the text of a row of its letters and the marks between."""
+        between = f"       {'':<{self.width}}  {self.marks}".rstrip()
+        query, subject = row(self.query, self.marks), row(self.subject, self.marks)
+        return (
+            f"Query  {self.query_from:<{self.width}}  {query}  {self.query_to}\n{between}\n"
+            f"Sbjct  {self.subject_from:<{self.width}}  {subject}  {self.subject_to}\n"
+        )
+
+
+def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[Block]:
+    """The rows with their coordinates in blocks of :data:`BLOCK` columns.
 
     A row of a block that has no residues of its sequence repeats the preceding position.
     """
@@ -95,8 +120,7 @@ def blocks(run: RunInfo, query: QueryResult, hit: Hit) -> Iterator[str]:
         subject_from = subject_place if n_subject else subject_place - subject_sign
         query_place += query_step * n_query
         subject_place += subject_step * n_subject
-        between = f"       {'':<{width}}  {marks[start : start + BLOCK]}".rstrip()
-        yield (
-            f"Query  {query_from:<{width}}  {upper}  {query_place - query_sign}\n{between}\n"
-            f"Sbjct  {subject_from:<{width}}  {lower}  {subject_place - subject_sign}\n"
-        )
+        yield Block(
+            width, upper, query_from, query_place - query_sign, marks[start : start + BLOCK],
+            lower, subject_from, subject_place - subject_sign,
+        )  # fmt: skip

@@ -10,6 +10,15 @@ from swsearch.report.formatting import cut, one_line
 from swsearch.sequences.record import split_header
 from swsearch.words import counted
 
+LIKELY_EVALUE: Final = 0.001
+"""Largest E-value of a hit that is called likely to be related to the query, as is usual for proteins."""
+COMPOSITION_NOTE: Final = (
+    "Some proteins score high only because they are rich in the same amino acids as the query, not because they are "
+    "related to it. The E-value of each alignment is therefore computed anew for the composition of the aligned parts, "
+    "and subjects whose E-value is then above the limit are left out. The option composition with the value none turns "
+    "this off."
+)
+"""What the adjustment for composition means, for readers who do not know the program."""
 _ALIGNMENT_FILTERS: Final = (
     "min_identity", "min_query_coverage", "min_subject_coverage", "min_alignment_length",
 )  # fmt: skip
@@ -110,7 +119,8 @@ def hits_line(run: RunInfo, query: QueryResult, n_subjects: int | None = None, n
     shown = query.n_subjects if n_subjects is None else n_subjects
     n_alignments = len(query.hits) if n_hits is None else n_hits
     several = f", with {counted(n_alignments, 'alignment')}" if run.orders_alignments and n_alignments > shown else ""
-    return f"{query.n_passed:,} of {subjects} {has} {ruled}; {_shown(run, query, shown)}{several}"
+    by_score = " by score" if loses_subjects(run, query, shown) else ""
+    return f"{query.n_passed:,} of {subjects} {has} {ruled}{by_score}; {_shown(run, query, shown)}{several}"
 
 
 def filters_alignments(run: RunInfo) -> bool:
@@ -125,14 +135,18 @@ def adjusts_evalues(run: RunInfo) -> bool:
     return run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
 
 
+def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:
+    """Whether some of the subjects that passed by score are not shown because their E-values were adjusted."""
+    wanted = min(query.n_passed, int(run.parameters["top"] or 0))
+    return query.n_stored is None and adjusts_evalues(run) and shown < wanted
+
+
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
-    if query.n_stored is None and adjusts_evalues(run) and shown < min(query.n_passed, int(run.parameters["top"] or 0)):
-        verb = "pass" if shown > 1 else "passes"
-        kept = "it, adjusted for composition" + (f", and {verb} the filters" if filters_alignments(run) else "")
+    if loses_subjects(run, query, shown):
+        after = "after the adjustment for composition" + (" and the filters" if filters_alignments(run) else "")
         if not shown:
-            return f"none has {kept}"
-        which = "is the one that has" if shown == 1 else "are those that have"
-        return f"the {shown:,} shown {which} {kept}"
+            return f"none remains {after}"
+        return f"{shown:,} {'remains' if shown == 1 else 'remain'} {after}"
     if not filters_alignments(run):
         if shown >= query.n_passed:
             return "it is shown" if query.n_passed == 1 else "all are shown"

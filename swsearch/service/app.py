@@ -21,6 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from swsearch import __version__
 from swsearch.errors import SwSearchError
+from swsearch.report.links import link_table
 from swsearch.service.answers import add_error_answers, error_answer
 from swsearch.service.api import describe_tokens, router
 from swsearch.service.bodies import Readers
@@ -51,6 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
     StoreError
         The store cannot be opened.
     """
+    link_table()  # refuses a file of links that cannot be used
     service = Service(settings)
     metrics = Metrics(service)
     hub = Hub(service)

@@ -44,6 +44,8 @@ LOOK_SECONDS: Final = 1.0
 """Longest time after which a new database of the folder is listed; a search of it is accepted at once."""
 _CLOCK_NANOSECONDS: Final = 2 * 10**9
 """Coarsest resolution of the times of a file system."""
+_SOURCES: Final = 3
+"""Largest number of files that are named as the source of a database."""
 _Stamp = tuple[int, int, int]
 
 
@@ -58,6 +60,10 @@ class OfferedDatabase:
     alphabet : str
         ``protein`` or ``dna``.
     n_subjects, n_residues : int
+    created : str
+        Time at which it was written, in UTC.
+    sources : tuple of str
+        Names of the files that its sequences are from, without folders.
     former_digests : tuple of str
         Digests of the same content before compactions.
     """
@@ -66,12 +72,20 @@ class OfferedDatabase:
     alphabet: str
     n_subjects: int
     n_residues: int
+    created: str = ""
+    sources: tuple[str, ...] = ()
     former_digests: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name under which it is offered."""
         return self.searched.name
+
+    @property
+    def origin(self) -> str:
+        """What a reader wants to know of it first: its date, and the files that its sequences are from."""
+        shown = ", ".join(self.sources[:_SOURCES]) + (", …" if len(self.sources) > _SOURCES else "")
+        return f"{self.created[:10]}, from {shown}" if shown else self.created[:10]
 
     def has_content(self, digest: str) -> bool:
         """Whether its content is that of the database that had this digest."""
@@ -196,6 +210,8 @@ class Databases:
                     catalogue.alphabet,
                     catalogue.n_subjects,
                     catalogue.n_residues,
+                    catalogue.created,
+                    catalogue.sources,
                     catalogue.former_digests,
                 )
                 self._known[name] = known = (stamp, current)

@@ -89,6 +89,8 @@ class Database(DatabaseName):
     alphabet: str
     n_subjects: int
     n_residues: int
+    created: str = Field(description="Time at which it was written, in UTC.")
+    sources: list[str] = Field(description="Names of the files that its sequences are from.")
 
 
 class QueryCounts(BaseModel):
@@ -194,6 +196,8 @@ def database_answer(offered: OfferedDatabase) -> Database:
         alphabet=offered.alphabet,
         n_subjects=offered.n_subjects,
         n_residues=offered.n_residues,
+        created=offered.created,
+        sources=list(offered.sources),
     )
 
 

@@ -27,7 +27,7 @@ from swsearch.errors import DatabaseError, InputError, Refused
 from swsearch.filters.subject_filters import refused_taxids
 from swsearch.hits.result import DatabaseInfo
 from swsearch.options import EVERY_SUBJECT
-from swsearch.service.databases import Databases, SubjectSets
+from swsearch.service.databases import Databases, OfferedDatabase, SubjectSets
 from swsearch.service.estimates import SearchEstimate, search_estimates
 from swsearch.service.settings import Settings
 from swsearch.service.submit import Submission, check_texts, most_hits, new_search, options_of
@@ -274,9 +274,9 @@ class Service(Closeable):
     @contextmanager
     def open_database(self, info: DatabaseInfo) -> Iterator[PackedDatabase | None]:
         """The offered database with the content that a run searched; None if there is none any more."""
-        for one in self.databases.all():
+        for one in self.offered_with(info):
             path = self.databases.paths.get(one.name)
-            if path is not None and one.has_content(info.digest):
+            if path is not None:
                 try:
                     database = open_database(path, searched=info.digests)
                 except DatabaseError:
@@ -285,6 +285,10 @@ class Service(Closeable):
                     yield database
                 return
         yield None
+
+    def offered_with(self, info: DatabaseInfo) -> list[OfferedDatabase]:
+        """The databases that have the content that a run searched."""
+        return [one for one in self.databases.all() if one.has_content(info.digest)]
 
     def hit_page(self, key: str, owner: str, number: int, view: HitView) -> HitPage:
         """One page of the hits of a query."""

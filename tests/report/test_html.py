@@ -6,11 +6,14 @@ The expected values come from the records, from the ``pairwise`` report, from Py
 import base64
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
+from itertools import groupby
 
 import pytest
 
-from swsearch.report.html import MAX_BARS, ROWS_SHOWN, overview
+from swsearch.errors import InputError
+from swsearch.report.html import MAX_BARS, ROWS_SHOWN, alignment_rows, first_unlikely, overview
 from swsearch.report.pairwise import blocks
 from tests.patience import LIMIT_SECONDS
 from tests.report.conftest import DNA_QUERIES, DNA_RUN, GAPPED, MINUS, PROTEIN_QUERIES, PROTEIN_RUN, SELF
@@ -19,6 +22,7 @@ VOID = {"meta", "link", "br"}
 EVIL = replace(
     SELF,
     rank=3,
+    evalue=1e-9,
     subject_header="<img/src=x/onerror=alert(1)> </pre></article><script>document.title='evil'</script>\"'&amp;",
 )
 
@@ -117,6 +121,62 @@ def test_only_the_best_hits_are_drawn_and_the_page_says_so(written):
     assert report.count('<th scope="row">') == MAX_BARS + 7
 
 
+def test_letters_are_marked_as_the_row_between_says(written):
+    """Source: the row between the sequences, whose marks are BLAST's: a letter or a bar, ``+``, or nothing."""
+    for run, query, hit in ((PROTEIN_RUN, PROTEIN_QUERIES[0], GAPPED), (DNA_RUN, DNA_QUERIES[0], MINUS)):
+        rows = alignment_rows(run, query, hit)
+        plain = "\n".join(block.text() for block in blocks(run, query, hit))
+        assert unescape(re.sub("<[^>]*>", "", rows)) == plain
+        classes = []
+        for line in rows.split("\n"):
+            found = re.findall(r'<span class="(\w+)">([^<]*)</span>', line)
+            classes.append([(name, len(letters)) for name, letters in found])
+        for place, block in enumerate(blocks(run, query, hit)):
+            expected = [({" ": "", "+": "similar"}.get(mark, "same")) for mark in block.marks]
+            runs = [(name, len(list(several))) for name, several in groupby(expected) if name]
+            assert classes[4 * place] == classes[4 * place + 2] == runs, "both rows"
+    assert "similar" in written("html"), "the key says what the colours mean"
+
+
+def test_the_line_between_likely_and_other_hits_follows_the_order(written):
+    """By hand: an E-value of 0.001 is above the line, one of 0.0011 below."""
+    evalues = (1e-9, 0.001, 0.0011, 5.0)
+    hits = tuple(replace(SELF, rank=rank, evalue=evalue) for rank, evalue in enumerate(evalues, 1))
+    report = written("html", queries=(replace(PROTEIN_QUERIES[0], hits=hits),))
+    row = r'<tr class="limit">|<tr(?: class="unlikely")?><td class="number">\d'
+    assert re.findall(row, report) == [
+        '<tr><td class="number">1', '<tr><td class="number">2', '<tr class="limit">',
+        '<tr class="unlikely"><td class="number">3', '<tr class="unlikely"><td class="number">4',
+    ]  # fmt: skip
+    assert 'class="limit"' not in written("html"), "all hits are likely"
+
+
+def test_a_second_alignment_of_a_likely_subject_is_no_place_for_the_line():
+    likely, second, third = SELF, replace(SELF, hsp=2, evalue=1.0), replace(SELF, rank=3, evalue=1.0)
+    assert first_unlikely([likely, second, likely], by_alignment=False) is None
+    assert first_unlikely([likely, second, third], by_alignment=False) is third
+    assert first_unlikely([likely, second, third], by_alignment=True) is second
+    assert first_unlikely([], by_alignment=True) is first_unlikely([likely], by_alignment=False) is None
+
+
+def test_hits_lead_to_the_next_and_to_public_databases(written):
+    known = replace(GAPPED, subject_header="sp|P02232|LGB1_VICFA Leghemoglobin-1")
+    report = written("html", queries=(replace(PROTEIN_QUERIES[0], hits=(SELF, known)),))
+    first, second = report.split("<article ")[1:]
+    assert 'href="#q1h2">Next hit' in first
+    assert "Previous hit" not in first
+    assert "https://" not in first, "a private name has no link"
+    assert 'href="#q1h1">Previous hit' in second
+    assert "Next hit" not in second
+    assert '<a href="https://www.uniprot.org/uniprotkb/P02232" rel="external noopener noreferrer">UniProt</a>' in second
+
+
+def test_a_file_of_links_that_cannot_be_used_is_refused_before_anything_is_written(written, monkeypatch):
+    monkeypatch.setenv("SWSEARCH_LINKS", "/nowhere/links.tsv")
+    with pytest.raises(InputError, match=r"/nowhere/links\.tsv"):
+        written("html")
+
+
 class Shown:
     """A report in a page of its own; ``call`` sends what Playwright has no function for to the browser."""
 
@@ -179,10 +239,27 @@ def test_a_browser_shows_the_alignments(show):
     """Source: the blocks of the ``pairwise`` report, which are BLAST's."""
     browser = show(DNA_RUN, DNA_QUERIES)
     shown = browser.evaluate("Array.from(document.querySelectorAll('pre'), element => element.textContent)")
-    assert shown == ["\n".join(blocks(DNA_RUN, DNA_QUERIES[0], hit)) for hit in DNA_QUERIES[0].hits]
+    assert shown == [
+        "\n".join(block.text() for block in blocks(DNA_RUN, DNA_QUERIES[0], hit)) for hit in DNA_QUERIES[0].hits
+    ]
     assert column(browser, 10) == ["5-70", "65-4"]
     assert column(browser, 11) == ["plus", "minus"]
     assert MINUS.rank == 2
+
+
+def test_the_line_is_there_only_where_the_best_e_value_comes_first(show):
+    evalues = (1e-9, 0.0005, 0.002, 5.0)
+    hits = tuple(
+        replace(SELF, rank=rank, evalue=evalue, score=score)
+        for (rank, evalue), score in zip(enumerate(evalues, 1), (4, 3, 1, 2), strict=True)
+    )
+    browser = show(queries=(replace(PROTEIN_QUERIES[0], hits=hits),))
+    place = "Array.from(document.querySelector('tbody').rows).findIndex(row => row.className === 'limit')"
+    places = []
+    for title in ("score", "E-value", "E-value", "#"):
+        browser.click(f"th button:text-is('{title}')")
+        places.append(browser.evaluate(place))
+    assert places == [-1, 2, -1, 2]
 
 
 def test_a_click_sorts_and_another_sorts_the_other_way(show):

@@ -3,6 +3,12 @@
 // Sort a table by the column whose header is pressed: first in the direction the header names, then in the other.
 // Rows of equal value stay in the order they had; rows without a value come last either way.
 const words = new Intl.Collator("en", { numeric: true });
+// The first of the last rows, all of which are below the line between likely hits and others.
+function firstUnlikely(rows) {
+  let first = rows.length;
+  while (first && rows[first - 1].className === "unlikely") first -= 1;
+  return rows[first] ?? null;
+}
 document.addEventListener("click", (event) => {
   const button = event.target.closest("th > button");
   if (!button) return;
@@ -16,9 +22,14 @@ document.addEventListener("click", (event) => {
   const missing = (value) => value === "" || Number.isNaN(value);
   const body = table.tBodies[0];
   body.remove(); // rows that move outside the page cost the browser nothing
+  table.limit ??= body.querySelector(".limit");
+  table.limit?.remove();
   const rows = Array.from(body.rows, (row) => ({ row, value: read(row.cells[header.cellIndex]) }));
   rows.sort((a, b) => missing(a.value) - missing(b.value) || (missing(a.value) ? 0 : sign * compare(a.value, b.value)));
   for (const { row } of rows) body.append(row);
+  // The line between likely hits and others has a place only where the best E-value comes first.
+  const isByEvalue = direction === "ascending" && ["#", "E-value"].includes(button.textContent);
+  if (table.limit && isByEvalue) body.insertBefore(table.limit, firstUnlikely(body.rows));
   table.append(body);
   for (const cell of header.parentElement.cells) cell.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", direction);

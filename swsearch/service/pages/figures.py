@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from swsearch.deterministic import exp, log
 from swsearch.report.html import ticks
+from swsearch.report.summary import LIKELY_EVALUE
 from swsearch.typing import Floats, Places
 from swsearch.words import counted
 
@@ -128,7 +129,7 @@ def score_figure(bits: Floats, evalues: Floats, listed_of: ListedOf) -> Figure |
         anchor = "start" if x < 3 else "end" if x > 97 else "middle"
         parts.append(f'<text x="{x:.2f}%" y="{_HEIGHT + 15}" text-anchor="{anchor}">{place:g}</text>')
     parts.append(f'<line class="base" x1="0%" x2="100%" y1="{_HEIGHT}" y2="{_HEIGHT}"/>')
-    surprising = int((evalues < 0.001).sum())
+    surprising = int((evalues <= LIKELY_EVALUE).sum())
     caption = _score_caption(bits, evalues, surprising, listed_of, has_curve=bool(curve))
     return Figure(_svg(parts), "Bit scores of the listed subjects", caption)
 
@@ -138,7 +139,7 @@ def _score_caption(bits: Floats, evalues: Floats, surprising: int, of: ListedOf,
     sentences = [
         f"The bars count the {counted(len(bits), 'subject')} of the list, which have {bits.min():.1f} to "
         f"{bits.max():.1f} bits and E-values up to {evalues.max():.2g}{limit}; {surprising:,} of them have an E-value "
-        "below 0.001.",
+        f"of at most {LIKELY_EVALUE:g}.",
         "The dashed line is the number of subjects that chance predicts in each bar, by the statistics of the run; it "
         "is not fitted to these scores."
         if has_curve

@@ -15,9 +15,30 @@ from markupsafe import Markup
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.formatting import blast_bits, blast_evalue, one_line, whole_percent
-from swsearch.report.html import MAX_BARS, bar, bits_class, direction, key, overview
-from swsearch.report.pairwise import blocks, value_lines
-from swsearch.report.summary import database_line, filters_alignments, frames_line, hits_line, rounds_line, scoring_line
+from swsearch.report.html import (
+    MAX_BARS,
+    UNLIKELY,
+    alignment_key,
+    alignment_rows,
+    bar,
+    bits_class,
+    direction,
+    first_unlikely,
+    key,
+    link_list,
+    overview,
+)
+from swsearch.report.pairwise import value_lines
+from swsearch.report.summary import (
+    COMPOSITION_NOTE,
+    database_line,
+    filters_alignments,
+    frames_line,
+    hits_line,
+    loses_subjects,
+    rounds_line,
+    scoring_line,
+)
 from swsearch.sequences.record import split_header
 from swsearch.service.pages.figures import ListedOf
 from swsearch.store.runs import StoredRun
@@ -79,6 +100,8 @@ class Row:
     places: str
     cells: tuple[tuple[str, bool], ...]
     """The texts of the columns after the bar, each with whether a narrow screen shows it."""
+    line: str
+    """A line above the row; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -145,20 +168,22 @@ def _read_filter(given: Mapping[str, str]) -> HitFilter:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """A run in the head of a page."""
+    """A run in the head of a page; ``origin`` is that of its database, empty if it is not offered any more."""
 
     info: RunInfo
+    origin: str
 
     @property
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the facts."""
         database = self.info.database
-        digest = f"generation {database.generation}, SHA-256 {database.digest[:16]}…"
         facts = {
-            "Database": f"{database_line(self.info)} ({digest})",
+            "Database": database_line(self.info),
+            "Made": self.origin,
             "Scoring": " ".join(scoring_line(self.info).split()),
             "Frames": frames_line(self.info),
             "Program": self.info.program,
+            "Checksum": f"generation {database.generation}, SHA-256 {database.digest[:16]}…",
         }
         return [(name, one_line(text)) for name, text in facts.items() if text]
 
@@ -263,9 +288,13 @@ class HitsView:
     @property
     def rows(self) -> list[Row]:
         """The hits of the page."""
-        return [self._row(hit) for hit in self.query.hits]
+        view, unlikely = self.view, None
+        if view.sort in ("rank", "evalue") and not view.descending:
+            by_alignment = view.sort == "evalue" or view.orders_alignments
+            unlikely = first_unlikely(self.query.hits, by_alignment=by_alignment)
+        return [self._row(hit, UNLIKELY if hit is unlikely else "") for hit in self.query.hits]
 
-    def _row(self, hit: Hit) -> Row:
+    def _row(self, hit: Hit, line: str) -> Row:
         alignment = hit.alignment
         name, description = split_header(hit.subject_header)
         length = self.query.length
@@ -292,6 +321,7 @@ class HitsView:
             colour=bits_class(hit.bits),
             places=f"{alignment.query_start + 1}-{alignment.query_end}",
             cells=cells,
+            line=line,
         )
 
     def hit_address(self, hit: Hit) -> str:
@@ -352,6 +382,11 @@ class HitsView:
         rounds = rounds_line(self.run.info, self.query)
         return hits if rounds is None else f"{hits}. Rounds: {rounds}"
 
+    @property
+    def composition_note(self) -> str:
+        """What the adjustment for composition means, if it left subjects out; otherwise empty."""
+        return COMPOSITION_NOTE if loses_subjects(self.run.info, self.query, self.page.n_subjects) else ""
+
 
 def overview_figure(query: QueryResult, n_hits: int, base: str) -> Markup:
     """The overview of the first hits with its key; empty without hits."""
@@ -375,26 +410,52 @@ def listed_of(run: RunInfo, n_passed: int) -> ListedOf:
 
 @dataclass(frozen=True)
 class AlignmentView:
-    """One alignment of a subject."""
+    """One alignment of a subject; ``rows`` is HTML."""
 
     values: list[str]
-    rows: str
+    rows: Markup
 
 
 @dataclass(frozen=True)
 class SubjectView:
-    """A subject with its alignments."""
+    """A subject with its alignments.
+
+    Attributes
+    ----------
+    rank : int
+    name, description : str
+    length : int
+    alignments : list of AlignmentView
+    key : Markup
+        The meaning of the colours of letters.
+    links : Markup
+        Links to public databases; empty if its identifier has none.
+    neighbours : list of (str, int)
+        Words for the hits before and after it, and their ranks.
+    """
 
     rank: int
     name: str
     description: str
     length: int
     alignments: list[AlignmentView]
+    key: Markup
+    links: Markup
+    neighbours: list[tuple[str, int]]
 
     @classmethod
-    def of(cls, run: RunInfo, query: QueryResult) -> SubjectView:
-        """The subject of ``query.hits``, which are alignments of one subject."""
+    def of(cls, run: RunInfo, query: QueryResult, n_subjects: int) -> SubjectView:
+        """The subject of ``query.hits``, which are alignments of one of ``n_subjects`` subjects."""
         first = query.hits[0]
         name, description = split_header(first.subject_header)
-        alignments = [AlignmentView(value_lines(run, hit), "\n".join(blocks(run, query, hit))) for hit in query.hits]
-        return cls(first.rank, one_line(name) or "unnamed", one_line(description), first.subject_length, alignments)
+        around = [("Previous hit", first.rank - 1), ("Next hit", first.rank + 1)]
+        return cls(
+            first.rank,
+            one_line(name) or "unnamed",
+            one_line(description),
+            first.subject_length,
+            [AlignmentView(value_lines(run, hit), Markup(alignment_rows(run, query, hit))) for hit in query.hits],
+            Markup(alignment_key(run)),
+            Markup(link_list(first)),
+            [(words, rank) for words, rank in around if 1 <= rank <= n_subjects],
+        )

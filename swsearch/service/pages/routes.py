@@ -156,13 +156,18 @@ def _query_page(request: Request, reference: str, number: int) -> HTMLResponse:
     before, after = service.store.views.neighbours(view.run.id, number - 1)
     return page(
         "query.html", status, view=view, errors=errors, reference=reference, search=search, number=number,
-        facts=RunFacts(view.run.info), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
+        facts=_facts(service, view.run), figure=overview_figure(first.query, first.n_hits, view.base), is_part=False,
         formats=offered_formats(view.run.info), before=before, after=after,
     )  # fmt: skip
 
 
 def _query_address(reference: str, number: int) -> str:
     return address(f"/results/{reference}/queries/{number}")
+
+
+def _facts(service: Service, run: StoredRun) -> RunFacts:
+    offered = service.offered_with(run.info.database)
+    return RunFacts(run.info, offered[0].origin if offered else "")
 
 
 def _grouped(fields: list[Any]) -> list[tuple[str, list[Any]]]:
@@ -270,7 +275,7 @@ def result(request: Request, reference: str) -> HTMLResponse:
         failures = store.results.failures(run.id)[:_LISTED]
     return page(
         "result.html", search=search, run=run, reference=reference, lines=lines, failures=failures,
-        facts=None if run is None else RunFacts(run.info), page_number=number,
+        facts=None if run is None else _facts(service_of(request), run), page_number=number,
         n_pages=1 if run is None else max(1, -(-run.n_queries // _LISTED)),
         formats=[] if run is None else offered_formats(run.info),
     )  # fmt: skip
@@ -427,7 +432,8 @@ def subject(request: Request, reference: str, number: Number, rank: Number) -> H
     found = service.store.views.subject(run.id, number - 1, rank)
     if not found.hits:
         raise SearchNotFound(reference)
-    view = SubjectView.of(run.info, found)
+    n_subjects = service.store.views.view(run.id, number - 1, HitView(limit=1)).n_subjects
+    view = SubjectView.of(run.info, found, n_subjects)
     return page(
         "subject.html", view=view, reference=reference, number=number, is_part=is_part(request),
         base=_query_address(reference, number), query_name=found.header,

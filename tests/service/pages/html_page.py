@@ -24,7 +24,9 @@ class HtmlPage(HTMLParser):
     text : str
         All text outside of ``script`` and ``template``.
     links : list of str
-        Addresses that a browser would get.
+        Addresses of the server that a browser would get.
+    external : list of str
+        Addresses of public databases, to which a browser sends no address of a page.
     forms : list of (method, action)
     rows : list of list of str
         The texts of the cells of all rows.
@@ -39,6 +41,7 @@ class HtmlPage(HTMLParser):
         self.ids: list[str] = []
         self.references: list[str] = []
         self.links: list[str] = []
+        self.external: list[str] = []
         self.forms: list[tuple[str, str]] = []
         self.rows: list[list[str]] = []
         self.text = ""
@@ -57,7 +60,11 @@ class HtmlPage(HTMLParser):
         assert "style" not in values
         assert not [name for name in values if name.startswith(("on", "hx-on"))]
         self.ids += [values["id"]] if "id" in values else []
-        self.links += [values[name] for name in ADDRESSES if name in values]
+        if values.get("rel") == "external noopener noreferrer":
+            assert values["href"].startswith("https://")
+            self.external.append(values["href"])
+        else:
+            self.links += [values[name] for name in ADDRESSES if name in values]
         for name in ("aria-labelledby", "aria-describedby", "aria-controls", "for"):
             self.references += values.get(name, "").split()
         if tag == "form":

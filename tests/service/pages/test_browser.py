@@ -94,6 +94,42 @@ def test_a_dna_search_and_a_search_again(page):
     assert "plus" not in page.get_by_role("main").inner_text()
 
 
+def test_pasted_sequences_choose_the_database_that_fits(page):
+    """Until somebody chooses one: what was chosen by hand stays."""
+    page.goto("/")
+    box, boxes = page.get_by_role("textbox", name="Sequences"), ("proteins.db", "lambda.db", "hostile.db")
+
+    def chosen():
+        return [name for name in boxes if page.get_by_label(name).is_checked()]
+
+    assert chosen() == []
+    box.fill("MK")
+    assert chosen() == [], "two letters may be anything"
+    box.fill(EXAMPLES[1].fasta)
+    assert chosen() == ["lambda.db"]
+    box.fill(EXAMPLES[0].fasta)
+    assert chosen() == ["proteins.db"]
+    box.fill("@r1\nACGTACGT\n+\nIIIIIIII\n")
+    assert chosen() == ["lambda.db"]
+    page.get_by_label("hostile.db").check()
+    page.get_by_label("lambda.db").uncheck()
+    box.fill(EXAMPLES[1].fasta)
+    assert chosen() == ["hostile.db"]
+
+
+def test_the_next_hit_opens_in_the_table_or_on_its_page(page):
+    searched(page, "a protein", "proteins.db")
+    page.locator("#hit-1 th a").click()
+    page.locator("#alignment-1-1").get_by_role("link", name="Next hit").click()
+    page.wait_for_selector("#alignment-2-1 pre")
+    assert page.evaluate("document.activeElement.getAttribute('data-alignment')") == "alignment-2-1"
+    assert "/hits/" not in page.url
+    keep(page, "marked")
+    page.goto(page.get_by_role("link", name="Previous hit").last.get_attribute("href"))
+    page.get_by_role("link", name="Next hit").click()
+    page.wait_for_url("**/hits/2")
+
+
 def test_bad_input_is_said_beside_its_field(page):
     page.goto("/")
     page.get_by_role("textbox", name="Sequences").fill(">a\nMKV7L\n")

@@ -134,6 +134,70 @@ def test_alignments_are_those_of_the_pairwise_report(served, several):
     assert first.strip() in page.text
 
 
+def test_a_line_stands_between_likely_and_other_hits(served, protein):
+    """Source: the E-values of the store; the line is only where the best hits come first."""
+    _, (query,) = stored(served, protein)
+    likely = [hit.rank for hit in query.hits if hit.evalue <= 0.001]
+    assert 0 < len(likely) < len(query.hits)
+    number = f"{protein}/queries/1"
+    for path in (number, f"{number}?sort=evalue&dir=asc", f"{number}?rows=10&page={len(likely) // 10 + 1}"):
+        rows = [row for row in HtmlPage(served.get(path).text).rows if row and (row[0].isdigit() or "chance" in row[0])]
+        places = [place for place, row in enumerate(rows) if "chance" in row[0]]
+        assert len(places) == 1, path
+        assert rows[places[0] + 1][0] == str(len(likely) + 1)
+        assert rows[places[0]][0].startswith("From here on, E-values are above 0.001")
+    for path in (f"{number}?sort=evalue&dir=desc", f"{number}?sort=length", f"{number}?max_evalue=1e-9"):
+        assert "due to chance" not in served.get(path).text, path
+
+
+def test_a_subject_leads_to_the_next_and_to_public_databases(served, protein, hostile):
+    """By hand: the subjects are proteins of UniProt; the hostile ones have names of nobody."""
+    _, (query,) = stored(served, protein)
+    first, last = f"{protein}/queries/1/hits/1", f"{protein}/queries/1/hits/{query.n_subjects}"
+    page = HtmlPage(served.get(first).text)
+    accession = query.hits[0].subject_header.split("|")[1]
+    assert page.external == [
+        f"https://www.uniprot.org/uniprotkb/{accession}", f"https://alphafold.ebi.ac.uk/entry/{accession}"
+    ]  # fmt: skip
+    assert [link for link in page.links if "/hits/" in link] == [f"{protein}/queries/1/hits/2"]
+    before = [link for link in HtmlPage(served.get(last).text).links if "/hits/" in link]
+    assert before == [f"{protein}/queries/1/hits/{query.n_subjects - 1}"]
+    for rank in range(1, 6):
+        assert HtmlPage(served.get(f"{hostile}/queries/1/hits/{rank}").text).external == []
+
+
+def test_letters_of_an_alignment_are_marked(served, protein):
+    text = served.get(f"{protein}/queries/1/hits/2").text
+    assert 'class="legend"' in text
+    assert re.search(r'<span class="same">[A-Z]+</span>', text)
+    assert re.search(r'<span class="similar">[A-Z]+</span>', text)
+
+
+def test_a_result_says_what_its_database_is_before_checksums(served, protein):
+    with open_database(served.settings.databases["proteins.db"]) as database:
+        made = database.catalogue.created[:10]
+        digest = database.digest
+    text = HtmlPage(served.get(protein).text).text
+    assert f"{made}, from proteins.fasta" in text
+    assert text.index("from proteins.fasta") < text.index(digest[:16])
+    header, row = (HtmlPage(served.get("/databases").text).rows[place] for place in (0, 1))
+    assert header.index("made") < header.index("from") < header.index("SHA-256")
+    assert (row[header.index("made")], row[header.index("from")]) == (made, "proteins.fasta")
+    assert f"{made}, from proteins.fasta" in HtmlPage(served.get("/").text).text
+
+
+def test_subjects_that_the_composition_leaves_out_are_explained(served):
+    """Source: the sentence of the report for readers, which has the same numbers."""
+    info = replace(RUN, parameters={**RUN.parameters, "composition": "adjust", "top": 25, "evalue": 10.0})
+    query = replace(make_query(0, 1), n_passed=3)
+    with stored_run(served, info, [query]) as run_id:
+        page = served.get(f"/results/run-{run_id}").text
+    text = HtmlPage(page).text
+    assert "by score; 1 remains after the adjustment for composition" in text
+    assert "What the adjustment for composition means" in text
+    assert "rich in the same amino acids" in text
+
+
 def test_bars_of_the_overview_lead_to_hits(served, protein):
     _, (query,) = stored(served, protein)
     page = served.get(protein).text
@@ -470,7 +534,7 @@ def test_databases_have_counts_and_digests(idle):
     for row, path in zip(page.rows[1:], idle.settings.databases.values(), strict=True):
         with open_database(path) as database:
             assert row[2:4] == [f"{database.n_subjects:,}", f"{database.n_residues:,}"]
-            assert row[5] == database.digest
+            assert row[7] == database.digest
 
 
 def test_a_result_of_100_000_hits_is_shown_in_pages(served):

@@ -9,14 +9,36 @@ const announce = (text) => { if (announcer.textContent !== text) announcer.textC
 function fillExample(link) {
   document.getElementById("sequences").value = document.getElementById(`example-${link.dataset.example}`).content.textContent;
   document.getElementById("file").value = "";
-  const boxes = [...document.querySelectorAll("input[name=databases]")];
-  const fits = (box) => box.dataset.alphabet === link.dataset.alphabet;
-  if (!boxes.some((box) => box.checked && fits(box))) {
-    const first = boxes.find(fits);
-    for (const box of boxes) box.checked = box === first;
-  }
+  chooseDatabase(link.dataset.alphabet);
   document.getElementById("sequences").focus();
 }
+
+// The first database that sequences of this alphabet can be searched in, unless one is chosen.
+function chooseDatabase(alphabet) {
+  const boxes = [...document.querySelectorAll("input[name=databases]")];
+  const fits = (box) => box.dataset.alphabet === alphabet;
+  const first = boxes.find(fits);
+  if (!first || boxes.some((box) => box.checked && fits(box))) return;
+  for (const box of boxes) box.checked = box === first;
+}
+
+// The alphabet of pasted sequences; undefined of a few letters. The server decides by more than this.
+function alphabetOf(text) {
+  const start = text.slice(0, 100000).trimStart();
+  if (start.startsWith("@")) return "dna";
+  const letters = start.replace(/^[>;].*$/gm, "").replace(/[^a-z]/gi, "");
+  if (letters.length < 10) return undefined;
+  return letters.replace(/[^acgtun]/gi, "").length >= 0.9 * letters.length ? "dna" : "protein";
+}
+
+// Pasted sequences choose a database until somebody has chosen one by hand.
+const sequences = document.getElementById("sequences");
+let isChosenByHand = false;
+document.addEventListener("change", (event) => { if (event.target.name === "databases") isChosenByHand = true; });
+sequences?.addEventListener("input", () => {
+  const alphabet = alphabetOf(sequences.value);
+  if (alphabet && !isChosenByHand) chooseDatabase(alphabet);
+});
 
 // The alignments of a subject are loaded once, into the row below it; later clicks close and open that row.
 function toggleAlignment(link) {
