@@ -28,6 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.options import DEADLINE_SECONDS, EVERY_SUBJECT, SEARCH_FILES
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
+from swsearch.search.rounds import IteratedSearch
 from swsearch.search.searcher import BatchObserver
 from swsearch.search.slices import Slice, merge_results, slices_of, whole
 from swsearch.sequences.record import SequenceRecord
@@ -184,8 +185,8 @@ class ClusterSearcher(PlannedSearch):
             return self._observed(queries, progress, self.observe_batch)
         if self.options.iterations == 1 or not self.is_sliced:
             return self._search_once(queries, progress, wait_until_prepared=wait_until_prepared)
-        in_rounds = self.in_rounds(
-            self._search_once, most_queries=GROUP_QUERIES, most_rows=GROUP_ROWS, n_together=GROUPS
+        in_rounds = IteratedSearch(
+            self, self._search_once, most_queries=GROUP_QUERIES, most_rows=GROUP_ROWS, n_together=GROUPS
         )
         return in_rounds.search(queries, progress, wait_until_prepared=wait_until_prepared)
 

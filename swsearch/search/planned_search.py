@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from swsearch import __version__
 from swsearch.database.reader import PackedDatabase
@@ -30,10 +30,6 @@ from swsearch.search.significance import Significance, scheme_statistics
 from swsearch.search.threshold import SearchThresholds
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import option, shortened
-
-if TYPE_CHECKING:
-    from swsearch.search.rounds import IteratedSearch, SearchOnce
-
 
 ONE_THREAD: Final = Machine(threads=1)
 
@@ -61,6 +57,7 @@ class PlannedSearch(ABC):
         The queries that this search accepts, and the messages about others.
     query_alphabet : Alphabet
         The required alphabet of the queries.
+    limits : Limits
     scheme : ScoringScheme
     preparer : Preparer
     significance : Significance
@@ -134,25 +131,6 @@ class PlannedSearch(ABC):
         search. With ``wait_until_prepared``, an engine that works in the background needs no more of this process when
         the method returns.
         """
-
-    def in_rounds(
-        self, search_once: SearchOnce, *, most_queries: int, most_rows: int, n_together: int
-    ) -> IteratedSearch:
-        """The iterated search of these options, based on a search of one round; parameters are those of its fields."""
-        from swsearch.search.rounds import IteratedSearch  # only here: most searches have one round
-
-        return IteratedSearch(
-            search_once,
-            self.as_searched,
-            self.cells_of_round,
-            self.options,
-            self.limits,
-            self.scheme.matrix,
-            self.threads,
-            most_queries=most_queries,
-            most_rows=most_rows,
-            n_together=n_together,
-        )
 
     # --- queries and the run ---
 

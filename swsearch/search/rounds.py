@@ -19,7 +19,7 @@ estimated. Neither the groups nor the number of threads affect the results.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
@@ -28,14 +28,11 @@ import numpy as np
 
 from swsearch.engine.protocol import Progress
 from swsearch.hits.hit import Hit
-from swsearch.hits.limits import Limits
 from swsearch.hits.result import QueryResult, SearchStats
 from swsearch.query.estimation import estimate_scores
 from swsearch.query.multiple_alignment import anchored_rows
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
-from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.search.options import SearchOptions
-from swsearch.search.planned_search import started
+from swsearch.search.planned_search import PlannedSearch, started
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import SequenceRecord
 
@@ -50,7 +47,7 @@ class SearchOnce(Protocol):
 
 
 @dataclass(eq=False)
-class _IteratedQuery:
+class _InRounds:
     """One query between its first and its last round.
 
     ``searched`` is what the next round searches with: the query, later its profile. ``entered`` has the round in which
@@ -70,11 +67,11 @@ class _IteratedQuery:
 class _Group:
     """Queries that are searched together, and the results of their current round."""
 
-    queries: list[_IteratedQuery]
+    queries: list[_InRounds]
     results: Generator[QueryResult, None, None] | None = None
 
     @property
-    def unfinished(self) -> list[_IteratedQuery]:
+    def unfinished(self) -> list[_InRounds]:
         return [query for query in self.queries if query.result is None]
 
     def close(self) -> None:
@@ -86,18 +83,13 @@ class _Group:
 class IteratedSearch:
     """Searches queries in rounds.
 
-    ``search_once`` lists at least the subjects that are included, even if fewer are reported. ``as_searched`` masks a
-    query, ``cells`` is the number of cells of one round. ``matrix`` is for proteins and has an ungapped λ. A group has
-    the limits of one batch of the engine, which has ``n_together`` groups at a time.
+    ``search_once`` is the search of one round by ``plan``, whose matrix is for proteins and has an ungapped λ. It
+    lists at least the subjects that are included, even if fewer are reported. A group has the limits of one batch of
+    the engine, which has ``n_together`` groups at a time.
     """
 
+    plan: PlannedSearch
     search_once: SearchOnce
-    as_searched: Callable[[SequenceRecord], SequenceRecord]
-    cells: Callable[[SequenceRecord], int]
-    options: SearchOptions
-    limits: Limits
-    matrix: SubstitutionMatrix
-    threads: int
     most_queries: int
     most_rows: int
     n_together: int
@@ -114,7 +106,7 @@ class IteratedSearch:
         """Yield None when the first group has started, then the results."""
         groups = self._groups(queries)
         at_work: deque[_Group] = deque()
-        unreported: deque[_IteratedQuery] = deque()
+        unreported: deque[_InRounds] = deque()
 
         def begin(more: int) -> None:
             for group in islice(groups, more):
@@ -142,13 +134,13 @@ class IteratedSearch:
                 group.close()
 
     def _groups(self, queries: Iterable[SequenceRecord]) -> Iterator[_Group]:
-        group: list[_IteratedQuery] = []
+        group: list[_InRounds] = []
         n_rows = 0
         for number, query in enumerate(queries):
             if group and (len(group) == self.most_queries or n_rows + len(query) > self.most_rows):
                 yield _Group(group)
                 group, n_rows = [], 0
-            group.append(_IteratedQuery(number, query, query))
+            group.append(_InRounds(number, query, query))
             n_rows += len(query)
         if group:
             yield _Group(group)
@@ -163,16 +155,16 @@ class IteratedSearch:
         for query, result in zip(group.unfinished, group.results, strict=True):
             self._take(query, result)
             if query.result is not None and progress is not None:
-                progress((self.options.iterations - query.n_rounds) * self.cells(query.given))
+                progress((self.plan.options.iterations - query.n_rounds) * self.plan.cells_of_round(query.given))
 
-    def _take(self, query: _IteratedQuery, result: QueryResult) -> None:
+    def _take(self, query: _InRounds, result: QueryResult) -> None:
         query.n_rounds += 1
         query.stats = result.stats if query.stats is None else query.stats + result.stats
-        limits = self.limits
+        limits = self.plan.limits
         included = [hit for hit in result.hits if limits.includes(hit)]
         new = {hit.subject_index for hit in included if hit.hsp == 1} - query.entered.keys()
         query.entered.update(dict.fromkeys(sorted(new), query.n_rounds))
-        if new and query.n_rounds < self.options.iterations:
+        if new and query.n_rounds < self.plan.options.iterations:
             query.searched = self._profile(query.given, included)
             return
         hits = tuple(
@@ -189,8 +181,9 @@ class IteratedSearch:
 
     def _profile(self, given: SequenceRecord, included: Sequence[Hit]) -> PositionSpecificQuery:
         """The profile of a query and its included hits; its letters are those of the query, masked or not."""
-        masked = self.as_searched(given).codes
+        matrix = self.plan.scheme.matrix
+        masked = self.plan.as_searched(given).codes
         codes = masked & np.uint8(CODE_MASK)
         rows = np.concatenate((codes[None, :], anchored_rows(len(codes), included)))
-        scores = estimate_scores(rows, codes, self.matrix, self.threads)
-        return PositionSpecificQuery(given.header, masked, PROTEIN, with_other_letters(scores, codes, self.matrix))
+        scores = estimate_scores(rows, codes, matrix, self.plan.threads)
+        return PositionSpecificQuery(given.header, masked, PROTEIN, with_other_letters(scores, codes, matrix))

@@ -2,16 +2,7 @@
 
 :class:`Searcher` is a planned search (:mod:`swsearch.search.planned_search`) with an open engine. :func:`open_searcher`
 opens a database and an engine for it; :mod:`swsearch.run` and :mod:`swsearch.api` use it. It neither stores nor prints
-results. The steps have their own modules:
-
-``search_subjects``  the subjects of the search
-``frames``           the strands and frames of a query, with their profiles
-``score_batches``    scores from the engine, for several queries at once
-``threshold``        how deep the search looks
-``significance``     bit scores and E-values
-``ranking``          the ranked list of subjects, and the hits
-``alignments``       the alignments of the best subjects
-``rounds``           the rounds of an iterated search
+results. :mod:`swsearch.search` has the steps of a search, and the modules in which they are.
 """
 
 from __future__ import annotations
@@ -155,7 +146,10 @@ class Searcher(PlannedSearch):
             for query in queries:
                 self.check(query)
         if self.options.iterations > 1:
-            in_rounds = self.in_rounds(
+            from swsearch.search.rounds import IteratedSearch  # only here: most searches have one round
+
+            in_rounds = IteratedSearch(
+                self,
                 self.search_once,
                 most_queries=self.engine.profiles_per_call,
                 most_rows=self.engine.rows_per_call,

@@ -28,6 +28,7 @@ from swsearch.hits.result import QueryResult
 from swsearch.search.options import SearchOptions
 from swsearch.search.planned_search import PlannedSearch
 from swsearch.search.queries import QueryFiles
+from swsearch.search.rounds import IteratedSearch
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.searcher import Searcher
 from swsearch.search.slices import merge_results, slices_of, whole
@@ -68,7 +69,7 @@ class SlicedSearch(PlannedSearch):
         queries = list(queries)
         if self.options.iterations == 1:
             return self.search_once(queries, progress, wait_until_prepared=True)
-        in_rounds = self.in_rounds(self.search_once, most_queries=7, most_rows=10**6, n_together=2)
+        in_rounds = IteratedSearch(self, self.search_once, most_queries=7, most_rows=10**6, n_together=2)
         return in_rounds.search(queries, progress, wait_until_prepared=True)
 
     def search_once(
