@@ -11,6 +11,7 @@ module                 holds
 ``shipped_kernels``    the compiled kernels that the package contains
 ``kernel_cache``       the cache of compiled kernels on disk
 ``parallel_compile``   the concurrent compilation of several kernels
+``parameters``         the parameters of kernels, as one structure each
 ``device``             the interface of a GPU: memory, streams, texture objects, launches; buffers, times
 ``pycuda_device``      its implementation with PyCUDA
 =====================  ===============================================================================
