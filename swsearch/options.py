@@ -387,8 +387,9 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Strands of a DNA query that are searched.",
     ),
     Option(
-        "translate", str, CHOICE, SEARCHES, label="Translate", choices=("query", "subject", "both"),
-        help="Translate DNA in six frames: query (against proteins), subject (with proteins), or both.",
+        "translate", str, CHOICE, SEARCHES, label="Translate", choices=("query", "subject", "both", "none"),
+        help="Translate DNA in six frames: query (against proteins), subject (with proteins), both, or none. [on the "
+        "command line, what queries and database need]",
     ),
     Option(
         "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",

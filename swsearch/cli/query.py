@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from swsearch.search.queries import QueryFiles
     from swsearch.search.score_check import SampleCheck, ScoreCheck
     from swsearch.search.searcher import Searcher
+    from swsearch.sequences.alphabet import Alphabet
     from swsearch.store.store import Store
 
 
@@ -196,18 +197,20 @@ def execute(
         gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
         open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
+        from swsearch.search.queries import QueryFiles
+
+        queries = QueryFiles.of(paths, arguments.query_format)
+        arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
         warm_up(arguments, subjects, query_residues, processes)
 
         from swsearch.cli.report import SavedProfiles, query_fastas, refuse_run_without_checkpoints
         from swsearch.run import perform, survey
-        from swsearch.search.queries import QueryFiles
         from swsearch.search.searcher import Searcher
 
         report = asked_report(arguments)
         with command_run(arguments, shard, paths, must_store=needs_store) as running:
             searcher = running.stack.enter_context(open_searcher(arguments, subjects, query_residues, processes))
             options.check_alphabet(arguments.alphabet, searcher.requirements)
-            queries = QueryFiles.of(paths, arguments.query_format)
             if arguments.in_pssm:
                 _refuse_sequences(queries)
             force_alphabet = arguments.alphabet is not None
@@ -247,6 +250,27 @@ def execute(
                     check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
                 )
         return outcome
+
+
+def translating(arguments: options.Arguments, queries: QueryFiles, database: str, holds: Alphabet) -> options.Arguments:
+    """The options with the translation that queries of the other alphabet need, which is said; ``holds`` is the
+    alphabet of the database. ``--translate none`` refuses such queries.
+    """
+    from swsearch.cli.output import say
+    from swsearch.search.queries import offered_translation
+    from swsearch.sequences.alphabet import ALPHABETS
+
+    if arguments.translate is not None:
+        return arguments.changed(translate=None if arguments.translate == "none" else arguments.translate)
+    known = None if arguments.alphabet is None else ALPHABETS.get(arguments.alphabet)
+    side = offered_translation(queries, holds, known)
+    if side is None:
+        return arguments
+    found = f"the queries are proteins, {database} is DNA: it is searched in six frames"
+    if side == "query":
+        found = f"the queries are DNA, {database} is protein: they are translated in six frames"
+    say(f"{found}; --translate none refuses", quiet=arguments.quiet)
+    return arguments.changed(translate=side)
 
 
 def _about_residues(paths: list[str]) -> int:

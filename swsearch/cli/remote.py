@@ -17,6 +17,7 @@ from swsearch.errors import InputError, UsageError
 from swsearch.options import SEARCH_FILES, offered
 
 if TYPE_CHECKING:
+    from swsearch.search.queries import QueryFiles
     from swsearch.sequences.alphabet import Alphabet
     from swsearch.service.client import Client
 
@@ -36,7 +37,9 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
         )
     _refuse_options_of_this_machine(arguments)
     from swsearch.cli.output import ProgressReport, result_stream, say, say_if_named_otherwise
+    from swsearch.cli.query import translating
     from swsearch.report.formats import new_report
+    from swsearch.search.queries import QueryFiles
     from swsearch.service.client import Client
 
     names = options.field_list(arguments.fields)
@@ -51,7 +54,9 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     say_if_named_otherwise(report.name, "table", arguments.out, quiet=arguments.quiet)
     client = Client(url, notify=partial(say, quiet=arguments.quiet))
     subjects = _subjects(client, database)
-    text = _queries(subjects, paths, arguments)
+    queries = QueryFiles.of(paths, arguments.query_format)
+    arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
+    text = _queries(subjects, queries, arguments)
     submitted = client.submit(
         text, subjects.database, _options(arguments), subjects=subjects.text, alphabet=arguments.alphabet
     )
@@ -131,14 +136,13 @@ def _subjects(client: Client, name: str) -> _Subjects:
     return _Subjects(name, records[0].alphabet, text=text)
 
 
-def _queries(subjects: _Subjects, paths: list[str], arguments: options.Arguments) -> str:
+def _queries(subjects: _Subjects, files: QueryFiles, arguments: options.Arguments) -> str:
     """All queries as FASTA text; they are read here, so that messages name file and line."""
-    from swsearch.search.queries import QueryFiles, Requirements, read_queries
+    from swsearch.search.queries import Requirements, read_queries
 
     requirements = Requirements(subjects.name, subjects.alphabet, arguments.translate)
     requirements.check_database()
     options.check_alphabet(arguments.alphabet, requirements)
-    files = QueryFiles.of(paths, arguments.query_format)
     if files.hold_profiles:
         raise InputError("profiles are searched on this machine alone; leave --server out, or give sequences")
     parts = []

@@ -72,7 +72,7 @@ class SearchOptions:
         whose frames are searched. Protein queries allow only ``both``, the default.
     translate : str, optional
         Which side is DNA and translated in six frames: ``query`` (against a protein database), ``subject`` (with
-        protein queries) or ``both``.
+        protein queries) or ``both``; ``none`` is the default.
     genetic_code : int, optional
         NCBI's number of the genetic code; 1 by default.
     max_hsps : int, optional
@@ -170,6 +170,8 @@ class SearchOptions:
             row, value = SEARCH_OPTIONS[field.name], getattr(self, field.name)
             is_several = row.name == "taxid" and value is not None
             object.__setattr__(self, row.name, _taxids(value) if is_several else row.check(value))
+        if self.translate == "none":
+            object.__setattr__(self, "translate", None)
         self._check_translation()
         self._check_iterations()
         self._check_filters()

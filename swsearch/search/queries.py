@@ -16,6 +16,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
@@ -55,6 +56,10 @@ else:
 
 MAX_QUERY_LENGTH: Final = 2**24
 """Length of the longest query, in residues. Scores are below 127 * 2**24, which fits in signed 32 bits."""
+SAMPLE_RESIDUES: Final = 10_000
+"""Residues of queries from which their alphabet is told."""
+MOST_BASES_OF_PROTEIN: Final = 0.7
+"""Largest share of the letters ACGTUN in what is clearly protein; proteins have about 0.3."""
 _OPTION = {
     (PROTEIN.name, PROTEIN.name): f"to search with protein leave {option('translate')} out",
     (DNA.name, PROTEIN.name): f"to translate it say {option('translate', 'query')}",
@@ -263,6 +268,51 @@ def located_refusal(path: str | os.PathLike[str], refused: InvalidRecord, requir
     except FastaFormatError as error:
         return error.with_problem(requirements.of_this_search(error.problem))
     return InputError(refused.line)
+
+
+def offered_translation(files: QueryFiles, holds: Alphabet, alphabet: Alphabet | None = None) -> str | None:
+    """The side to translate so that queries of the other alphabet can search a database.
+
+    Parameters
+    ----------
+    files : QueryFiles
+    holds : Alphabet
+        The alphabet of the database.
+    alphabet : Alphabet, optional
+        That of the queries, if it is known; otherwise, the first sequences of the first file tell it.
+
+    Returns
+    -------
+    str or None
+        ``query`` or ``subject``; None if the queries have the alphabet of the database, or if their letters do not tell
+        clearly that they have the other one.
+    """
+    if alphabet is not None:
+        is_dna, is_protein = alphabet is DNA, alphabet is PROTEIN
+    elif files.hold_profiles:
+        is_dna, is_protein = False, True
+    else:
+        letters = _sample(files)
+        n_bases = sum(map(letters.upper().count, "ACGTUN"))
+        is_telling = len(letters) >= MIN_TELLING_RESIDUES
+        is_dna = is_telling and detect_alphabet(letters.encode()) is DNA
+        # A single wrong letter does not make protein of DNA.
+        is_protein = is_telling and n_bases < MOST_BASES_OF_PROTEIN * len(letters)
+    if holds is PROTEIN:
+        return "query" if is_dna else None
+    return "subject" if is_protein else None
+
+
+def _sample(files: QueryFiles) -> str:
+    """Letters at the beginning of the first file; none of a file that cannot be read, which its reader reports."""
+    letters = ""
+    with suppress(InputError):
+        for path in files.paths[:1]:
+            for record in read_each(path, PROTEIN):
+                letters += "" if isinstance(record, InvalidRecord) else record.letters
+                if len(letters) >= SAMPLE_RESIDUES:
+                    break
+    return letters
 
 
 class Queries(Protocol):

@@ -14,7 +14,7 @@ from tests.cli.conftest import DATA
 PROTEIN = "MKVLAAGIVGLLLAQWERTYMKWVTFISLLFLFSSAYSRG"
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 DATABASES = ("protein", "dna")
-TRANSLATIONS = (None, "query", "subject", "both")
+TRANSLATIONS = (None, "none", "query", "subject", "both")
 PROTEIN_KINDS = ("protein.fasta", "pssm.txt", "protein.sto", "protein.afa", "protein.a3m")
 PROFILE_FORMATS = {"pssm.txt": "pssm", "protein.sto": "stockholm", "protein.afa": "aligned", "protein.a3m": "a3m",
                    "dna.afa": "aligned", "dna.sto": "stockholm", "rna.sto": "stockholm"}  # fmt: skip
@@ -37,11 +37,16 @@ ADVICE = {
 NEEDED = {"query": "dna", "subject": "protein", "both": "dna"}
 
 
+def offered(queries: str, database: str) -> str:
+    """Return the translation of a search without the option: that which queries of the other alphabet need."""
+    return {("protein", "dna"): "subject", ("dna", "protein"): "query"}.get((queries, database), "none")
+
+
 def expected(kind: str, database: str, translate: str | None) -> str | None:
     """Return the words of the refusal; None where the search is possible."""
     if (database, translate) in NO_FIT:
         return NO_FIT[database, translate]
-    needed = database if translate is None else NEEDED[translate]
+    needed = NEEDED.get(translate or offered("dna" if kind in DNA_KINDS else "protein", database), database)
     if kind in DNA_PROFILES:
         return "search with the sequences themselves" if needed == "protein" else "profiles of DNA are not read"
     is_a = "protein" if kind in PROTEIN_KINDS else "dna"
@@ -102,6 +107,11 @@ def test_each_kind_is_searched_or_refused_with_the_option_that_works(search, kin
     words = expected(kind, database, translate)
     if words is None:
         assert outcome.code == 0, outcome.err
+        is_offered = translate is None and (database == "protein") is (kind in DNA_KINDS)
+        assert (
+            "translated in six frames; --translate none refuses" in outcome.err
+            or "searched in six frames; --translate none refuses" in outcome.err
+        ) is is_offered
         return
     assert (outcome.code, outcome.out) == (1, "")
     assert words in outcome.error
@@ -125,7 +135,7 @@ def test_a_batch_says_the_same(search, kind, database, translate):
 def test_an_alphabet_that_is_given_fits_or_is_refused_with_the_option_that_works(search, database, translate, alphabet):
     kind = "dna.fasta" if alphabet != "rna" else "protein.fasta"  # DNA letters are valid in both alphabets
     outcome = search("query", kind, database, translate, "--alphabet", alphabet)
-    needed = database if translate is None else NEEDED[translate]
+    needed = NEEDED.get(translate or offered(alphabet, database), database)
     if (database, translate) in NO_FIT:
         assert NO_FIT[database, translate] in outcome.error
     elif alphabet == "rna":

@@ -77,9 +77,40 @@ def test_a_batch_translates_and_resumes_only_the_same_translation(swsearch, file
     assert "--genetic-code differs" in other.error
 
 
+@pytest.mark.parametrize(
+    ("queries", "database", "side", "words"),
+    [
+        ("proteins", "genes", "subject", "the queries are proteins, genes.db is DNA: it is searched in six frames"),
+        (
+            "genes",
+            "proteins",
+            "query",
+            "the queries are DNA, proteins.db is protein: they are translated in six frames",
+        ),
+    ],
+)
+def test_queries_of_the_other_alphabet_are_translated_and_it_is_said(swsearch, files, queries, database, side, words):
+    """Source: the search in which the translation is given."""
+    command = ["query", f"{queries}.fasta", f"{database}.db", "--format", "jsonl", "--store", "none"]
+    given, offered = swsearch(*command, "--translate", side), swsearch(*command)
+    assert offered.out == given.out != ""
+    assert f"{words}; --translate none refuses" in offered.err
+    assert "--translate none" not in given.err
+    assert "--translate none" not in swsearch(*command, "--quiet").err
+    assert swsearch(*command, "--genetic-code", "1").out == given.out
+
+
+def test_dna_with_one_wrong_letter_is_no_protein(swsearch, files):
+    """By hand: a record of DNA with an L is refused, not searched as protein."""
+    letters = (files / "genes.fasta").read_text().split("\n")[1]
+    (files / "wrong.fasta").write_text(f">wrong\n{letters[:40]}L{letters[40:]}\n")
+    wrong = swsearch("query", "wrong.fasta", "genes.db")
+    assert (wrong.code, "'L' is not in alphabet dna" in wrong.error) == (1, True)
+
+
 def test_what_cannot_be_is_one_line(swsearch, files, user_store):
     """By hand: the message says what is wrong and what to do."""
-    dna = swsearch("query", "genes.fasta", "proteins.db")
+    dna = swsearch("query", "genes.fasta", "proteins.db", "--translate", "none")
     assert (dna.code, "to translate it say --translate query" in dna.error) == (1, True)
     sam = swsearch("query", "genes.fasta", "proteins.db", "--translate", "query", "--format", "sam")
     assert (sam.code, "format sam cannot hold a translated search" in sam.error) == (1, True)
