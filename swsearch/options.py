@@ -535,10 +535,6 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="GPUs of the cuda engine by their CUDA numbers, such as 0,1. [0]",
     ),
     Option(
-        "kernel", str, MACHINE, STORED, "strip", choices=("strip", "simt", "striped", "partitioned"), is_local=True,
-        help="Kernel of the cuda engine: strip, or one of CUDASW++ 2.0; never changes the hits.",
-    ),
-    Option(
         "no_bound", bool, MACHINE, STORED, False, is_local=True,
         help="Exclude no subject by an upper bound; for comparison, never changes the hits.",
     ),

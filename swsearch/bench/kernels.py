@@ -28,10 +28,10 @@ import numpy as np
 from swsearch.bench.workloads import Workload, generated_query, profiles_of
 from swsearch.engine.cpu.engine import CpuEngine, usable_instruction_sets
 from swsearch.engine.cpu.pairs import CpuPairs, cigars
-from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
+from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
+from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
 from swsearch.engine.cuda.runtime.device import Device, Timing
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine
@@ -39,7 +39,7 @@ from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend,
 from swsearch.engine.protocol import ScoreEngine
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.engine.reference_pairs import MAX_CELLS, ReferencePairs
-from swsearch.engine.registry import KERNELS, engine_info
+from swsearch.engine.registry import engine_info
 from swsearch.errors import EngineError
 from swsearch.pairs.pair_alignment import PairAlignment, align_pair, cost_set
 from swsearch.pairs.sequence import PairSequence
@@ -263,7 +263,7 @@ def measure_search(
             yield measured(f"cpu {name}", one, SCALAR_CELLS if name == "scalar" else CPU_CELLS, 1)
     with CpuEngine(threads) as several:
         yield measured("cpu, all threads", several, CPU_CELLS, threads)
-    for kernel in KERNELS:
+    for kernel in ("strip", *CLASSIC_KERNELS):
         if open_device is None:
             yield KernelRow("search", f"cuda {kernel}", missing=missing)
             continue
@@ -272,7 +272,7 @@ def measure_search(
 
 
 def _gpu_engine(kernel: str, device: Device) -> ScoreEngine:
-    return CudaEngine(device) if kernel == KERNELS[0] else Cudasw2Engine(kernel, device)
+    return Cudasw2Engine(kernel, device) if kernel in CLASSIC_KERNELS else CudaEngine(device)
 
 
 # --- pair ---

@@ -393,7 +393,6 @@ class Arguments:
             self.engine,
             self.threads,
             device_list(self.devices),
-            self.kernel,
             not self.no_bound,
             self.partition_residues,
         )

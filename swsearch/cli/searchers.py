@@ -58,7 +58,7 @@ def _separate_gpus(
     if arguments.cluster is not None or arguments.computes_here:
         return []
     devices = device_list(arguments.devices) or []
-    if len(devices) < 2 or arguments.engine not in ("auto", "cuda") or arguments.kernel != "strip":
+    if len(devices) < 2 or arguments.engine not in ("auto", "cuda"):
         return []
     if n_residues * query_residues < SEPARATE_CELLS:
         return []

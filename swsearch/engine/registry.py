@@ -17,8 +17,6 @@ from swsearch.threads import check_threads, threads_to_use
 from swsearch.words import option
 
 ENGINES: Final = ("auto", "cuda", "cpu", "reference")
-KERNELS: Final = ("strip", "simt", "striped", "partitioned")
-"""Kernels of the CUDA engine; the first is the default, the others are those of CUDASW++ 2.0."""
 GPU_START_SECONDS: Final = 0.5
 GPU_CELLS_PER_SECOND: Final = 3e12
 CPU_CELLS_PER_SECOND: Final = 2e10
@@ -40,8 +38,6 @@ class Machine:
     devices : sequence of int, optional
         CUDA numbers of the GPUs that the CUDA engine uses, each once; by default the first GPU. The other engines do
         not accept devices.
-    kernel : str
-        One of :data:`KERNELS`; all except the default require the CUDA engine on one device.
     bound : bool
         Whether the engine may exclude subjects below a score threshold by an upper bound of their scores.
     partition_residues : int, optional
@@ -59,7 +55,6 @@ class Machine:
     engine: str = ENGINES[0]
     threads: int | None = None
     devices: Sequence[int] | None = None
-    kernel: str = KERNELS[0]
     bound: bool = True
     partition_residues: int | None = None
 
@@ -124,12 +119,11 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
     Raises
     ------
     InputError
-        There is no engine or kernel of that name, the engine does not support this kernel or these devices, or
-        ``threads`` is out of range.
+        There is no engine of that name, the engine does not support these devices, or ``threads`` is out of range.
     EngineUnavailable
         The named engine cannot be used on this machine.
     """
-    name, threads, kernel, bound = machine.engine, machine.threads, machine.kernel, machine.bound
+    name, threads, bound = machine.engine, machine.threads, machine.bound
     choice("engine", name, ENGINES)
     if threads is not None:
         check_threads(threads)
@@ -145,11 +139,6 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
         advice = f"leave it out, or give {option('engine', 'cuda')}"
         raise InputError(f"{option('devices', devices)}: the {name} engine uses no GPU; {advice}")
     gpus = gpus or look_for_gpus()
-    if kernel != KERNELS[0]:
-        if not bound:
-            no_bound = option("bound", False, flag="--no-bound")
-            raise InputError(f"{no_bound}: {option('kernel', kernel)} uses no bound; leave one of them out")
-        return _open_kernel(kernel, name, devices, gpus)
     if name == "reference" and not bound:
         raise InputError(
             f"{option('bound', False, flag='--no-bound')}: the reference engine uses no bound; leave it out"
@@ -174,22 +163,6 @@ def open_engine(machine: Machine, cells: int | None = None, *, gpus: GpuProbe | 
         why = f"; not {', '.join(passed_over)}" if passed_over else ""
         return engine, f"{candidate} engine ({detail}){why}"
     raise EngineUnavailable("auto", "; ".join(passed_over))
-
-
-def _open_kernel(kernel: str, name: str, devices: Sequence[int], gpus: GpuProbe) -> tuple[ScoreEngine, str]:
-    """The CUDA engine with a kernel other than the default one."""
-    choice("kernel", kernel, KERNELS)
-    if name not in ("auto", "cuda"):
-        advice = f"leave it out, or give {option('engine', 'cuda')}"
-        raise InputError(f"{option('kernel', kernel)} is a kernel of the cuda engine; {advice}")
-    if len(devices) > 1:
-        raise InputError(f"{option('kernel', kernel)} works on one GPU; give a single number to {option('devices')}")
-    _require_gpu(gpus)
-    from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
-    from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
-
-    engine = Cudasw2Engine(kernel, PyCudaDevice(devices[0]))
-    return engine, f"cuda engine ({engine.description}), as asked"
 
 
 def _require_gpu(gpus: GpuProbe) -> None:

@@ -238,6 +238,6 @@ def _gpu_backend(kernel: str, device: Device) -> PairBackend:
         from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 
         return DiamondPairs(device)
-    from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
+    from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 
     return WavefrontPairs(device)

@@ -19,7 +19,7 @@ from swsearch.arguments import function, of_type, whole_number
 from swsearch.database.opening import Databases, opened
 from swsearch.database.reader import PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, EndsEngine, Forecast, Progress, ScoreEngine
-from swsearch.engine.registry import KERNELS, Machine, open_engine
+from swsearch.engine.registry import Machine, open_engine
 from swsearch.errors import InputError
 from swsearch.hits.limits import RankedCandidates
 from swsearch.hits.result import QueryResult, SearchStats
@@ -319,7 +319,6 @@ def open_searcher(
     engine: str = "auto",
     threads: int | None = None,
     devices: Sequence[int] | None = None,
-    kernel: str = KERNELS[0],
     bound: bool = True,
     partition_residues: int | None = None,
     query_residues: int = USUAL_RESIDUES,
@@ -354,7 +353,7 @@ def open_searcher(
     function("translating", translating)
     if whole_number("query_residues", query_residues) < 0:
         raise InputError(f"{option('query_residues', query_residues)}: choose a number of residues, at least 0")
-    machine = Machine(engine, threads, devices, kernel, bound, partition_residues)
+    machine = Machine(engine, threads, devices, bound, partition_residues)
     return searcher_on(machine, database, chosen, query_residues, translating)
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from swsearch.engine.cpu.pairs import CpuPairs, usable_instruction_sets
+from swsearch.engine.cuda.history.wavefront import WavefrontPairs
 from swsearch.engine.cuda.pairs.diamonds import DiamondPairs
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.pairs.wavefront import WavefrontPairs
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairBackend, Sequences

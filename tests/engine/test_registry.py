@@ -42,16 +42,3 @@ def test_every_engine_tells_what_it_is():
     infos = engine_infos()
     assert [info.name for info in infos] == ["cuda", "cpu", "reference"]
     assert all(info.usable or info.reason for info in infos)
-
-
-def test_other_kernels_are_the_cuda_engines_on_one_device():
-    """A kernel that cannot run is an error, never another engine."""
-    for name in ("cpu", "reference"):
-        with pytest.raises(InputError, match="kernel='simt' is a kernel of the cuda engine"):
-            open_engine(Machine(name, kernel="simt"))
-    with pytest.raises(InputError, match="choose strip, simt, striped, partitioned"):
-        open_engine(Machine(kernel="spiral"))
-    with pytest.raises(InputError, match="works on one GPU"):
-        open_engine(Machine("cuda", devices=(0, 1), kernel="striped"))
-    with pytest.raises(EngineUnavailable, match="PyCUDA is not installed"):
-        open_engine(Machine(kernel="partitioned"), gpus=NO_PYCUDA)

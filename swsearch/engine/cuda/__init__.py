@@ -8,8 +8,8 @@ package        holds
 =============  =======================================================================================
 ``runtime``    the device: its presence, its start, compiled kernels, memory, streams, launches
 ``search``     the scores of a database: plans, batches in flight, :class:`CudaEngine`, several GPUs
-``pairs``      the backends for pairs of sequences: diamonds for long pairs, short pairs, a wavefront
-``cudasw2``    an engine with the kernels of CUDASW++ 2.0, for comparison
+``pairs``      the backends for pairs of sequences: diamonds for long pairs, short pairs
+``history``    the kernels of CUDASW++ 2.0 and of the wavefront of 2009, for comparison
 =============  =======================================================================================
 
 ``search`` uses ``pairs`` for queries of many thousand rows; both use ``runtime``, which uses neither. PyCUDA and

@@ -9,6 +9,5 @@ module                    holds
 ``diamond_checkpoints``   the lowest rows and lane states that strips save for a path
 ``diamond_paths``         the traceback of a pair from these checkpoints
 ``short_pairs``           the pair backend for batches of short pairs
-``wavefront``             the pair backend for global scores in a wavefront of tiles
 ========================  ============================================================================
 """

@@ -92,14 +92,8 @@ SHORT_PAIRS: Final = _structure(
     free_ends=INT, decisions=ADDRESS, walked=ADDRESS, boundary=ADDRESS, boundary_stride=U32, results=ADDRESS,
     all_runs=ADDRESS, n_all_runs=ADDRESS, counter=ADDRESS,
 )  # fmt: skip
-# WavefrontParameters
-WAVEFRONT: Final = _structure(
-    pair=_structure(query=ADDRESS, subject=ADDRESS, rows=INT, columns=INT),
-    costs=_structure(match=INT, mismatch=INT, indel=INT),
-    wave=INT, first=INT, n_tiles=INT, bottom=ADDRESS, right=ADDRESS, corners=ADDRESS, result=ADDRESS,
-)  # fmt: skip
 
-# --- cuda/cudasw2 ---
+# --- cuda/history ---
 
 # SubjectQueue
 SUBJECT_QUEUE: Final = _structure(residues=ADDRESS, starts=ADDRESS, lengths=ADDRESS, listed=ADDRESS, n_subjects=U32)
@@ -111,6 +105,12 @@ CLASSIC: Final = _structure(
 PARTITIONED: Final = _structure(
     texture=ADDRESS, turns=INT, subjects=SUBJECT_QUEUE, boundary=ADDRESS, boundary_stride=U32, scores=ADDRESS,
     counter=ADDRESS,
+)  # fmt: skip
+# WavefrontParameters
+WAVEFRONT: Final = _structure(
+    pair=_structure(query=ADDRESS, subject=ADDRESS, rows=INT, columns=INT),
+    costs=_structure(match=INT, mismatch=INT, indel=INT),
+    wave=INT, first=INT, n_tiles=INT, bottom=ADDRESS, right=ADDRESS, corners=ADDRESS, result=ADDRESS,
 )  # fmt: skip
 
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, plan_classic
+from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, plan_classic
+from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.pairs.short_pairs import pair_kernel
-from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime.compiler import Compiler, Compilers, compile_options
 from swsearch.engine.cuda.runtime.kernels import (
     COLLECT_KERNEL,

@@ -17,9 +17,9 @@ from swsearch.bench.workloads import generated_proteins
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.engine.cpu.pairs import CpuPairs
-from swsearch.engine.cuda.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
+from swsearch.engine.cuda.history.cudasw2 import CLASSIC_KERNELS, Cudasw2Engine
+from swsearch.engine.cuda.history.wavefront import wavefront_score
 from swsearch.engine.cuda.pairs.short_pairs import ShortPairs
-from swsearch.engine.cuda.pairs.wavefront import wavefront_score
 from swsearch.engine.cuda.runtime.info import cuda_info
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.cuda.search.engine import CudaEngine

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime.compiler import Compilers
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, KernelSpec

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from swsearch.engine.cuda.pairs.wavefront import WAVEFRONT_KERNEL
+from swsearch.engine.cuda.history.wavefront import WAVEFRONT_KERNEL
 from swsearch.engine.cuda.runtime import kernel_cache
 from swsearch.engine.cuda.runtime.compiler import Compilers, Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernel_cache import KernelCache

@@ -8,7 +8,7 @@ import pytest
 
 from swsearch.bench import kernels as kernel_bench
 from swsearch.bench.workloads import generated_proteins
-from swsearch.engine.cuda.cudasw2 import Cudasw2Engine
+from swsearch.engine.cuda.history.cudasw2 import Cudasw2Engine
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import ScoreBlock
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice

@@ -22,9 +22,9 @@
 // profile score. Subjects are shorter than 2^31. Rows past the query's end and columns past the subject's end score
 // -128, so H only decreases there.
 
-#include "cudasw2/cell_store.cuh"
+#include "history/cell_store.cuh"
 #include "common/platform.cuh"
-#include "cudasw2/subject_queue.cuh"
+#include "history/subject_queue.cuh"
 
 namespace swsearch {
 

@@ -4,7 +4,7 @@
 // Compile-time constants: SWS_CELL (NarrowCell or WideCell); SWS_GAP_OPEN; SWS_GAP_EXTEND; SWS_THREADS and SWS_BLOCKS
 // (threads per block, minimum of blocks per multiprocessor).
 
-#include "cudasw2/striped.cuh"
+#include "history/striped.cuh"
 
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 striped(SWS_PARAMETERS swsearch::StripedParameters<swsearch::SWS_CELL> parameters) {

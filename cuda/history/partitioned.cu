@@ -21,7 +21,7 @@
 // 16.9 million rows cannot exceed this limit. Subjects are shorter than 2^31. Rows past the query's end and column 0 of
 // the profile score -128.
 
-#include "cudasw2/striped.cuh"
+#include "history/striped.cuh"
 
 namespace swsearch {
 

@@ -1,4 +1,4 @@
-"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/pairs/wavefront.cu``, one launch per wave.
+"""Needleman-Wunsch of one pair in a wavefront of 16 by 16 tiles: ``cuda/history/wavefront.cu``, one launch per wave.
 
 Inputs are two uint16 letter arrays, the scores of equal and different letters and the cost of an indel; the output is
 the global score. This is the algorithm of a published exercise of 2009, in memory linear in the lengths. A wave of few
@@ -23,7 +23,7 @@ from swsearch.typing import Letters
 TILE: Final = 16
 THREADS: Final = 64
 MAX_SUM: Final = 2**30
-WAVEFRONT_KERNEL: Final = KernelSpec("pairs", "wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
+WAVEFRONT_KERNEL: Final = KernelSpec("history", "wavefront", "wavefront", (("THREADS", str(THREADS)),), THREADS)
 
 
 class WavefrontPairs:

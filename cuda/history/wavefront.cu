@@ -105,7 +105,7 @@ SWS_DEVICE void wavefront_tile(const WavefrontParameters& parameters) {
 
 }  // namespace swsearch
 
-// The entry computes one anti-diagonal of tiles; swsearch/engine/cuda/pairs/wavefront.py launches it once for each, in
+// The entry computes one anti-diagonal of tiles; swsearch/engine/cuda/history/wavefront.py launches it once for each, in
 // order. The borders of the finished tiles are what one launch passes to the next. It serves for comparison with the
 // other kernels.
 //

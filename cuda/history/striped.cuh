@@ -27,9 +27,9 @@
 
 #pragma once
 
-#include "cudasw2/cell_store.cuh"
+#include "history/cell_store.cuh"
 #include "common/platform.cuh"
-#include "cudasw2/subject_queue.cuh"
+#include "history/subject_queue.cuh"
 
 namespace swsearch {
 

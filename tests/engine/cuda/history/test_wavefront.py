@@ -10,7 +10,7 @@ import parasail
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from swsearch.engine.cuda.pairs.wavefront import TILE, wavefront_score
+from swsearch.engine.cuda.history.wavefront import TILE, wavefront_score
 from swsearch.errors import EngineError
 from tests.engine.cuda.emulation.emulated_device import EmulatedDevice
 

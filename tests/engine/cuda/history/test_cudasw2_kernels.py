@@ -10,7 +10,7 @@ import pytest
 
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.engine.cuda.cudasw2 import (
+from swsearch.engine.cuda.history.cudasw2 import (
     CLASSIC_KERNELS,
     LARGEST_NARROW,
     THREADS,
@@ -70,7 +70,7 @@ def assert_as_reference(
 
 def test_all_kernels_agree_on_real_proteins(emulated: MakeDevice) -> None:
     """A query against the proteins that it hits best and some others; expected: the CPU engine's scores."""
-    data = Path(__file__).parents[3] / "data"
+    data = Path(__file__).parents[4] / "data"
     query = next(record for record in read_sequences([data / "queries.fasta"], PROTEIN) if len(record) == 134)
     profile = sequence_profile(query.codes, default_scheme(PROTEIN))
     subjects = [record.codes for record in read_sequences([data / "proteins.fasta.gz"], PROTEIN)]
@@ -131,7 +131,7 @@ def test_scores_beyond_16_bits_are_exact(
     emulated: MakeDevice, monkeypatch: pytest.MonkeyPatch, kernel: str, length: int, largest: int
 ) -> None:
     """Match 127: 517 matches exceed 16 bits; the slower kernel gets a lower limit. A self-score is 127 per residue."""
-    monkeypatch.setattr("swsearch.engine.cuda.cudasw2.LARGEST_NARROW", largest)
+    monkeypatch.setattr("swsearch.engine.cuda.history.cudasw2.LARGEST_NARROW", largest)
     query = random_codes(np.random.default_rng(4), length, 4)
     partition = Partition.pack([query, query[:40]])
     profiles = [sequence_profile(query, ScoringScheme(match_mismatch(127, -100), GapPenalty(200, 10)))]

@@ -5,9 +5,9 @@ Inputs are query profiles and partitions of the packed database; the output is t
 =============  ==================================================================================
 kernel         work
 =============  ==================================================================================
-simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/cudasw2/simt.cu``)
-striped        one warp per subject over a striped query, H and E in memory (``cuda/cudasw2/striped.cuh``)
-partitioned    the same in query partitions that stay in registers (``cuda/cudasw2/partitioned.cu``)
+simt           one thread per subject, in cell blocks of 16 rows by 4 columns (``cuda/history/simt.cu``)
+striped        one warp per subject over a striped query, H and E in memory (``cuda/history/striped.cuh``)
+partitioned    the same in query partitions that stay in registers (``cuda/history/partitioned.cu``)
 =============  ==================================================================================
 
 One launch scores a query against all subjects of a piece of the database. ``simt`` and ``striped`` store H and E in 16
@@ -100,7 +100,7 @@ class ClassicPlan:
 def _spec(entry: str, gap: GapPenalty, **constants: object) -> KernelSpec:
     values = constants | {"gap_open": gap.open, "gap_extend": gap.extend, "threads": THREADS, "blocks": _BLOCKS[entry]}
     return KernelSpec(
-        "cudasw2", entry, entry, tuple((name.upper(), str(value)) for name, value in values.items()), THREADS
+        "history", entry, entry, tuple((name.upper(), str(value)) for name, value in values.items()), THREADS
     )
 
 
