@@ -202,7 +202,7 @@ def main() -> None:
         }
         print(json.dumps(report, indent=1))
         if options.profile:
-            profile = cProfile.Profile()
+            profile = cProfile.Profile(time.process_time)
             profile.runcall(search)
             pstats.Stats(profile).sort_stats("tottime").print_stats(35)
             pstats.Stats(profile).sort_stats("cumtime").print_stats(45)

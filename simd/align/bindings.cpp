@@ -67,22 +67,34 @@ align::UsedPairs checked_pairs(const Earlier& earlier, std::int64_t query_length
     return used;
 }
 
-// Calls task(i, residues, observer) for each subject on several threads, the longest first, so that no thread has a
-// long subject at the end.
+// Cells of the matrices, in about a quarter of a millisecond, for which the start of another thread is worthwhile.
+constexpr std::uint64_t kCellsOfThread = 1'000'000;
+
+// Calls task(i, residues, observer) for each subject on several threads, if there is work for them, the longest first,
+// so that no thread has a long subject at the end. Little work is done by the calling thread, which then looks for
+// signals only at its end.
 template <class Task>
-void for_each_subject(const Subjects& subjects, int n_threads, const nb::object& progress, const Task& task) {
+void for_each_subject(const align::Query& query, const Subjects& subjects, int n_threads, const nb::object& progress,
+                      const Task& task) {
     check_threads(n_threads);
     std::vector<std::size_t> order(subjects.n);
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return subjects.lengths[a] > subjects.lengths[b]; });
+    const std::uint64_t residues = std::accumulate(subjects.lengths, subjects.lengths + subjects.n, std::uint64_t{0});
+    const std::uint64_t worthwhile = residues * query.length / kCellsOfThread;
     Observer observer;
     PythonPoll poll(observer, progress);
     const nb::gil_scoped_release no_lock;
-    parallel_for(
-        order.size(), n_threads, observer,
-        [&](std::size_t i, std::size_t) { task(order[i], subjects.residues + subjects.starts[order[i]], observer); },
-        std::ref(poll));
+    const auto of_subject = [&](std::size_t i, std::size_t) {
+        task(order[i], subjects.residues + subjects.starts[order[i]], observer);
+    };
+    if (worthwhile < 2) {
+        parallel_for(order.size(), 1, observer, of_subject);
+    } else {
+        const int threads = static_cast<int>(std::min<std::uint64_t>(worthwhile, static_cast<std::uint64_t>(n_threads)));
+        parallel_for(order.size(), threads, observer, of_subject, std::ref(poll));
+    }
     poll();
 }
 
@@ -113,11 +125,12 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     }
     const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
     std::vector<std::vector<align::Path>> paths(subjects.n);
-    for_each_subject(subjects, n_threads, progress, [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
+    const auto task = [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
         paths[i] = known.empty()
                        ? align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], memory_bytes, observer, used[i])
                        : align::find_path_to(query, subject, known[i], lowest[i], memory_bytes, observer);
-    });
+    };
+    for_each_subject(query, subjects, n_threads, progress, task);
     nb::list result;
     for (const std::vector<align::Path>& of_subject : paths) {
         nb::list alignments;
@@ -138,9 +151,10 @@ nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open,
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     const align::Query query(profile, nullptr, nullptr, align::kernels_of(instruction_set));
     std::vector<align::End> ends(subjects.n);
-    for_each_subject(subjects, n_threads, progress, [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
+    const auto task = [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
         ends[i] = align::ForwardPass(query, subject, subjects.lengths[i], false, {}, observer).end();
-    });
+    };
+    for_each_subject(query, subjects, n_threads, progress, task);
     nb::list result;
     for (const align::End& end : ends) result.append(nb::make_tuple(end.score, end.query_end, end.subject_end));
     return result;

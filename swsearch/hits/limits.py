@@ -350,6 +350,10 @@ class RankedCandidates:
         keys = (self.subject_index, -self.score)
         return self.rows(np.lexsort(keys if self.evalue is None else (*keys, self.evalue)))
 
+    def n_up_to(self, evalue: float) -> int:
+        """Number of candidates, which are in order, with E-values of at most this one; all without E-values."""
+        return len(self) if self.evalue is None else int(np.searchsorted(self.evalue, evalue, side="right"))
+
     def rank(self, row: int) -> Rank:
         """The sort key of the candidate at a row."""
         evalue = 0.0 if self.evalue is None else float(self.evalue[row])

@@ -93,7 +93,7 @@ def adjusted_evalues(
     return adjustment.adjusted(evalues, raw_scores, query_parts, [one.subject_letters for one in alignments])
 
 
-_MIN_BLOCK: Final = 64
+_MIN_BLOCK: Final = 16
 """Smallest number of candidates that are aligned and judged together, so that all threads have work."""
 _MOST_FURTHER: Final = 64
 """Largest number of further alignments of a subject that are computed at once."""
@@ -158,13 +158,17 @@ class HitSelection:
         ranks: list[Rank] = []
         first = 0
         while first < n_candidates:
-            if len(ranks) >= wanted and limits.is_complete(ranks[wanted - 1], candidates.rank(first)):
-                break
-            some = candidates.rows(np.arange(first, min(first + size, n_candidates)))
+            stop = min(first + size, n_candidates)
+            if len(ranks) >= wanted:
+                worst = ranks[wanted - 1]
+                if limits.is_complete(worst, candidates.rank(first)):
+                    break
+                stop = min(stop, max(candidates.n_up_to(worst[0]), first + 1))
+            some = candidates.rows(np.arange(first, stop))
             listed = self._listed_alignments(prepared, compared, some, ranks, wanted)
             ranks = sorted([*ranks, *(_rank(subject, several[0]) for subject, several in listed.items())])
             alignments.update(listed)
-            first += size
+            first = stop
         ranks = ranks[: limits.end(ranks.__getitem__, len(ranks), wanted)]
         evalues = None if candidates.evalue is None else np.array([evalue for evalue, *_ in ranks])
         masked: dict[int, float] = {}
