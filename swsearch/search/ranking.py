@@ -214,6 +214,10 @@ class HitSelection:
 
     # --- what the alignments of candidates need ---
 
+    def residues(self, subjects: SubjectIndex) -> Lengths:
+        """The lengths of subjects in residues, as the statistics count them."""
+        return self._significance.lengths(subjects)
+
     def comparisons(self, prepared: PreparedQuery) -> list[Comparison]:
         """The comparisons of a query, in order of preference among equal scores."""
         return list(product(prepared.frames, self._options.subject_frames))
@@ -232,11 +236,13 @@ class HitSelection:
         return dict(self._aligner.align(n_letters, comparison, block, most=most, floor=floor, earlier=earlier))
 
     def evalues(
-        self, prepared: PreparedQuery, subjects: SubjectIndex, alignments: Sequence[SubjectAlignment]
+        self, prepared: PreparedQuery, lengths: Lengths, alignments: Sequence[SubjectAlignment]
     ) -> list[float] | list[None]:
-        """The E-values of alignments, adjusted for composition if those of the query are."""
+        """The E-values of alignments, adjusted for composition if those of the query are; ``lengths`` are those of
+        their subjects in residues.
+        """
         scores = np.array([one.score for one in alignments], dtype=np.int32)
-        evalues = self._significance.evalues(subjects, scores, len(prepared.query))
+        evalues = self._significance.evalues_with(lengths, scores, len(prepared.query))
         if evalues is None:
             return [None] * len(scores)
         if prepared.adjustment is not None:
@@ -319,7 +325,8 @@ class _Alignments:
         self._comparisons = selection.comparisons(prepared)
         self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
         self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
-        self._n_judged = prepared.threshold.most_alignments(candidates.subject_index)
+        self._residues = selection.residues(candidates.subject_index)
+        self._n_judged = prepared.threshold.most_alignments(self._residues)
         self._is_significant = prepared.threshold.is_significant(lengths, candidates.score)
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
         self._n_aligned = np.zeros_like(self._next_scores)
@@ -353,7 +360,7 @@ class _Alignments:
             lasts = [several[max_hsps - 1] if len(several) >= max_hsps else None for several in judged]
             farthest = threshold.farthest(listed, firsts, wanted)
             lowest = threshold.min_next_scores(
-                candidates.subject_index,
+                self._residues,
                 self._next_scores.max(axis=0),
                 np.array(firsts),
                 np.array([np.inf if last is None else last.key[0] for last in lasts]),
@@ -411,8 +418,8 @@ class _Alignments:
                 del several[max(0, int(most_in_all[row]) - len(before)) :]
             self._n_aligned[number, row] += len(several)
         aligned = [one for subject in subjects.tolist() for one in found[subject]]
-        repeated = np.repeat(subjects, [len(found[subject]) for subject in subjects.tolist()])
-        evalues = iter(self._selection.evalues(self._prepared, repeated, aligned))
+        lengths = np.repeat(self._residues[rows], [len(found[subject]) for subject in subjects.tolist()])
+        evalues = iter(self._selection.evalues(self._prepared, lengths, aligned))
         for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
             for place, one in enumerate(found[subject], len(before)):
                 self._found[row].append(_Aligned(next(evalues), number, place, one))

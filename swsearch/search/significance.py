@@ -16,7 +16,7 @@ from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.sequences.genetic_code import CODON
-from swsearch.typing import Floats, Scores, SubjectIndex
+from swsearch.typing import Floats, Lengths, Scores, SubjectIndex
 from swsearch.words import option
 
 
@@ -75,11 +75,22 @@ class Significance:
         """Length of a query for the statistics: in residues, or in codons if the query is translated."""
         return n_letters if self._options.query_frames == (0,) else n_letters // CODON
 
+    def lengths(self, subject_index: SubjectIndex) -> Lengths:
+        """Lengths of subjects in residues, or in codons if they are translated."""
+        return self._subjects.lengths(subject_index)
+
     def evalues(self, subject_index: SubjectIndex, scores: Scores, n_letters: int) -> Floats | None:
         """The E-value of each score with its subject; None if the scoring scheme has no statistics."""
         if not isinstance(self.statistics, Statistics):
             return None
-        lengths = self._subjects.lengths(subject_index)
+        return self.evalues_with(self._subjects.lengths(subject_index), scores, n_letters)
+
+    def evalues_with(self, lengths: Lengths, scores: Scores, n_letters: int) -> Floats | None:
+        """The same, with the lengths of the subjects in residues; in the shape of ``scores``, with which ``lengths``
+        broadcasts.
+        """
+        if not isinstance(self.statistics, Statistics):
+            return None
         residues = self.query_residues(n_letters)
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
 

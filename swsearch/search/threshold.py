@@ -149,6 +149,9 @@ class SearchThresholds:
         return [(int(part[0]), int(part[-1]), score) for part, score in zip(ranges, scores, strict=True)]
 
 
+_EIGHTHS: Final = np.arange(1, 8, dtype=np.int32)
+
+
 @dataclass(frozen=True, eq=False)
 class Threshold:
     """The depth of the search of one query, which :meth:`SearchThresholds.of` makes.
@@ -307,22 +310,21 @@ class Threshold:
         found: Bools = limits.is_long(lengths) & (scores >= self.min_significant_score)
         return found
 
-    def most_alignments(self, subject_index: SubjectIndex) -> NDArray[np.int64]:
-        """The number of alignments of each subject that are judged in one comparison.
+    def most_alignments(self, lengths: Lengths) -> NDArray[np.int64]:
+        """The number of alignments of subjects of these lengths, in residues, that are judged in one comparison.
 
         All are, unless E-values are adjusted: long sequences of repeats have thousands of alignments with each other,
         whose number increases with the product of the lengths, as does the time that one takes. The numbers depend only
         on the lengths. Where more alignments are significant (:meth:`is_significant`), all of those are judged.
         """
         if not self.is_adjusted:
-            return np.full(len(subject_index), np.iinfo(np.int64).max)
-        significance = self.of_search.significance
-        lengths = self.of_search.subjects.lengths(subject_index).astype(np.int64)
-        return np.maximum(JUDGED_CELLS // (lengths * significance.query_residues(self.n_letters)), FEWEST_JUDGED)
+            return np.full(len(lengths), np.iinfo(np.int64).max)
+        cells = lengths.astype(np.int64) * self.of_search.significance.query_residues(self.n_letters)
+        return np.maximum(JUDGED_CELLS // cells, FEWEST_JUDGED)
 
     def min_next_scores(
         self,
-        subject_index: SubjectIndex,
+        lengths: Lengths,
         next_scores: Scores,
         first_evalues: Floats,
         last_evalues: Floats,
@@ -335,27 +337,31 @@ class Threshold:
         E-value is less than the largest of those that are listed so far, and within the limit; and for a subject that
         is not listed so far, only if it is at most ``farthest``.
 
-        ``next_scores`` are upper bounds of the score of the next alignment, at least 0; one more is returned where no
-        further alignment matters. ``first_evalues`` and ``last_evalues`` are the adjusted E-values of the subject's
-        best alignment so far, and of the last one that may be listed, infinite if there is none. All arrays have shape
-        (n,).
+        ``lengths`` are those of the subjects in residues, and ``next_scores`` upper bounds of the score of the next
+        alignment, at least 0; one more is returned where no further alignment matters. ``first_evalues`` and
+        ``last_evalues`` are the adjusted E-values of the subject's best alignment so far, and of the last one that may
+        be listed, infinite if there is none. All arrays have shape (n,).
         """
         limit = self.of_search.limits.evalue
         largest = np.where(first_evalues <= farthest, limit, min(farthest, limit))
 
         def matter(rows: NDArray[np.intp], scores: Scores) -> Bools:
-            evalues = self._evalues(subject_index[rows], scores)
+            evalues = self.of_search.significance.evalues_with(lengths[rows, None], scores, self.n_letters)
             assert evalues is not None
-            found: Bools = (evalues < last_evalues[rows]) & (evalues <= largest[rows])
+            found: Bools = (evalues < last_evalues[rows, None]) & (evalues <= largest[rows, None])
             return found
 
         lowest = next_scores + 1
         rows = np.flatnonzero(next_scores > 0)
-        rows = rows[matter(rows, next_scores[rows])]
+        rows = rows[matter(rows, next_scores[rows, None])[:, 0]]
         lowest[rows] = next_scores[rows]
         below = np.zeros_like(lowest)
         while (rows := rows[lowest[rows] - below[rows] > 1]).size:
-            middle = (lowest[rows] + below[rows]) // 2
-            found = matter(rows, middle)
-            lowest[rows[found]], below[rows[~found]] = middle[found], middle[~found]
+            # Between a score that does not matter and one that does, seven others divide the range into eighths.
+            least, width = below[rows, None], (lowest[rows] - below[rows])[:, None].astype(np.int64)
+            some = np.maximum(least + width * _EIGHTHS // (len(_EIGHTHS) + 1), least + 1)
+            scores = np.concatenate([least, some, lowest[rows, None]], axis=1)
+            first = 1 + np.count_nonzero(~matter(rows, some), axis=1)
+            each = np.arange(len(rows))
+            lowest[rows], below[rows] = scores[each, first], scores[each, first - 1]
         return lowest

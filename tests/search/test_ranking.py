@@ -115,7 +115,7 @@ def best(ordered: RankedCandidates, judge: Any, **options: Any) -> Any:
 
 
 def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
-    """By hand: 64 are checked together, and all of them pass."""
+    """By hand: 16 are checked together, and all of them pass."""
     blocks: list[int] = []
 
     def judge(some: RankedCandidates) -> dict[int, list[ListedAlignment]]:
@@ -124,7 +124,7 @@ def test_no_more_is_asked_of_a_ranking_than_fills_the_list():
 
     ordered = candidates([9] * 500).in_order()
     assert len(best(ordered, judge, top=5).subjects) == 5
-    assert blocks == [64]
+    assert blocks == [16]
     assert len(best(ordered, judge, top=5, ties="all").subjects) == 500
 
 
