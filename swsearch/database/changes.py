@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 
-from swsearch.database.array_files import HashingFile
 from swsearch.database.builder import BuildReport, check_slices, now, program_name, slice_folders
 from swsearch.database.export import remaining_chunks
 from swsearch.database.external_sort import HeaderFiles, IdentifierSpool
@@ -44,6 +43,7 @@ from swsearch.database.opening import load_catalogue, open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import BLOCK_HEADERS, Segment
 from swsearch.database.segment_writer import (
+    HashingFile,
     KnownSubjects,
     Progress,
     sequence_chunks,

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, TextIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from swsearch import _native
 from swsearch.arrays import distinct
-from swsearch.database.reader import PackedDatabase
 from swsearch.database.segment import Items, Segment
+from swsearch.sequences.alphabet import Alphabet
 from swsearch.sequences.fasta_text import LINE_WIDTH
 from swsearch.sequences.record import SequenceChunk
 from swsearch.threads import Threads
-from swsearch.typing import Codes, Lengths, Offsets
+from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+
+if TYPE_CHECKING:
+    from swsearch.database.reader import PackedDatabase
 
 _COMPACTED_RESIDUES: Final = 4 << 20
 """Number of residues at which a chunk ends; a longer sequence is a separate chunk."""
@@ -46,19 +49,28 @@ class _Places:
 
 
 def of_each_chunk(
-    database: PackedDatabase, threads: Threads, function: Callable[[SequenceChunk], T], *, chunk_residues: int
+    parts: Iterable[Sequence[Segment]],
+    alphabet: Alphabet,
+    threads: Threads,
+    function: Callable[[SequenceChunk], T],
+    *,
+    chunk_residues: int,
+    is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None = None,
 ) -> Iterator[T]:
     """The results of a function of each chunk, which runs on the threads.
 
     Parameters
     ----------
-    database : PackedDatabase
-        An open database. All its subjects, without removed ones, are in the chunks, in order.
+    parts : iterable of sequences of Segment
+        Those of :attr:`PackedDatabase.parts`. Their subjects, without removed ones, are in the chunks, in FASTA order.
+    alphabet : Alphabet
     threads : Threads
     function : callable
         Called with each chunk; residues have been checked to be letters.
     chunk_residues : int
         Approximate number of residues of a chunk; a longer sequence is a separate chunk.
+    is_wanted : callable, optional
+        Returns which of the subjects at some FASTA indices are in the chunks; by default, all.
 
     Raises
     ------
@@ -75,23 +87,30 @@ def of_each_chunk(
             codes = _native.copy_subjects(sources, places.which, places.starts, places.lengths)
         for number in distinct(places.which).tolist():
             chosen = codes if len(sources) == 1 else codes[np.repeat(places.which == number, places.lengths)]
-            places.segments[number].check_letters(chosen, database.alphabet)
+            places.segments[number].check_letters(chosen, alphabet)
         headers = places.headers
-        return function(SequenceChunk(database.alphabet, codes, places.lengths, headers.data, headers.ends))
+        return function(SequenceChunk(alphabet, codes, places.lengths, headers.data, headers.ends))
 
-    yield from threads.in_order(of_places, _places(database, chunk_residues))
+    yield from threads.in_order(of_places, _places(parts, chunk_residues, is_wanted))
 
 
 def remaining_chunks(database: PackedDatabase, threads: Threads) -> Iterator[tuple[str, SequenceChunk]]:
     """The remaining subjects, in order, as chunks of an exported FASTA, each with the name of the database."""
-    for chunk in of_each_chunk(database, threads, lambda chunk: chunk, chunk_residues=_COMPACTED_RESIDUES):
+    chunks = of_each_chunk(
+        database.parts, database.alphabet, threads, lambda chunk: chunk, chunk_residues=_COMPACTED_RESIDUES
+    )
+    for chunk in chunks:
         yield str(database.path), chunk
 
 
-def _places(database: PackedDatabase, chunk_residues: int) -> Iterator[_Places]:
-    for part in database.parts:
+def _places(
+    parts: Iterable[Sequence[Segment]],
+    chunk_residues: int,
+    is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None,
+) -> Iterator[_Places]:
+    for part in parts:
         for first in range(0, part[0].n_whole, _BLOCK_SUBJECTS):
-            places = _block(part, first, first + _BLOCK_SUBJECTS)
+            places = _block(part, first, first + _BLOCK_SUBJECTS, is_wanted)
             ends = np.cumsum(places.lengths, dtype=np.uint64)
             begin = 0
             while begin < len(ends):
@@ -101,7 +120,9 @@ def _places(database: PackedDatabase, chunk_residues: int) -> Iterator[_Places]:
                 begin = stop
 
 
-def _block(part: Sequence[Segment], first: int, stop: int) -> _Places:
+def _block(
+    part: Sequence[Segment], first: int, stop: int, is_wanted: Callable[[SubjectIndex], NDArray[np.bool_]] | None
+) -> _Places:
     """The remaining subjects at FASTA indices ``first`` to ``stop`` - 1 of a segment, or of all slices together."""
     which: list[NDArray[np.uint16]] = []
     whole, starts, lengths, data, ends = [], [], [], [], []
@@ -111,6 +132,8 @@ def _block(part: Sequence[Segment], first: int, stop: int) -> _Places:
         if begin == end:
             continue
         kept = np.setdiff1d(np.arange(begin, end, dtype=np.uint32), segment.removed, assume_unique=True)
+        if is_wanted is not None:
+            kept = kept[is_wanted(kept)]
         stored = segment.stored_at(kept)
         headers = Items(*segment.packed_headers(begin, end))
         if len(kept) < end - begin:
@@ -188,7 +211,8 @@ def export(database: PackedDatabase, out: TextIO, width: int = LINE_WIDTH, *, th
         return [text.tobytes().decode("utf-8", "surrogateescape")]
 
     with Threads(threads) as used:
-        for texts in of_each_chunk(database, used, text_of, chunk_residues=_PIECE_RESIDUES):
+        chunks = of_each_chunk(database.parts, database.alphabet, used, text_of, chunk_residues=_PIECE_RESIDUES)
+        for texts in chunks:
             for text in texts:
                 out.write(text)
 

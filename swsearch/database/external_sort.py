@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +40,6 @@ _VALUE_BYTES: Final = 4
 _NO_LIMIT: Final = 2**63
 _SPOOL_SHIFT: Final = 56
 """The highest bits of an offset are the index of its spool."""
-
-
-T = TypeVar("T")
 
 
 class Spool:
@@ -64,14 +61,6 @@ class Spool:
         raw = os.pread(self.descriptor, n * _VALUE_BYTES, first * _VALUE_BYTES)
         return np.frombuffer(raw, dtype=np.uint32, count=n)
 
-    def write_values(self, first: int, values: SubjectIndex) -> None:
-        """Write 32-bit values from that of subject ``first`` on."""
-        rest = values.data.cast("B")
-        offset = first * _VALUE_BYTES
-        while rest:
-            n_bytes = os.pwrite(self.descriptor, rest, offset)
-            rest, offset = rest[n_bytes:], offset + n_bytes
-
 
 @dataclass(frozen=True)
 class _Run:
@@ -85,35 +74,20 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """A block: its pieces in the spools, its offset in ``residues.bin``, and its first stored position."""
+    """A block: its pieces in the spools, and its offset in ``residues.bin``."""
 
     pieces: _native.Pieces
     base: int
-    first: int
 
 
 @dataclass(frozen=True, eq=False)
 class StoredBlock:
-    """Consecutive subjects in stored order.
-
-    Attributes
-    ----------
-    residues : uint8 array
-        Residue codes with padding, as in ``residues.bin``.
-    starts : uint64 array, shape (n,)
-        Offset of each subject in ``residues.bin``.
-    lengths : uint32 array, shape (n,)
-    order : uint32 array, shape (n,)
-        FASTA index of each subject.
-    first : int
-        Stored position of the first subject.
-    """
+    """Consecutive subjects in stored order, as the arrays of a segment have them."""
 
     residues: Codes
     starts: Offsets
     lengths: Lengths
     order: SubjectIndex
-    first: int
 
 
 class SortedRuns:
@@ -209,11 +183,6 @@ class SortedRuns:
             order = self._order.values(run.first, run.n_subjects)
             yield _native.run_positions(run.lengths, run.counts, order, run.first, distinct, following)
 
-    def in_run_order(self, values: SubjectIndex, first: int) -> SubjectIndex:
-        """Values of the subjects of a run, given in FASTA order from subject ``first`` on, in the order of the run."""
-        ordered: SubjectIndex = values[self._order.values(first, len(values)) - np.uint32(first)]
-        return ordered
-
     def blocks(self, block_bytes: int) -> Iterator[StoredBlock]:
         """All subjects in stored order, in blocks.
 
@@ -224,31 +193,11 @@ class SortedRuns:
         """
         return self._threads.in_order(self._gathered, self._plan(block_bytes))
 
-    def blocks_with(
-        self, values: Spool, block_bytes: int, function: Callable[[StoredBlock, SubjectIndex], T]
-    ) -> Iterator[T]:
-        """The results of a function of each block, which runs on the threads.
-
-        Parameters
-        ----------
-        values : Spool
-            A spool with a value of each subject in the order of the runs.
-        block_bytes : int
-            As for :meth:`blocks`.
-        function : callable
-            Called with the block and the values of its subjects.
-        """
-
-        def of_block(planned: _Plan) -> T:
-            return function(self._gathered(planned), _native.gather_values(values.descriptor, planned.pieces))
-
-        return self._threads.in_order(of_block, self._plan(block_bytes))
-
     def _gathered(self, planned: _Plan) -> StoredBlock:
         spools = [spool.descriptor for spool in self._residues]
         residues, starts, lengths = _native.gather_residues(spools, planned.pieces, planned.base, PAD_CODE)
         order = _native.gather_values(self._order.descriptor, planned.pieces)
-        return StoredBlock(residues, starts, lengths, order, planned.first)
+        return StoredBlock(residues, starts, lengths, order)
 
     def _plan(self, block_bytes: int) -> Iterator[_Plan]:
         runs = self._all_runs
@@ -262,7 +211,7 @@ class SortedRuns:
         subjects = np.array([run.first for run in runs], dtype=np.uint64)
         rooms = padded(distinct)
         ends = np.cumsum(rooms * totals, dtype=np.uint64)
-        begin = first = 0
+        begin = 0
         while begin < len(distinct):
             base = int(ends[begin - 1]) if begin else 0
             stop = max(begin + 1, int(np.searchsorted(ends, np.uint64(base + block_bytes), side="right")))
@@ -275,8 +224,7 @@ class SortedRuns:
                 pieces = _native.take_pieces(
                     lengths, counts, following, stops, residues, subjects, distinct[part], next_to, most
                 )
-                yield _Plan(pieces, base, first)
-                first += int(pieces[1].sum(dtype=np.uint64))
+                yield _Plan(pieces, base)
                 base += room * most
                 left -= most
             begin = stop

@@ -39,15 +39,16 @@ file. Engines read these arrays unchanged, mapped into memory.
 **Slices.** The subjects of a FASTA may be dealt into K segments, the *slices*, so that K workers can each hold one. The
 segment that the same FASTA would have without slices is the *whole segment*; it is not stored. A slice has the arrays
 of a segment that was built from a FASTA with only its subjects, in their order, and ``indices.bin``, which gives their
-FASTA indices in the whole segment. Every subject of the whole segment is in exactly one slice. Subjects are dealt in
-stored order: the one at position p of the whole segment is in slice p mod K + 1. So the slices have equally many
-subjects, except for one, and nearly equally many residues; a reader MUST NOT rely on this rule. The slices are the
-first K segments of the catalogue, in order; further segments are not sliced. ``subject_index`` numbers the subjects of
-the slices by their FASTA indices in the whole segment: neither it, nor an export, nor a report depends on the slices.
-The catalogue's field ``whole`` is the entry of the whole segment, with the sizes and digests that its files would have;
-the digest of the database is computed from it in place of the slices, and is therefore that of the same content without
-slices. The file ``removed-G.bin`` of the whole segment exists, in the folder of the database: a reader that opens one
-slice needs the removed subjects of all slices to compute ``subject_index``.
+FASTA indices in the whole segment. Every subject of the whole segment is in exactly one slice. Subjects are dealt by
+stored order, from the longest to the shortest: in rows of K subjects, the first row to slices 1 to K, the second to
+slices K to 1, and so on in turns. So the slices have equally many subjects, except for one, and nearly equally many
+residues; a reader MUST NOT rely on this rule. The slices are the first K segments of the catalogue, in order; further
+segments are not sliced. ``subject_index`` numbers the subjects of the slices by their FASTA indices in the whole
+segment: neither it, nor an export, nor a report depends on the slices. The catalogue's field ``whole`` is the entry of
+the whole segment, with the sizes and digests that its files would have; the digest of the database is computed from it
+in place of the slices, and is therefore that of the same content without slices. The file ``removed-G.bin`` of the
+whole segment exists, in the folder of the database: a reader that opens one slice needs the removed subjects of all
+slices to compute ``subject_index``.
 
 **Changes.** A *change* (:mod:`swsearch.database.changes`) makes a new *generation* G, written with at least six digits.
 A change adds files and then replaces the catalogue; it never writes to a file that a catalogue has named. An addition
@@ -145,7 +146,7 @@ INDICES: Final = "indices"
 """Name of the array that only slices have."""
 INDICES_DTYPE: Final = "<u4"
 MAX_SLICES: Final = 128
-"""Largest number of slices; a process has several files of each of them open while it writes them."""
+"""Largest number of slices."""
 
 
 @dataclass(frozen=True)

@@ -2,29 +2,37 @@
 
 In a first pass, chunks of records are appended in FASTA order to ``headers.bin``, and sorted by length into the runs of
 an external sort (:mod:`swsearch.database.external_sort`). In a second pass, the runs are merged into stored order,
-block by block. The SHA-256 of each file is computed while it is written. A build, an addition and a compaction each
+block by block. Slices are segments of parts of the subjects: they are written when the whole segment is there, which is
+then removed. The SHA-256 of each file is computed while it is written. A build, an addition and a compaction each
 write one segment with this module, and then add the returned entry to the catalogue.
 
 Several threads share the work; the caller's thread keeps the order and writes. The memory in use does not grow with the
 number of subjects (:mod:`swsearch.database.external_sort`); the disk space in use is temporarily twice the size of the
-residues, and 16 bytes per subject. The same records give the same bytes in every file.
+residues, and 16 bytes per subject; with slices, that of one slice more. The same records give the same bytes in every
+file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from swsearch.database.array_files import BY_LENGTH, ArrayFiles, StoredHeaders
+from swsearch.database.export import of_each_chunk
 from swsearch.database.external_sort import HeaderFiles, IdentifierSpool, SortedRuns
 from swsearch.database.format import (
     ARRAY_DTYPES,
+    INDICES,
+    INDICES_DTYPE,
     MAX_SUBJECT_LENGTH,
     MAX_SUBJECTS,
     TAIL_PADDING,
@@ -32,7 +40,7 @@ from swsearch.database.format import (
     SegmentEntry,
     array_path,
 )
-from swsearch.database.slice_writer import write_slices
+from swsearch.database.segment import Numbering, Segment
 from swsearch.database.staging import sync_folder
 from swsearch.errors import FastaFormatError, InputError
 from swsearch.sequences.alphabet import PAD_CODE, Alphabet
@@ -40,8 +48,11 @@ from swsearch.sequences.fasta import Skip, read_chunks
 from swsearch.sequences.record import SequenceChunk, split_header
 from swsearch.sequences.source import Spooled, refuse_repeated_pipes, seekable, shown_name, source_name
 from swsearch.threads import Threads
+from swsearch.typing import SubjectIndex
 from swsearch.words import counted, option
 
+BY_LENGTH: Final = ("residues", "starts", "lengths", "order")
+"""The arrays in stored order."""
 BLOCK_BYTES: Final = 4 << 20
 """Approximate size of the blocks in which residues are gathered; an interrupt waits for at most a few blocks."""
 
@@ -160,72 +171,92 @@ def write_segment(
         The disk is full, or cannot be written to.
     """
     segment.mkdir()
-    with SortedRuns(segment, threads) as runs, IdentifierSpool(segment / "identifiers.spool", threads) as identifiers:
+    with IdentifierSpool(segment / "identifiers.spool", threads) as identifiers:
         known.add_to(identifiers)
-        intake = _take_in(chunks, segment, runs, identifiers, threads, known.n_subjects, progress)
+        entry, alphabet = _write_arrays(segment, chunks, threads, identifiers, known.n_subjects, progress)
         n_before = sum(source.n_subjects for source in known.files)
-        written = HeaderFiles(array_path(segment, "headers"), array_path(segment, "header_ends"), runs.n_subjects)
+        written = HeaderFiles(array_path(segment, "headers"), array_path(segment, "header_ends"), entry.n_subjects)
         n_duplicates, first = identifiers.repeats([*known.files, written], n_before)
-        if runs.n_subjects < len(slices):
-            few = counted(runs.n_subjects, "sequence")
-            given = option("slices", len(slices))
-            raise InputError(f"{given}: {few} cannot be divided into so many slices; choose fewer")
-        entries: list[SegmentEntry] = []
-        if slices:
-            files, entries = _write_slices(segment, slices, runs, threads)
-        else:
-            files = {**_write_positions(segment, runs, threads), **write_residues(segment, runs, threads)}
-        files.update(intake.files)
+    whole = Segment(segment, entry, Numbering(0, entry.n_subjects, np.empty(0, np.uint32)))
+    duplicate = None if first is None else whole.header(first - n_before).decode("utf-8", "surrogateescape")
+    entries = _write_slices(whole, slices, alphabet, threads)
+    if slices:
+        shutil.rmtree(segment)
+    for folder in slices or (segment,):
+        sync_folder(folder)
+    identifier = None if duplicate is None else split_header(duplicate)[0]
+    return WrittenSegment(entry, tuple(entries), alphabet, n_duplicates, identifier)
+
+
+def _write_arrays(
+    segment: Path,
+    chunks: Iterable[tuple[str, SequenceChunk]],
+    threads: Threads,
+    identifiers: IdentifierSpool | None = None,
+    n_before: int = 0,
+    progress: Progress | None = None,
+) -> tuple[SegmentEntry, Alphabet]:
+    """Write the arrays of the records to the folder; ``n_before`` subjects are in the database already."""
+    alphabet: Alphabet | None = None
+    header_bytes = 0
+    with SortedRuns(segment, threads) as runs:
+        with ArrayFiles(segment, ("headers", "header_ends"), threads) as files:
+            for name, chunk in chunks:
+                alphabet = chunk.alphabet
+                _check_limits(chunk, n_before + runs.n_subjects, name)
+                runs.add(chunk)
+                if identifiers is not None:
+                    identifiers.add(chunk.header_bytes, chunk.header_ends)
+                files.write("headers", chunk.header_bytes)
+                files.write("header_ends", chunk.header_ends + np.uint64(header_bytes))
+                header_bytes += len(chunk.header_bytes)
+                if progress is not None:
+                    progress(runs.n_subjects, runs.n_residues)
+            written = files.finish()
+        if alphabet is None:
+            raise ValueError("a segment of no sequences")
+        written |= {**_write_positions(segment, runs, threads), **write_residues(segment, runs, threads)}
         entry = SegmentEntry(
             name=segment.name,
             n_subjects=runs.n_subjects,
             n_residues=runs.n_residues,
             shortest=runs.shortest,
             longest=runs.longest,
-            files={name: files[name] for name in ARRAY_DTYPES},
+            files={name: written[name] for name in ARRAY_DTYPES},
         )
-    identifier = None if first is None else _identifier(segment, first - n_before)
-    if slices:
-        shutil.rmtree(segment)
-    for folder in slices or (segment,):
-        sync_folder(folder)
-    return WrittenSegment(entry, tuple(entries), intake.alphabet, n_duplicates, identifier)
+    return entry, alphabet
 
 
-@dataclass(frozen=True)
-class _Intake:
-    """The result of the first pass."""
+def _write_slices(whole: Segment, folders: Sequence[Path], alphabet: Alphabet, threads: Threads) -> list[SegmentEntry]:
+    """Divide the subjects of a segment into slices, equal in numbers of subjects and nearly in residues.
 
-    alphabet: Alphabet
-    files: dict[str, FileEntry]
+    Subjects are dealt like cards, from the longest to the shortest, forwards and backwards in turns
+    (:mod:`swsearch.database.format`).
+    """
+    n_subjects, n_slices = whole.entry.n_subjects, len(folders)
+    if n_subjects < n_slices:
+        given = option("slices", n_slices)
+        few = counted(n_subjects, "sequence")
+        raise InputError(f"{given}: {few} cannot be divided into so many slices; choose fewer")
+    entries = []
+    for number, folder in enumerate(folders):
 
+        def is_own(fasta_indices: SubjectIndex, number: int = number) -> NDArray[np.bool_]:
+            place = (n_subjects - 1 - whole.positions[fasta_indices].astype(np.int64)) % (2 * n_slices)
+            own: NDArray[np.bool_] = np.minimum(place, 2 * n_slices - 1 - place) == number
+            return own
 
-def _take_in(
-    chunks: Iterable[tuple[str, SequenceChunk]],
-    segment: Path,
-    runs: SortedRuns,
-    identifiers: IdentifierSpool,
-    threads: Threads,
-    n_before: int,
-    progress: Progress | None,
-) -> _Intake:
-    alphabet: Alphabet | None = None
-    header_bytes = 0
-    with ArrayFiles(segment, ("headers", "header_ends"), threads) as files:
-        for name, chunk in chunks:
-            alphabet = chunk.alphabet
-            _check_limits(chunk, n_before + runs.n_subjects, name)
-            runs.add(chunk)
-            identifiers.add(chunk.header_bytes, chunk.header_ends)
-            files.write("headers", chunk.header_bytes)
-            files.write("header_ends", chunk.header_ends + np.uint64(header_bytes))
-            header_bytes += len(chunk.header_bytes)
-            if progress is not None:
-                progress(runs.n_subjects, runs.n_residues)
-        written = files.finish()
-    if alphabet is None:
-        raise ValueError("a segment of no sequences")
-    return _Intake(alphabet, written)
+        folder.mkdir()
+        chunks = of_each_chunk(
+            [(whole,)], alphabet, threads, lambda chunk: chunk, chunk_residues=BLOCK_BYTES, is_wanted=is_own
+        )
+        entry, _ = _write_arrays(folder, ((folder.name, chunk) for chunk in chunks), threads)
+        with ArrayFiles(folder, (INDICES,), threads) as files:
+            for first in range(0, n_subjects, BLOCK_BYTES):
+                block = np.arange(first, min(first + BLOCK_BYTES, n_subjects), dtype=np.uint32)
+                files.write(INDICES, block[is_own(block)])
+            entries.append(replace(entry, indices=files.finish()[INDICES]))
+    return entries
 
 
 def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
@@ -236,15 +267,6 @@ def _check_limits(chunk: SequenceChunk, n_before: int, name: str) -> None:
         raise FastaFormatError(problem, name, identifier=identifier)
     if n_before + len(chunk) > MAX_SUBJECTS:
         raise FastaFormatError(f"more than {MAX_SUBJECTS} sequences; build several databases", name)
-
-
-def _write_slices(
-    segment: Path, slices: Sequence[Path], runs: SortedRuns, threads: Threads
-) -> tuple[dict[str, FileEntry], list[SegmentEntry]]:
-    for folder in slices:
-        folder.mkdir()
-    with StoredHeaders(segment) as headers:
-        return write_slices(slices, runs, headers, segment / "indices.spool", BLOCK_BYTES, threads)
 
 
 def _write_positions(segment: Path, runs: SortedRuns, threads: Threads) -> dict[str, FileEntry]:
@@ -264,11 +286,80 @@ def write_residues(segment: Path, runs: SortedRuns, threads: Threads) -> dict[st
         return files.finish()
 
 
-def _identifier(segment: Path, fasta_index: int) -> str:
-    with StoredHeaders(segment) as headers:
-        header = headers.read(fasta_index, fasta_index + 1).data.tobytes()
-    return split_header(header.decode("utf-8", "surrogateescape"))[0]
-
-
 def _first_word(header: bytes) -> bytes:
     return header.split(None, 1)[0] if header.strip() else b""
+
+
+class HashingFile:
+    """A new file whose SHA-256 is computed while it is written; a context manager.
+
+    Parameters
+    ----------
+    path : path
+        A file that does not exist.
+    threads : Threads, optional
+        Threads that compute the SHA-256; by default, the caller's thread computes it.
+    """
+
+    def __init__(self, path: Path, threads: Threads | None = None) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self._threads = threads
+        self._sha256 = hashlib.sha256()
+        self._hashing: Future[None] | None = None
+        self._size = 0
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Append the bytes of a contiguous array; they must not change until the next call of a method has returned."""
+        if not data.size:
+            return
+        rest = data.data.cast("B")
+        self._size += len(rest)
+        self._await_hash()
+        if self._threads is None:
+            self._sha256.update(rest)
+        else:
+            self._hashing = self._threads.submit(self._sha256.update, rest)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def finish(self) -> FileEntry:
+        """Wait until all data is on the disk; return the file's size and SHA-256."""
+        self._await_hash()
+        os.fsync(self._descriptor)
+        return FileEntry(self._size, self._sha256.hexdigest())
+
+    def _await_hash(self) -> None:
+        if self._hashing is not None:
+            self._hashing.result()
+            self._hashing = None
+
+    def __enter__(self) -> HashingFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
+class ArrayFiles:
+    """The new files of some arrays of one segment; a context manager."""
+
+    def __init__(self, folder: Path, names: Sequence[str], threads: Threads) -> None:
+        self._stack = ExitStack()
+        self._files = {
+            name: self._stack.enter_context(HashingFile(array_path(folder, name), threads)) for name in names
+        }
+
+    def __enter__(self) -> ArrayFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Append an array of any integer type to a file, whose type it gets."""
+        dtype = INDICES_DTYPE if name == INDICES else ARRAY_DTYPES[name]
+        self._files[name].write(np.ascontiguousarray(array).astype(dtype, copy=False))
+
+    def finish(self) -> dict[str, FileEntry]:
+        """Wait until all data is on the disk; return the entries of the files by their names."""
+        return {name: file.finish() for name, file in self._files.items()}

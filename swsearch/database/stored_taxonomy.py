@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.database.array_files import HashingFile
 from swsearch.database.format import TAXONOMY_DTYPES, Catalogue, TaxonomyEntry, taxonomy_name
 from swsearch.database.segment import BLOCK_HEADERS, Numbering, Segment
+from swsearch.database.segment_writer import HashingFile
 from swsearch.database.staging import sync_folder
 from swsearch.errors import DatabaseError, InputError
 from swsearch.taxonomy.assignment import TaxidSets, mapped_taxids, stated_taxids

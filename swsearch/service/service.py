@@ -34,8 +34,8 @@ from swsearch.service.submit import Submission, check_texts, most_hits, new_sear
 from swsearch.store.accounts import is_link_key
 from swsearch.store.models import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
+from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
-from swsearch.store.submission import OwnerLimits
 from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
 
 SEEN_WITHIN: Final = timedelta(seconds=30)

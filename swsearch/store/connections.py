@@ -12,14 +12,12 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
-from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, insert
 from sqlalchemy.engine import URL, make_url
@@ -207,31 +205,11 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in a transaction that commits completely or not at all.
-
-    SQLite has one writer at a time, and those who wait look again after pauses of up to a tenth of a second. Threads
-    of one process therefore take turns before they ask SQLite.
-    """
-    is_sqlite = engine.dialect.name == "sqlite"
-    with translated(engine.url), _turn(engine) if is_sqlite else nullcontext(), engine.connect() as connection:
+    """A connection in a transaction that commits completely or not at all."""
+    with translated(engine.url), engine.connect() as connection:
         writer = connection.execution_options(swsearch_writes=True)
         with writer.begin():
             yield writer
-
-
-_TURNS: Final[WeakKeyDictionary[Engine, threading.Lock]] = WeakKeyDictionary()
-
-
-@contextmanager
-def _turn(engine: Engine) -> Iterator[None]:
-    """The turn of this thread; after the time for which SQLite waits, SQLite is asked without it."""
-    lock = _TURNS.setdefault(engine, threading.Lock())
-    is_mine = lock.acquire(timeout=BUSY_SECONDS)
-    try:
-        yield
-    finally:
-        if is_mine:
-            lock.release()
 
 
 @contextmanager
@@ -278,6 +256,17 @@ def insert_numbered(connection: Connection, table: Table, rows: Sequence[Mapping
         return []
     statement = insert(table).returning(table.c.id, sort_by_parameter_order=True)
     return list(connection.execute(statement, list(rows)).scalars())
+
+
+def upsert(dialect: str, table: Table) -> Any:
+    """The INSERT of this kind of database that has ``on_conflict_do_nothing`` and ``on_conflict_do_update``."""
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def _message(error: BaseException | None, url: URL) -> str:

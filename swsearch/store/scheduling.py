@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, bindparam, exists, select, tuple_, update
 
+from swsearch.store.connections import upsert
 from swsearch.store.models import LEASED, OWNERS, QUEUED, SEARCH_QUERIES, SEARCHES, UNFINISHED
 from swsearch.store.search_records import MEGACELL, ClaimedQuery
-from swsearch.store.submission import upsert
 
 MAX_QUERIES: Final = 4096
 """Largest number of queries of a batch."""

@@ -60,6 +60,8 @@ class Session(Closeable):
         self.name = display_name(url)
         self._engine = make_engine(url, busy_seconds=busy_seconds, only_read=only_read)
         self._within = threading.local()
+        self._busy_seconds = busy_seconds
+        self._turn = threading.Lock()
         try:
             create_or_check(self._engine, create=create)
             self._place = StorePlace(url)
@@ -88,15 +90,21 @@ class Session(Closeable):
     def writing(self) -> Iterator[Connection]:
         """A connection in a transaction that commits completely or not at all.
 
-        Inside of :meth:`whole`, it is the connection of that transaction.
+        Inside of :meth:`whole`, it is the connection of that transaction. SQLite has one writer at a time. Threads
+        therefore take turns before they ask SQLite, where those who wait look again after a pause.
         """
         if self.is_within_whole:
             with translated(self._engine.url):
                 yield self._within.connection
             return
         self.check_place()
-        with writing(self._engine) as connection:
-            yield connection
+        has_turn = self.is_sqlite and self._turn.acquire(timeout=self._busy_seconds)
+        try:
+            with writing(self._engine) as connection:
+                yield connection
+        finally:
+            if has_turn:
+                self._turn.release()
         self.check_place()
 
     @property

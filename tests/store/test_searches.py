@@ -15,8 +15,8 @@ import pytest
 from swsearch.errors import Refused, SearchNotFound
 from swsearch.hits.shards import query_digest
 from swsearch.store.search_records import MEGACELL, Completed, NewQuery, NewSearch, SearchedDatabase
+from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
-from swsearch.store.submission import OwnerLimits
 from tests.store.conftest import RUN, make_query, submit
 
 DATABASE = SearchedDatabase("proteins.db", "0af3", 2)
