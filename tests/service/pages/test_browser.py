@@ -112,9 +112,10 @@ def test_pasted_sequences_choose_the_database_that_fits(page):
     box.fill("@r1\nACGTACGT\n+\nIIIIIIII\n")
     assert chosen() == ["lambda.db"]
     page.get_by_label("hostile.db").check()
-    page.get_by_label("lambda.db").uncheck()
+    assert chosen() == ["hostile.db"], "what was chosen for the sequences gives way"
+    page.get_by_label("proteins.db").check()
     box.fill(EXAMPLES[1].fasta)
-    assert chosen() == ["hostile.db"]
+    assert chosen() == ["proteins.db", "hostile.db"]
 
 
 def test_the_next_hit_opens_in_the_table_or_on_its_page(page):

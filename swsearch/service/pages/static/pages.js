@@ -14,12 +14,14 @@ function fillExample(link) {
 }
 
 // The first database that sequences of this alphabet can be searched in, unless one is chosen.
+let automatic = null;
 function chooseDatabase(alphabet) {
   const boxes = [...document.querySelectorAll("input[name=databases]")];
   const fits = (box) => box.dataset.alphabet === alphabet;
   const first = boxes.find(fits);
   if (!first || boxes.some((box) => box.checked && fits(box))) return;
   for (const box of boxes) box.checked = box === first;
+  automatic = first;
 }
 
 // The alphabet of pasted sequences; undefined of a few letters. The server decides by more than this.
@@ -31,10 +33,18 @@ function alphabetOf(text) {
   return letters.replace(/[^acgtun]/gi, "").length >= 0.9 * letters.length ? "dna" : "protein";
 }
 
-// Pasted sequences choose a database until somebody has chosen one by hand.
+// Pasted sequences choose a database until somebody has chosen one by hand, to which it gives way.
 const sequences = document.getElementById("sequences");
 let isChosenByHand = false;
-document.addEventListener("change", (event) => { if (event.target.name === "databases") isChosenByHand = true; });
+document.addEventListener("change", (event) => {
+  if (event.target.name !== "databases") return;
+  isChosenByHand = true;
+  if (automatic && event.target !== automatic && event.target.checked) {
+    automatic.checked = false;
+    announce(`${automatic.value} is no longer chosen.`);
+  }
+  automatic = null;
+});
 sequences?.addEventListener("input", () => {
   const alphabet = alphabetOf(sequences.value);
   if (alphabet && !isChosenByHand) chooseDatabase(alphabet);
