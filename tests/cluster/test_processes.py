@@ -1,11 +1,12 @@
 """Workers that are processes of this machine: the bytes of one process, and what happens when one ends or fails.
 
 Expected values: the results of a search in this process by the CPU engine. GPUs are emulated, each in a process of its
-own.
+own; with ``-m gpu``, they are those of this machine if it has two.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from swsearch.cluster.searcher import ClusterSearcher
 from swsearch.database.builder import build_database
 from swsearch.database.opening import open_database
 from swsearch.engine.cuda.runtime import presence
+from swsearch.engine.cuda.runtime.warm_up import LIBRARY
 from swsearch.engine.registry import Machine
 from swsearch.errors import EngineError
 from swsearch.hits.result import QueryResult
@@ -118,14 +120,24 @@ def emulated() -> str:
     return EMULATED.format(root=str(Path(__file__).parents[2]))
 
 
-def test_gpus_with_a_process_each_give_the_bytes_of_one_process(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The report and the run of a batch, for which GPUs are used apart from 16 queries on."""
-    begin_with(monkeypatch, emulated())
-    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
+@pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
+def two_gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The beginning of workers that have two GPUs, of which the program knows."""
+    if request.param == "gpu":
+        if presence.ask_driver(LIBRARY).n_devices < 2:
+            pytest.skip("there are no two GPUs")
+        return ""
     there = presence.GpuProbe(True, True, None, lambda: presence.DriverFacts(2))
     monkeypatch.setattr(presence, "look_for_gpus", lambda: there)
+    return emulated()
+
+
+def test_gpus_with_a_process_each_give_the_bytes_of_one_process(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], two_gpus: str
+) -> None:
+    """The report and the run of a batch, for which GPUs are used apart from 16 queries on."""
+    begin_with(monkeypatch, two_gpus)
+    monkeypatch.setattr(searchers, "SEPARATE_CELLS", 0)
     reports = []
     for engine in (["--engine", "cpu"], ["--engine", "cuda", "--devices", "0,1"]):
         store, report = tmp_path / f"{engine[1]}.sqlite", tmp_path / engine[1]
@@ -160,6 +172,7 @@ def test_a_gpu_that_fails_leaves_its_work_to_the_other(
     expected: list[object],
     monkeypatch: pytest.MonkeyPatch,
     small_parts: None,
+    two_gpus: str,
 ) -> None:
     """The second GPU fails in its second part; nothing of the search is lost."""
     failing = """
@@ -173,7 +186,7 @@ def finish(self):
     return plain_finish(self)
 BatchRun.finish = finish
 """
-    begin_with(monkeypatch, emulated(), failing)
+    begin_with(monkeypatch, two_gpus, failing)
     said: list[str] = []
     with (
         open_database(small / "db") as database,
@@ -186,10 +199,10 @@ BatchRun.finish = finish
 
 @pytest.mark.thorough
 def test_if_all_gpus_fail_the_search_fails_with_their_error(
-    small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch
+    small: Path, queries: list[SequenceRecord], monkeypatch: pytest.MonkeyPatch, two_gpus: str
 ) -> None:
     action = "raise EngineError('out of order')"
-    begin_with(monkeypatch, emulated(), PATCHED.format(header="q17", action=action))
+    begin_with(monkeypatch, two_gpus, PATCHED.format(header="q17", action=action))
     with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
         searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no")
         with pytest.raises(EngineError, match=r"the process of GPU [01]: out of order"):
@@ -235,6 +248,29 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
         assert list(found(searcher, queries)) == expected
     assert flag.exists()
     assert [line.split(" ", 2)[2] for line in said] == ["has left; other workers take its work"]
+
+
+@pytest.mark.thorough
+def test_a_killed_process_of_a_gpu_is_replaced_and_nothing_is_lost(
+    small: Path,
+    tmp_path: Path,
+    queries: list[SequenceRecord],
+    expected: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+    small_parts: None,
+    two_gpus: str,
+) -> None:
+    """The first process that gets the seventh query ends by SIGKILL while the other one goes on."""
+    flag = tmp_path / "killed"
+    kill = f"Path({str(flag)!r}).exists() or (Path({str(flag)!r}).touch(), os.kill(os.getpid(), signal.SIGKILL))"
+    begin_with(monkeypatch, two_gpus, PATCHED.format(header="q6", action=kill))
+    said: list[str] = []
+    with open_database(small / "db") as database, WorkerProcesses(2, 1, [0, 1]) as workers:
+        searcher = ClusterSearcher(database, OPTIONS, workers, Machine("cuda"), slices="no", notify=said.append)
+        assert list(found(searcher, queries)) == expected
+    assert flag.exists()
+    (line,) = said
+    assert re.fullmatch("the process of GPU [01] has left; other workers take its work", line)
 
 
 @pytest.mark.thorough
