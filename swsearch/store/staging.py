@@ -46,6 +46,7 @@ from swsearch.store.runs import HostProcess
 from swsearch.store.schema import check_file, upgrade
 from swsearch.store.session import register_store
 from swsearch.store.store import Store
+from swsearch.words import as_arguments, option
 
 PUBLISH_SECONDS: Final = 30.0
 """Shortest time between two publications, in seconds."""
@@ -291,7 +292,7 @@ class _PrivateFolder:
         except BlockingIOError:
             with suppress(FileNotFoundError):  # that process has just ended
                 owner = self._lock_path.read_text() or "a process"
-                notify(f"{shown} is in use by {owner} of this machine; waiting for its end")
+                notify(f"waiting for {owner}, which writes to {shown}; {option('store')} names another store")
             lock = locked_file(self._lock_path, fcntl.LOCK_EX)
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"process {os.getpid()}".encode(), 0)
@@ -335,7 +336,7 @@ def _own_folder(target: Path) -> Path:
 
 
 def _print(line: str) -> None:
-    print(f"swsearch: {line}", file=sys.stderr)
+    print(f"swsearch: {as_arguments(line)}", file=sys.stderr)
 
 
 def _read(target: Path, local: Path, shown: str) -> str | None:

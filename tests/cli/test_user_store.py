@@ -170,6 +170,25 @@ def test_a_staged_user_store_that_cannot_be_published_does_not_hide_the_hits(
     assert "stored as" not in errors
 
 
+def test_a_second_search_waits_for_the_one_that_has_staged_the_user_store(
+    spawn_paused, spawn, user_store, few_proteins_db, expected
+):
+    command = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--stage-store", "always", "--threads", "1"]
+    first = spawn_paused('Results, "add", 3', *command)
+    second = spawn(*command)
+    line = next(line for line in second.stderr if "waiting" in line)
+    assert (
+        line
+        == f"swsearch: waiting for process {first.pid}, which writes to {user_store}; --store names another store\n"
+    )
+    printed, errors = first.communicate("\n")
+    assert (first.returncode, printed) == (0, expected), errors
+    printed, errors = second.communicate()
+    assert (second.returncode, printed) == (0, expected), errors
+    with Store(user_store) as store:
+        assert [(run.state, run.n_queries) for run in store.runs.all()] == [("finished", 7)] * 2
+
+
 @pytest.mark.thorough
 def test_searches_at_the_same_time_share_the_user_store(swsearch, spawn, user_store, few_proteins_db):
     searches = [spawn("query", QUERIES, few_proteins_db, "--quiet", "--threads", "1") for _ in range(4)]

@@ -222,7 +222,7 @@ def test_a_second_process_of_the_machine_waits_and_says_so(start, target, node):
         ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
     )
     line = second.stderr.readline()
-    assert line == f"swsearch: {target} is in use by process {first.pid} of this machine; waiting for its end\n"
+    assert line == f"swsearch: waiting for process {first.pid}, which writes to {target}; store names another store\n"
     _, errors = first.communicate("\n")
     assert (first.returncode, errors) == (0, "")
     printed, errors = second.communicate()
@@ -237,7 +237,7 @@ def test_a_process_that_waits_goes_on_when_the_owner_is_killed(start, target, no
     second = processes.start(
         ["-c", WAIT, str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
     )
-    assert "waiting for its end" in second.stderr.readline()
+    assert f"waiting for process {first.pid}" in second.stderr.readline()
     kill(first)
     printed, errors = second.communicate()
     assert (second.returncode, printed, errors) == (0, "interrupted [0, 1, 2]\n", "")
