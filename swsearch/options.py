@@ -400,6 +400,12 @@ OPTIONS: Final[tuple[Option, ...]] = (
         range=Range(1, EVERY_SUBJECT, f"a number of alignments of a subject, 1 to {EVERY_SUBJECT:,}"), minimum=1,
         help="Maximum number of alignments per subject. [1; translated or long DNA subjects: all with E <= 10]",
     ),
+    Option(
+        "max_intron", int, CHOICE, SEARCHES, label="Largest intron",
+        range=Range(1, 10**7, "a number of bases, 1 to 10,000,000"), metavar="BASES",
+        help="Join the alignments of a protein with a genome that may be exons of one gene, with introns up to this "
+        "length; they have one E-value.",
+    ),
     # --- scoring ---
     Option(
         "matrix", str, SCORING, (*ALL_SEARCHES, "align"), label="Matrix", metavar="NAME", file="input or URL",

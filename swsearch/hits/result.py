@@ -16,6 +16,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from swsearch.hits.chains import chains_of
 from swsearch.hits.hit import Hit
 from swsearch.hits.limits import by_evalue, shortest_long_subject
 from swsearch.options import SEARCH_FILES
@@ -354,12 +355,24 @@ class RunInfo:
         """
         return by_evalue(query.hits) if self.orders_alignments else query.hits
 
+    def chains(self, query: QueryResult) -> list[list[Hit]]:
+        """The hits of a query in the order of a list, those of a chain together (:mod:`swsearch.hits.chains`)."""
+        if self.max_intron is None:
+            return [[hit] for hit in self.listed(query)]
+        return chains_of(self.listed(query), self.max_intron)
+
     @property
     def lists_several(self) -> bool:
         """Whether a subject may have several alignments."""
         if not self.orders_alignments:
             return self.parameters["max_hsps"] != 1
         return shortest_long_subject(self.database.alphabet, self.translates) is not None
+
+    @property
+    def max_intron(self) -> int | None:
+        """Largest number of bases between two alignments of a chain; None if there are no chains."""
+        value = self.parameters.get("max_intron")
+        return None if value is None else int(value)
 
     @property
     def iterations(self) -> int:

@@ -1,7 +1,8 @@
 """``bed``: each alignment as an interval of its subject, for bedtools and genome browsers (BED of twelve columns).
 
 Coordinates are 0-based and half-open. The name is that of the query, the score the bit score, rounded and at most
-1,000, or 0 without statistics. The strand is that of the query on the subject: ``-`` if one of both was reversed.
+1,000, or 0 without statistics. The strand is that of the query on the subject: ``-`` if one of both was reversed. A
+chain of alignments (``--max-intron``) is one line with a block for each.
 """
 
 from __future__ import annotations
@@ -23,13 +24,17 @@ class BedReport(Report):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""
-        self.stream.writelines(_line(query, hit) for hit in self.run.listed(query))
+        self.stream.writelines(_line(query, chain) for chain in self.run.chains(query))
 
 
-def _line(query: QueryResult, hit: Hit) -> str:
-    start, end = hit.alignment.subject_start, hit.alignment.subject_end
-    score = 0 if hit.bits is None else max(0, min(_LARGEST_SCORE, round(hit.bits)))
-    blocks = (1, f"{end - start},", "0,")
+def _line(query: QueryResult, chain: list[Hit]) -> str:
+    hit = chain[0]
+    blocks_of = _blocks(chain)
+    start, end = blocks_of[0][0], blocks_of[-1][1]
+    score = 0 if hit.bits is None else max(0, min(_LARGEST_SCORE, round(sum(one.bits or 0.0 for one in chain))))
+    sizes = "".join(f"{last - first}," for first, last in blocks_of)
+    starts = "".join(f"{first - start}," for first, _ in blocks_of)
+    blocks = (len(blocks_of), sizes, starts)
     columns = (
         identifier(hit.subject_header),
         start,
@@ -42,3 +47,13 @@ def _line(query: QueryResult, hit: Hit) -> str:
         0,
     )
     return "\t".join(map(str, (*columns, *blocks))) + "\n"
+
+
+def _blocks(chain: list[Hit]) -> list[tuple[int, int]]:
+    """The aligned parts of the subject in ascending order; parts that overlap are cut, as the format requires."""
+    blocks: list[tuple[int, int]] = []
+    for start, end in sorted((hit.alignment.subject_start, hit.alignment.subject_end) for hit in chain):
+        first = max(start, blocks[-1][1]) if blocks else start
+        if first < end:
+            blocks.append((first, end))
+    return blocks

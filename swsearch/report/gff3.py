@@ -7,11 +7,15 @@ specification recommends for similarity; without statistics it is unknown.
 ``Target`` has the aligned part of the query, and ``Gap`` the operations of the CIGAR in the direction of the query or,
 if that was translated, of its frame; in a translated search they count residues, as the specification states for
 proteins on DNA.
+
+A chain of alignments (``--max-intron``) is one feature with a ``match_part`` for each alignment. Its score is the
+E-value of the chain, ``score`` and ``bits`` are sums.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, TextIO
 from urllib.parse import quote
 
@@ -19,7 +23,7 @@ from swsearch.hits.cigar import parse
 from swsearch.hits.hit import Hit
 from swsearch.hits.result import QueryResult, RunInfo
 from swsearch.report.base import Report, ReportContext
-from swsearch.report.formatting import shown
+from swsearch.report.formatting import percent, shown
 from swsearch.sequences.record import identifier
 
 _SEQUENCE_NAME: Final = ".:^*$@!+_?-|"
@@ -44,11 +48,12 @@ class Gff3Report(Report):
 
     def write(self, query: QueryResult) -> None:
         """Write the lines of a query."""
-        for hit in self.run.listed(query):
+        for chain in self.run.chains(query):
+            hit = chain[0]
             if hit.subject_index not in self._measured:
                 self._measured.add(hit.subject_index)
                 self.stream.write(f"##sequence-region {_sequence_name(hit)} 1 {hit.subject_length}\n")
-            self.stream.write(_line(self.run, query, hit))
+            self.stream.writelines(_lines(self.run, query, chain))
 
 
 def _sequence_name(hit: Hit) -> str:
@@ -64,31 +69,45 @@ def _escaped(value: str) -> str:
     return _ATTRIBUTE.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
-def _line(run: RunInfo, query: QueryResult, hit: Hit) -> str:
-    alignment = hit.alignment
+def _lines(run: RunInfo, query: QueryResult, chain: list[Hit]) -> Iterator[str]:
+    """The line of an alignment, or those of a chain and of its parts."""
+    hit = chain[0]
+    identifier_of = f"match{query.number + 1}.{hit.rank}.{hit.hsp}"
     matched = "protein_match" if run.query_alphabet == "protein" else "nucleotide_match"
     if hit.query_frame:
         matched = "translated_nucleotide_match"
+    yield _line(run, query, chain, matched, {"ID": identifier_of})
+    for number, part in enumerate(chain if len(chain) > 1 else (), 1):
+        yield _line(run, query, [part], "match_part", {"ID": f"{identifier_of}.part{number}", "Parent": identifier_of})
+
+
+def _line(run: RunInfo, query: QueryResult, chain: list[Hit], kind: str, attributes: dict[str, str]) -> str:
+    """A line about an alignment, or a chain as a whole; its first ``attributes`` are given."""
+    first = chain[0]
     name = _escaped(identifier(query.header))
-    gap = " ".join(f"{operation}{length}" for length, operation in _joined(shown(query, hit).cigar))
-    attributes = {
-        "ID": f"match{query.number + 1}.{hit.rank}.{hit.hsp}",
-        "Name": name,
-        "Target": f"{name} {alignment.query_start + 1} {alignment.query_end} {hit.query_direction}",
-        "Gap": gap,
-        "score": str(hit.score),
-        "identity": f"{hit.pident:.2f}",
+    start = min(hit.alignment.query_start for hit in chain)
+    end = max(hit.alignment.query_end for hit in chain)
+    attributes |= {"Name": name, "Target": f"{name} {start + 1} {end} {first.query_direction}"}
+    if len(chain) == 1:
+        runs = _joined(shown(query, first).cigar)
+        attributes["Gap"] = " ".join(f"{operation}{length}" for length, operation in runs)
+    identities, columns_of_all = (
+        sum(getattr(hit.alignment, name) for hit in chain) for name in ("identities", "columns")
+    )
+    attributes |= {
+        "score": str(sum(hit.score for hit in chain)),
+        "identity": f"{percent(identities, columns_of_all):.2f}",
     }
-    if hit.bits is not None:
-        attributes["bits"] = f"{hit.bits:.6g}"
+    if first.bits is not None:
+        attributes["bits"] = f"{sum(hit.bits or 0.0 for hit in chain):.6g}"
     columns = [
-        _sequence_name(hit),
+        _sequence_name(first),
         run.program.partition(" ")[0],
-        matched,
-        str(alignment.subject_start + 1),
-        str(alignment.subject_end),
-        "." if hit.evalue is None else f"{hit.evalue:.6g}",
-        hit.subject_direction,
+        kind,
+        str(min(hit.alignment.subject_start for hit in chain) + 1),
+        str(max(hit.alignment.subject_end for hit in chain)),
+        "." if first.evalue is None else f"{first.evalue:.6g}",
+        first.subject_direction,
         ".",
         ";".join(f"{key}={value}" for key, value in attributes.items()),
     ]

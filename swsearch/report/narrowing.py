@@ -137,8 +137,10 @@ min_alignment_length : int or float, optional
 
 def _has_first(run: RunInfo, max_hsps: int) -> bool:
     """Whether a run has the first ``max_hsps`` alignments of each subject, unless its own limit is lower."""
-    if not run.orders_alignments or max_hsps == 1:
+    if not run.orders_alignments or (max_hsps == 1 and run.max_intron is None):
         return True
+    if run.max_intron is not None:
+        return False
     stored = Limits.of_run(run.parameters, run.database.alphabet)
     return bool(stored.is_long(1)) and stored.evalue == stored.significant_evalue
 

@@ -78,6 +78,9 @@ class SearchOptions:
     max_hsps : int, optional
         Largest number of alignments reported for one subject, at least 1; no two share a pair of residues. By default
         one; but all with E-values up to 10 of a translated subject, or of a DNA subject of 10,000 bases or more.
+    max_intron : int, optional
+        Largest number of bases between two alignments of a protein with a translated subject that are joined to a chain
+        (:mod:`swsearch.hits.chains`), whose E-value they have; by default, there are no chains.
     matrix : str or path, optional
         Name of a matrix (:func:`swsearch.scoring.matrix.matrix_names`), or a file; BLOSUM62 for protein by default.
     match, mismatch : int, optional
@@ -148,6 +151,7 @@ class SearchOptions:
     translate: str | None = None
     genetic_code: int | None = None
     max_hsps: int | None = None
+    max_intron: int | None = None
     min_score: int | None = None
     min_bits: float | None = None
     min_identity: float | None = None
@@ -174,6 +178,7 @@ class SearchOptions:
             object.__setattr__(self, "translate", None)
         self._check_translation()
         self._check_iterations()
+        self._check_chains()
         self._check_filters()
         self._check_matrix()
         if self.mask != "none":
@@ -204,6 +209,19 @@ class SearchOptions:
             from swsearch.filters.subject_filters import identifier_pattern
 
             identifier_pattern(self.id_pattern)
+
+    def _check_chains(self) -> None:
+        if self.max_intron is None:
+            return
+        if self.translate != "subject":
+            advice = f"say {option('translate', 'subject')}"
+            raise InputError(f"{self._given('max_intron')} is for proteins against a genome; {advice}")
+        if self.max_hsps is not None:
+            raise InputError(
+                f"{self._given('max_intron')} joins all significant alignments; leave {option('max_hsps')} out"
+            )
+        if self.iterations > 1:
+            raise InputError(f"{self._given('max_intron')}: an iterated search has no chains; leave one out")
 
     def _check_iterations(self) -> None:
         if self.iterations == 1:
@@ -361,4 +379,6 @@ class SearchOptions:
             parameters["evalue"] = "inf"
         if self.iterations == 1:  # as in runs that were stored before searches could be iterated
             del parameters["iterations"], parameters["inclusion_evalue"]
+        if self.max_intron is None:  # as in runs that were stored before there were chains
+            del parameters["max_intron"]
         return parameters

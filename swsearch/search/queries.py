@@ -293,7 +293,7 @@ def offered_translation(files: QueryFiles, holds: Alphabet, alphabet: Alphabet |
         is_dna, is_protein = False, True
     else:
         letters = _sample(files)
-        n_bases = sum(map(letters.upper().count, "ACGTUN"))
+        n_bases = len([letter for letter in letters.upper() if letter in "ACGTUN"])
         is_telling = len(letters) >= MIN_TELLING_RESIDUES
         is_dna = is_telling and detect_alphabet(letters.encode()) is DNA
         # A single wrong letter does not make protein of DNA.

@@ -23,7 +23,7 @@ are requested.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -159,7 +159,7 @@ class HitSelection:
         first = 0
         while first < n_candidates:
             stop = min(first + size, n_candidates)
-            if len(ranks) >= wanted:
+            if len(ranks) >= wanted and threshold.chaining is None:  # a chain may be better than its best score
                 worst = ranks[wanted - 1]
                 if limits.is_complete(worst, candidates.rank(first)):
                     break
@@ -193,7 +193,13 @@ class HitSelection:
         aligned.compute(self._limits.max_hsps or 1, [evalue for evalue, *_ in ranks[:wanted]], wanted)
         alignment_filter = self._options.alignment_filter
         listed = {}
-        subjects = zip(candidates.subject_index.tolist(), lengths.tolist(), aligned.in_order(), strict=True)
+        in_order = aligned.in_order()
+        if prepared.threshold.chaining is not None:
+            in_order = [
+                _chained(prepared, subject, several)
+                for subject, several in zip(candidates.subject_index.tolist(), in_order, strict=True)
+            ]
+        subjects = zip(candidates.subject_index.tolist(), lengths.tolist(), in_order, strict=True)
         for subject, length, several in subjects:
             numbered = [ListedAlignment(n, one.evalue, one.alignment) for n, one in enumerate(several, 1)]
             numbered = [one for one in numbered if self._limits.admits_number(one.number, length, one.evalue)]
@@ -299,6 +305,16 @@ class _Aligned:
     @property
     def key(self) -> tuple[float, int, int, int]:
         return 0.0 if self.evalue is None else self.evalue, -self.alignment.score, self.comparison, self.place
+
+
+def _chained(prepared: PreparedQuery, subject: int, several: list[_Aligned]) -> list[_Aligned]:
+    """The alignments of a subject with the E-values of their chains, best first."""
+    chaining = prepared.threshold.chaining
+    assert chaining is not None
+    adjusted = [0.0 if one.evalue is None else one.evalue for one in several]
+    evalues = chaining.evalues(subject, len(prepared.query), [one.alignment for one in several], adjusted)
+    chained = [replace(one, evalue=evalue) for one, evalue in zip(several, evalues, strict=True)]
+    return sorted(chained, key=lambda one: one.key)
 
 
 class _Alignments:

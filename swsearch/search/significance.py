@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from swsearch.errors import InputError
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.parameters import NoStatistics, find_statistics
@@ -62,6 +64,8 @@ class Significance:
         if options.evalue != SearchOptions.evalue and not math.isinf(options.evalue):
             advice = f"give {option('evalue', math.inf)} and limit scores with {option('min_score')}"
             raise InputError(f"{option('evalue', options.evalue)}: there are no E-values, {reason}; {advice}")
+        if options.max_intron is not None:
+            raise InputError(f"{option('max_intron', options.max_intron)}: there are no E-values of chains, {reason}")
         if options.iterations > 1:
             raise InputError(
                 f"{option('iterations', options.iterations)}: there are no E-values for inclusion, {reason}"
@@ -93,6 +97,13 @@ class Significance:
             return None
         residues = self.query_residues(n_letters)
         return self.statistics.evalue(scores, residues, lengths, self.search_space, self.n_comparisons)
+
+    def pair_space(self, subject: int, n_letters: int) -> tuple[float, float]:
+        """The search space of a query and a subject, in pairs of residues, and the ratio of that of all comparisons in
+        the database to it.
+        """
+        length = float(self._subjects.lengths(np.array([subject], dtype=np.uint32))[0])
+        return self.query_residues(n_letters) * length, self.search_space / length * self.n_comparisons
 
     def bits(self, scores: Scores) -> list[float] | None:
         """Bit scores; None if the scoring scheme has no statistics."""

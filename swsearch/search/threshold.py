@@ -29,9 +29,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.hits.limits import RankedCandidates
+from swsearch.hits.limits import SIGNIFICANT_EVALUE, RankedCandidates
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.scoring.karlin_altschul import Statistics
+from swsearch.search.chaining import Chaining
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects
 from swsearch.search.significance import Significance
@@ -62,6 +63,9 @@ class SearchThresholds:
         self.limits = options.limits(search_subjects.database.alphabet)
         self.filters_alignments = bool(options.alignment_filter)
         self.significance = significance
+        self.chaining: Chaining | None = None
+        if options.max_intron is not None and isinstance(significance.statistics, Statistics):
+            self.chaining = Chaining(significance, options.max_intron)
         self.subjects = search_subjects
         self.lowest_score = options.min_score or 1
         statistics = significance.statistics
@@ -115,8 +119,9 @@ class SearchThresholds:
             return None
         searched = max(self.subjects.n_residues / len(self.subjects.frames), 1)
         scale = self.significance.search_space / searched
-        # Its subjects have all their significant alignments, and a round includes the same subjects as without it.
-        needed = max(self.limits.significant_evalue, self.limits.inclusion_evalue or 0.0)
+        # Long subjects have all their significant alignments, and a round includes the same subjects as without it.
+        significant = 0.0 if self.limits.long_subject is None else self.limits.significant_evalue
+        needed = max(significant, self.limits.inclusion_evalue or 0.0)
         expected = max(expected_hits(self.limits.top), needed / scale)
         return expected * scale if expected * SMALLEST_SHARE <= self.subjects.n_subjects else None
 
@@ -184,7 +189,7 @@ class Threshold:
         """The score threshold of the engine, for all subjects or those from the shortest to the longest length, both
         included.
         """
-        score = self.of_search.min_score(self.n_letters, self.evalue, lengths)
+        score = self._with_pieces(self.of_search.min_score(self.n_letters, self.evalue, lengths))
         # A masked profile only has to reach the E-value, and a frame without masked residues counts as its own mask.
         # An alignment of a lower score may have the best adjusted E-value of a subject that reaches the lowest score in
         # another frame.
@@ -230,6 +235,11 @@ class Threshold:
         worst = float(np.partition(evalues, self.top - 1)[self.top - 1])
         return max(least, statistics.min_score(worst, residues, self.of_search.subjects.distinct_lengths, *space))
 
+    @property
+    def chaining(self) -> Chaining | None:
+        """The chains of the search; None if it has none."""
+        return self.of_search.chaining
+
     # --- which subjects are ranked ---
 
     def listable(self, scored: RankedCandidates, masked: RankedCandidates | None) -> tuple[RankedCandidates, int]:
@@ -250,7 +260,10 @@ class Threshold:
             scored = scored.rows(np.flatnonzero(scored.score >= self.lowest(scored.score, lengths)))
         n_left_out = n_scored - len(scored)
         scored = replace(scored, evalue=self._evalues(scored.subject_index, scored.score))
-        passed = self.of_search.limits.passes(scored.score, None, scored.evalue, scored.masked_evalue)
+        limits = self.of_search.limits
+        if self.chaining is not None:  # a chain may reach a limit that none of its pieces reaches
+            limits = replace(limits, evalue=max(limits.evalue, SIGNIFICANT_EVALUE))
+        passed = limits.passes(scored.score, None, scored.evalue, scored.masked_evalue)
         return scored.rows(np.flatnonzero(passed)), n_left_out
 
     def _evalues(self, subject_index: SubjectIndex, scores: Scores) -> Floats | None:
@@ -268,7 +281,7 @@ class Threshold:
     @property
     def needs_alignments(self) -> bool:
         """Whether the alignments of a subject decide whether it is listed, and where."""
-        return self.is_adjusted or self.of_search.filters_alignments
+        return self.is_adjusted or self.of_search.filters_alignments or self.chaining is not None
 
     def farthest(self, listed: list[float], judged: list[float], wanted: int) -> float:
         """The largest E-value with which a subject matters to a list of ``wanted`` subjects.
@@ -292,8 +305,12 @@ class Threshold:
         """
         return self._min_alignment_score(self.of_search.limits.significant_evalue)
 
+    def _with_pieces(self, score: int) -> int:
+        """The score, or the lower one of a piece of a chain."""
+        return score if self.chaining is None else min(score, self.chaining.min_score)
+
     def _min_alignment_score(self, evalue: float) -> int:
-        score = self.of_search.min_score(self.n_letters, evalue)
+        score = self._with_pieces(self.of_search.min_score(self.n_letters, evalue))
         return score if self.is_adjusted else max(score, self.of_search.lowest_score)
 
     def is_significant(self, lengths: Lengths, scores: Scores) -> Bools:

@@ -193,7 +193,7 @@ class SearchForm:
     @staticmethod
     def _needs_another(name: str) -> bool:
         """Whether the default of another option refuses every value of this one."""
-        return name in ("genetic_code", "mask_mode", "inclusion_evalue")
+        return name in ("genetic_code", "mask_mode", "inclusion_evalue", "max_intron")
 
     def add_error(self, name: str | None, problem: str) -> None:
         """Add a message to the field that it is about: ``name``, or the option that it begins with."""
