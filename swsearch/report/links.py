@@ -32,7 +32,7 @@ _UNIPROT: Final = r"[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkPattern:
     """A row of the table.
 
     Attributes
@@ -50,8 +50,8 @@ class Link:
     address: str
 
 
-def _public(name: str, pattern: str, address: str) -> Link:
-    return Link(name, re.compile(pattern), address)
+def _public(name: str, pattern: str, address: str) -> LinkPattern:
+    return LinkPattern(name, re.compile(pattern), address)
 
 
 _NAMED_BY_UNIPROT: Final = rf"(?:sp|tr)\|({_UNIPROT})(?:\.[0-9]+)?\|\w+"
@@ -74,7 +74,7 @@ PUBLIC: Final = (
 """The links of public databases: UniProt, AlphaFold, NCBI, PDB and Pfam."""
 
 
-def links_of(header: str, table: Sequence[Link] | None = None) -> list[tuple[str, str]]:
+def links_of(header: str, table: Sequence[LinkPattern] | None = None) -> list[tuple[str, str]]:
     """Names and addresses of the links of a subject, by the first word of its header; one for each name.
 
     >>> links_of("sp|P02232|LGB1_VICFA Leghemoglobin-1")[0]
@@ -97,7 +97,7 @@ def links_of(header: str, table: Sequence[Link] | None = None) -> list[tuple[str
     return list(found.items())
 
 
-def link_table() -> tuple[Link, ...]:
+def link_table() -> tuple[LinkPattern, ...]:
     """The rows of the file that ``SWSEARCH_LINKS`` names, if there is one, and :data:`PUBLIC`.
 
     Raises
@@ -110,7 +110,7 @@ def link_table() -> tuple[Link, ...]:
 
 
 @cache
-def _table(path: str) -> tuple[Link, ...]:
+def _table(path: str) -> tuple[LinkPattern, ...]:
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()
@@ -124,7 +124,7 @@ def _table(path: str) -> tuple[Link, ...]:
     return (*rows, *PUBLIC)
 
 
-def _row(line: str, place: str) -> Link:
+def _row(line: str, place: str) -> LinkPattern:
     columns = line.split("\t")
     if len(columns) != 3:
         raise InputError(f"{place}: give name, regular expression and address, separated by tabs")
@@ -136,4 +136,4 @@ def _row(line: str, place: str) -> Link:
         raise InputError(f"{place}: {error}") from error
     if address != _NO_ADDRESS and scheme not in ("http", "https"):
         raise InputError(f"{place}: {address} is no address of http or https; write - for no link")
-    return Link(name, compiled, address)
+    return LinkPattern(name, compiled, address)

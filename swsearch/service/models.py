@@ -18,7 +18,7 @@ from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.service.databases import OfferedDatabase
 from swsearch.service.service import SearchStatus
 from swsearch.store.models import STATES
-from swsearch.store.views import HitPage as StoredPage
+from swsearch.store.views import ResultPage
 
 Option = str | int | float | bool | None
 
@@ -201,7 +201,7 @@ def database_answer(offered: OfferedDatabase) -> Database:
     )
 
 
-def hit_page_json(page: StoredPage, offset: int) -> bytes:
+def hit_page_json(page: ResultPage, offset: int) -> bytes:
     """A page of hits as the API shows it, in JSON: validating each hit again would take longer than reading it."""
     query = page.query
     listed = [hit_answer(query, hit) for hit in query.hits]

@@ -1,4 +1,4 @@
-"""What a worker keeps between batches: one engine, the current generation of each database, and recent searchers.
+"""The searcher cache of a worker: one engine, the current version of each database, and recent searchers.
 
 A :class:`~swsearch.search.searcher.Searcher` is kept per fingerprint, since its filters, translation and statistics may
 take longer than a search. All of them share one engine, which recognizes the memory of a database that it has uploaded.

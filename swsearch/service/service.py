@@ -36,7 +36,7 @@ from swsearch.store.models import QUEUED
 from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, Waiting
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
-from swsearch.store.views import SORTS, HitPage, HitView, QuerySummary
+from swsearch.store.views import SORTS, HitView, QuerySummary, ResultPage
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""
@@ -290,14 +290,14 @@ class Service(Closeable):
         """The databases that have the content that a run searched."""
         return [one for one in self.databases.all() if one.has_content(info.digest)]
 
-    def hit_page(self, key: str, owner: str, number: int, view: HitView) -> HitPage:
+    def hit_page(self, key: str, owner: str, number: int, view: HitView) -> ResultPage:
         """One page of the hits of a query."""
         if view.sort not in SORTS:
             raise InputError(f"hits cannot be sorted by {view.sort!r}; choose {', '.join(SORTS)}")
         _, run_id = self.run_of(key, owner)
         return self.store.views.view(run_id, number, view)
 
-    def first_hits(self, search: StoredSearch, limit: int) -> HitPage | None:
+    def first_hits(self, search: StoredSearch, limit: int) -> ResultPage | None:
         """The best hits of the first query of a search; None if it is not finished, or that query was not searched."""
         if search.run_id is None or not search.is_finished:
             return None

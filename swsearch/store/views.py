@@ -101,7 +101,7 @@ class HitView:
 
 
 @dataclass(frozen=True)
-class HitPage:
+class ResultPage:
     """A page of hits.
 
     Attributes
@@ -170,12 +170,12 @@ class ResultViews:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def view(self, run_id: int, number: int, view: HitView) -> HitPage:
+    def view(self, run_id: int, number: int, view: HitView) -> ResultPage:
         """A page of the sorted and filtered hits of a query."""
         with self._reading_query(run_id, number) as (connection, row):
             return _read_page(connection, row, view)
 
-    def first_hits(self, run_id: int, limit: int) -> HitPage | None:
+    def first_hits(self, run_id: int, limit: int) -> ResultPage | None:
         """The best hits of the first query of a run; None if the run does not have it."""
         with self._session.reading() as connection:
             row = _query_row(connection, run_id, 0)
@@ -252,14 +252,14 @@ def _query_row(connection: Connection, run_id: int, number: int) -> Row[Any] | N
     return connection.execute(_QUERY, {"run": run_id, "query": number}).first()
 
 
-def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPage:
+def _read_page(connection: Connection, query: Row[Any], view: HitView) -> ResultPage:
     """A page of the hits of ``query``, a row of the table of queries."""
     if view.sort == "rank" and not view.descending and not view.keep and not view.orders_alignments:
         page = {"of": query.id, "skip": view.offset, "most": view.limit}
         hits = tuple(hit_of(row, query.header) for row in connection.execute(_RANKED, page))
         is_last = bool(hits) and view.offset + len(hits) == query.n_hits
         n_subjects = hits[-1].rank if is_last else _n_subjects(connection, query)
-        return HitPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
+        return ResultPage(query_result(query, hits), query.n_hits, query.n_hits, n_subjects)
     n_subjects = _n_subjects(connection, query)
     of_query = HITS.c.query_id == query.id
     kept = and_(of_query, *_conditions(view.keep, query))
@@ -272,7 +272,7 @@ def _read_page(connection: Connection, query: Row[Any], view: HitView) -> HitPag
     chosen = select(HITS).where(of_query, tuple_(HITS.c.rank, HITS.c.hsp).in_([tuple(key) for key in found]))
     rows = {(row.rank, row.hsp): row for row in connection.execute(chosen)}
     hits = tuple(hit_of(rows[rank, hsp], query.header) for rank, hsp in found)
-    return HitPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
+    return ResultPage(query_result(query, hits), n_matching, query.n_hits, n_subjects)
 
 
 def _n_subjects(connection: Connection, query: Row[Any]) -> int:

@@ -42,7 +42,7 @@ from swsearch.report.summary import (
 from swsearch.sequences.record import split_header
 from swsearch.service.pages.figures import ListedOf
 from swsearch.store.runs import StoredRun
-from swsearch.store.views import SORTS, HitFilter, HitPage, HitView, QuerySummary
+from swsearch.store.views import SORTS, HitFilter, HitView, QuerySummary, ResultPage
 from swsearch.words import counted
 
 ROWS: Final = 50
@@ -229,7 +229,7 @@ class HitsView:
     Attributes
     ----------
     run : StoredRun
-    page : HitPage
+    page : ResultPage
     view : HitView
     base : str
         Address of the query's page.
@@ -238,7 +238,7 @@ class HitsView:
     """
 
     run: StoredRun
-    page: HitPage
+    page: ResultPage
     view: HitView
     base: str
     given: Mapping[str, str]
