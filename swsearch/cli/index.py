@@ -159,7 +159,7 @@ def index(fasta: Fasta = None, *, context: typer.Context) -> None:
     from swsearch.cli.databases import contents, repetitions
     from swsearch.cli.output import ProgressReport, say
     from swsearch.database.builder import build_database
-    from swsearch.database.object_store import refuse_url
+    from swsearch.database.opening import refuse_url
     from swsearch.errors import UsageError
     from swsearch.sequences.alphabet import ALPHABETS
 

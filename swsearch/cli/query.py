@@ -433,7 +433,7 @@ def is_packed(path: str) -> bool:
 
 def is_database(path: str) -> bool:
     """Whether an argument can only be a database: a packed one of this machine, or a URL."""
-    from swsearch.database.object_store import is_url
+    from swsearch.database.opening import is_url
 
     return is_url(path) or is_packed(path)
 

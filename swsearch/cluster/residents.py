@@ -32,8 +32,7 @@ from swsearch.cluster.tasks import (
     packed,
     unpacked,
 )
-from swsearch.database.object_store import is_url
-from swsearch.database.opening import load_catalogue, open_database
+from swsearch.database.opening import is_url, load_catalogue, open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine, MemoryEngine, ScoreEngine
 from swsearch.engine.registry import Machine, open_engine

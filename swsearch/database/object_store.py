@@ -37,14 +37,10 @@ if TYPE_CHECKING:
     from swsearch.database.node_cache import CacheEntry, NodeCache
 
 
-SCHEMES: Final = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "file", "http", "https")
-"""Schemes of URLs that name databases."""
 BLOCK_BYTES: Final = 8 << 20
 """Number of bytes of one request."""
 N_REQUESTS: Final = 8
 """Number of requests in flight; the memory in use is this number of blocks."""
-_URL: Final = re.compile(rf"({'|'.join(SCHEMES)})://(.*)", re.DOTALL)
-_COLLAPSED: Final = re.compile(rf"({'|'.join(SCHEMES)}):/(?!/)")
 _RETRIES: Final[Any] = {"max_retries": 6, "retry_timeout": timedelta(seconds=120)}
 _CREDENTIALS: Final = (
     "check the credentials in the environment, such as AWS_ACCESS_KEY_ID, or say AWS_SKIP_SIGNATURE=true for a public "
@@ -53,31 +49,13 @@ _CREDENTIALS: Final = (
 _QUERY: Final = re.compile(r"\?[^\s\"']*")
 
 
-def is_url(name: str) -> bool:
-    """Whether the name of a database is a URL of an object store.
-
-    >>> is_url("s3://bucket/proteins.db"), is_url("proteins.db")
-    (True, False)
-    """
-    return _URL.fullmatch(name) is not None
-
-
-def refuse_url(path: str) -> None:
-    """Raise DatabaseError for a URL where only a folder of this machine is possible; :class:`Path` shortens ``//``."""
-    if is_url(path) or _COLLAPSED.match(path):
-        readers = "`query`, `batch`, `msa`, `db info`, `db verify` and `db export`"
-        raise DatabaseError(
-            f"{path}: this must be a folder of this machine; databases in object stores are for {readers}"
-        )
-
-
 class ObjectFolder:
     """Objects whose names begin with the path of a URL; threads may share it.
 
     Parameters
     ----------
     url : str
-        A URL with one of :data:`SCHEMES`.
+        A URL with one of :data:`swsearch.database.opening.SCHEMES`.
 
     Raises
     ------

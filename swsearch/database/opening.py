@@ -7,6 +7,7 @@ sequence file or pipe is packed there (:mod:`swsearch.database.sequence_files`).
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from swsearch.arguments import path
 from swsearch.database.catalogue import catalogue_text, read_catalogue
 from swsearch.database.format import CATALOGUE, Catalogue
-from swsearch.database.object_store import is_url, refuse_url
 from swsearch.database.reader import PIPES, DatabasePart, DatabaseSource, Member, PackedDatabase
 from swsearch.database.segment import map_segments, mapped_taxonomy
 from swsearch.errors import DatabaseError, WrongType
@@ -35,8 +35,30 @@ Database: TypeAlias = str | os.PathLike[str] | PackedDatabase
 Databases: TypeAlias = Database | Sequence[Database]
 """A database, or several that are searched as one."""
 
+SCHEMES: Final = ("s3", "s3a", "gs", "az", "adl", "azure", "abfs", "abfss", "file", "http", "https")
+"""Schemes of URLs that name databases."""
+_URL: Final = re.compile(rf"({'|'.join(SCHEMES)})://(.*)", re.DOTALL)
+_COLLAPSED: Final = re.compile(rf"({'|'.join(SCHEMES)}):/(?!/)")
 MAX_ATTEMPTS: Final = 20
 """Largest number of attempts to open a database that is changed at the same time."""
+
+
+def is_url(name: str) -> bool:
+    """Whether the name of a database is a URL of an object store.
+
+    >>> is_url("s3://bucket/proteins.db"), is_url("proteins.db")
+    (True, False)
+    """
+    return _URL.fullmatch(name) is not None
+
+
+def refuse_url(path: str) -> None:
+    """Raise DatabaseError for a URL where only a folder of this machine is possible; :class:`Path` shortens ``//``."""
+    if is_url(path) or _COLLAPSED.match(path):
+        readers = "`query`, `batch`, `msa`, `db info`, `db verify` and `db export`"
+        raise DatabaseError(
+            f"{path}: this must be a folder of this machine; databases in object stores are for {readers}"
+        )
 
 
 class CachingReport:
