@@ -10,7 +10,6 @@ from itertools import tee
 from typing import TYPE_CHECKING, Any, cast
 
 from swsearch.arguments import names, number
-from swsearch.closeable import Closeable
 from swsearch.database.opening import open_database
 from swsearch.database.reader import PackedDatabase
 from swsearch.errors import InputError
@@ -21,6 +20,7 @@ from swsearch.report.query_taxa import LcaReport
 from swsearch.report.tabular import TsvReport
 from swsearch.report.taxa import DEFAULT_PERCENT
 from swsearch.report_context import report_context
+from swsearch.typing import Closeable
 from swsearch.words import counted
 
 if TYPE_CHECKING:

@@ -1,6 +1,10 @@
-"""Aliases of array types, named by content, with the dtype and the meaning of the axes."""
+"""Types of all packages: aliases of array types, with the dtype and the meaning of the axes, and what can be closed."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,3 +44,19 @@ Places = NDArray[np.int64]
 
 LengthRange = tuple[int, int]
 """The shortest and the longest of some lengths."""
+
+
+class Closeable(ABC):
+    """A context manager that calls :meth:`close` at the end of its block, including after an exception."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all resources; further calls have no effect."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

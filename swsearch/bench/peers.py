@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from swsearch.bench.workloads import Measurement, Workload, timed
-from swsearch.closeable import Closeable
 from swsearch.errors import EngineUnavailable, InputError
 from swsearch.sequences.alphabet import PROTEIN
-from swsearch.typing import Codes
+from swsearch.typing import Closeable, Codes
 
 PEERS: Final = ("pyopal", "swipe")
 _OPAL_LETTERS: Final = "ARNDCQEGHILKMFPSTWYVBZX*"

@@ -25,12 +25,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.closeable import Closeable
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
 from swsearch.cluster.tasks import PROGRAM, Failed, packed
 from swsearch.errors import InputError
 from swsearch.file_registry import registry
+from swsearch.typing import Closeable
 
 CONNECT_SECONDS: Final = 10.0
 """Longest time of one attempt to connect to a scheduler."""

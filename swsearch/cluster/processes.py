@@ -27,10 +27,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.closeable import Closeable
 from swsearch.cluster.connection import Answered, WorkerInfo
 from swsearch.errors import EngineError, InputError
 from swsearch.threads import usable_cores
+from swsearch.typing import Closeable
 
 PREFIX: Final = "local:"
 END_SECONDS: Final = 5.0

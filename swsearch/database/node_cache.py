@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from swsearch.closeable import Closeable
 from swsearch.errors import DatabaseError
 from swsearch.folders import is_shared, locked_file, user_cache
+from swsearch.typing import Closeable
 from swsearch.words import counted
 
 FOLDER_VARIABLE: Final = "SWSEARCH_CACHE"

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
-from swsearch.closeable import Closeable
 from swsearch.database.catalogue import joined_catalogue
 from swsearch.database.format import Catalogue
 from swsearch.database.partition import Partition
@@ -32,7 +31,7 @@ from swsearch.errors import DatabaseError, InputError
 from swsearch.hits.result import DIGEST_JOINT
 from swsearch.sequences.alphabet import ALPHABETS, Alphabet
 from swsearch.sequences.record import SequenceRecord
-from swsearch.typing import Codes, Lengths, Offsets, SubjectIndex
+from swsearch.typing import Closeable, Codes, Lengths, Offsets, SubjectIndex
 from swsearch.words import counted
 
 if TYPE_CHECKING:

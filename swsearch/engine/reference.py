@@ -23,13 +23,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.protocol import EngineInfo, Progress
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.sequences.alphabet import CODE_MASK, N_CODES
-from swsearch.typing import Codes, Lengths
+from swsearch.typing import Closeable, Codes, Lengths
 
 GROUP_RESIDUES: Final = 1 << 13
 """Residues of the subjects that are scored together: 64 KiB per array, so calls of NumPy cost little."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from swsearch.closeable import Closeable
 from swsearch.engine.cpu.pairs import SHORT_LETTERS, CpuPairs
 from swsearch.engine.pair_arrays import PairBackend
 from swsearch.engine.reference_pairs import ReferencePairs
@@ -26,6 +25,7 @@ from swsearch.pairs.pair_alignment import (
     mode_scoring,
 )
 from swsearch.threads import check_threads
+from swsearch.typing import Closeable
 
 if TYPE_CHECKING:
     from swsearch.engine.cuda.runtime.device import Device

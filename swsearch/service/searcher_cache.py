@@ -17,7 +17,6 @@ from contextlib import ExitStack
 from typing import Final, Self
 from weakref import WeakKeyDictionary
 
-from swsearch.closeable import Closeable
 from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.engine.protocol import BackgroundEngine
@@ -32,6 +31,7 @@ from swsearch.service.databases import Databases
 from swsearch.service.logs import log
 from swsearch.service.submit import fingerprint, options_of
 from swsearch.store.search_records import Batch, SearchedDatabase
+from swsearch.typing import Closeable
 
 MAX_SEARCHERS: Final = 16
 """Number of searchers that are kept, the most recently used ones."""

@@ -20,7 +20,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from swsearch.closeable import Closeable
 from swsearch.database.opening import open_database
 from swsearch.database.reader import DatabasePart, PackedDatabase
 from swsearch.errors import DatabaseError, InputError, Refused
@@ -37,6 +36,7 @@ from swsearch.store.search_records import NewSearch, Parameters, StoredSearch, W
 from swsearch.store.searches import OwnerLimits
 from swsearch.store.store import Store
 from swsearch.store.views import SORTS, HitView, QuerySummary, ResultPage
+from swsearch.typing import Closeable
 
 SEEN_WITHIN: Final = timedelta(seconds=30)
 """Time after its last progress during which a worker counts as alive."""

@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from swsearch.arguments import flag, number, path
-from swsearch.closeable import Closeable
 from swsearch.errors import StoreError
 from swsearch.file_registry import registry
 from swsearch.store.connections import (
@@ -25,6 +24,7 @@ from swsearch.store.connections import (
     writing,
 )
 from swsearch.store.schema import create_or_check
+from swsearch.typing import Closeable
 from swsearch.words import option
 
 

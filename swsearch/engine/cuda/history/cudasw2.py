@@ -25,7 +25,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, UNIT_BYTES, WARP, KernelSpec
@@ -38,6 +37,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.matrix import PAD_SCORE
 from swsearch.scoring.scheme import GapPenalty
+from swsearch.typing import Closeable
 
 CLASSIC_KERNELS: Final = ("simt", "striped", "partitioned")
 THREADS: Final = 256

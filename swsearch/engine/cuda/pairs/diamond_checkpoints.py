@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closeable import Closeable
 from swsearch.engine.cuda.pairs.diamond_plan import SweepShape, filled_columns, n_checkpoints
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream
 from swsearch.engine.cuda.runtime.kernels import WARP
+from swsearch.typing import Closeable
 
 ENTRY_BYTES: Final = 8
 """Bytes of an entry; the horizon and each saved row have one entry per column."""

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from swsearch.closeable import Closeable
 from swsearch.engine.cuda.pairs.diamond_checkpoints import StripCheckpoints
 from swsearch.engine.cuda.pairs.diamond_launch import DiamondLaunch, PairEnd, better, pair_table
 from swsearch.engine.cuda.pairs.diamond_paths import PATH_SHARE, DiamondPath, PairPath, rows_between
@@ -35,7 +34,7 @@ from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds, PairPaths, Sequences, checked_lengths, limited
 from swsearch.engine.reference_pairs import ReferencePairs
 from swsearch.errors import InputError
-from swsearch.typing import Letters
+from swsearch.typing import Closeable, Letters
 
 T = TypeVar("T")
 

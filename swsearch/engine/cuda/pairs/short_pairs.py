@@ -14,13 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.closeable import Closeable
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import WARP, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import SHORT_PAIRS, packed
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
 from swsearch.engine.pair_arrays import AlignmentProblem, PairPaths, Sequences, checked_lengths
 from swsearch.errors import EngineError
+from swsearch.typing import Closeable
 
 LONGEST: Final = 8192
 """Letters of the longest sequence that the kernel supports; scores stay below 2**30."""

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
 from swsearch.engine.cuda.runtime.device import Device, DeviceFacts, OutOfDeviceMemory, Scratch, Timing
@@ -29,7 +28,7 @@ from swsearch.engine.cuda.search.verified_windows import VerifiedWindows
 from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_requests
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Scores
+from swsearch.typing import Closeable, Scores
 
 DATABASE_SHARE: Final = 0.04
 """Share of the device's free memory that databases may take: the boundaries between strips need up to twenty bytes per

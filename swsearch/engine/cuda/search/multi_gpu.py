@@ -24,7 +24,6 @@ from typing import Final
 
 import numpy as np
 
-from swsearch.closeable import Closeable
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import Device
 from swsearch.engine.cuda.runtime.pycuda_device import PyCudaDevice
@@ -37,7 +36,7 @@ from swsearch.engine.protocol import Progress, Scored, ScoreRequest, score_reque
 from swsearch.errors import EngineError
 from swsearch.hits.score_block import Ends, ScoreBlock
 from swsearch.query.profile import QueryProfile
-from swsearch.typing import Scores
+from swsearch.typing import Closeable, Scores
 
 PATIENCE_SECONDS: Final = 0.005
 """Longest time for which a device waits for the preparations of another."""
