@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,8 +34,12 @@ _BREATH_SECONDS: Final = 0.01
 
 @dataclass(eq=False)
 class _Watcher:
-    """Somebody who waits for a search: an event, set when there is something to say, and the earliest time for it."""
+    """Somebody who waits for a search: for its end alone, or for changes.
 
+    ``looked`` is set when there is something to say, and not before ``not_before`` unless it is the end.
+    """
+
+    until_end: bool = False
     looked: asyncio.Event = field(default_factory=asyncio.Event)
     not_before: float = 0.0
 
@@ -97,12 +101,8 @@ class Hub:
         SearchNotFound
             It was deleted.
         """
-        watcher = _Watcher()
-        self._watched.setdefault(key, set()).add(watcher)
-        self._found.pop(key, None)
-        self.hint([key])
         last: SearchStatus | None = None
-        try:
+        with self._watching(key) as watcher:
             while True:
                 while key not in self._found or (last is not None and self._found[key] == last):
                     if self._is_released:
@@ -119,20 +119,33 @@ class Hub:
                 if found.search.is_finished or self._is_released:
                     return
                 await watcher.looked.wait()
+
+    async def finished(self, key: str, seconds: float) -> SearchStatus | None:
+        """Return when a search is finished, with its status, or when the time is over, with None."""
+        with suppress(TimeoutError), self._watching(key, until_end=True) as watcher:
+            async with asyncio.timeout(seconds):
+                while not self._is_released:
+                    status = self._found.get(key)
+                    if status is not None and status.search.is_finished:
+                        return status
+                    watcher.looked.clear()
+                    await watcher.looked.wait()
+        return None
+
+    @contextmanager
+    def _watching(self, key: str, *, until_end: bool = False) -> Iterator[_Watcher]:
+        """A context in which somebody waits for a search; the first look is at once."""
+        watcher = _Watcher(until_end)
+        self._watched.setdefault(key, set()).add(watcher)
+        self._found.pop(key, None)
+        self.hint([key])
+        try:
+            yield watcher
         finally:
             self._watched[key].discard(watcher)
             if not self._watched[key]:
                 del self._watched[key]
                 self._found.pop(key, None)
-
-    async def finished(self, key: str, seconds: float) -> SearchStatus | None:
-        """Return when a search is finished, with its status, or when it is deleted or the time is over, with None."""
-        with suppress(TimeoutError, SearchNotFound):
-            async with asyncio.timeout(seconds):
-                async for status in self.changes(key):
-                    if status.search.is_finished:
-                        return status
-        return None
 
     async def _look(self) -> None:
         while True:
@@ -149,13 +162,15 @@ class Hub:
             self._hinted.clear()
             if not keys:
                 continue
+            ends = [key for key in keys if all(watcher.until_end for watcher in self._watched[key])]
+            others = list(set(keys).difference(ends))
             try:
-                found = await run_in_threadpool(self._service.statuses, keys)
+                found = await run_in_threadpool(self._service.statuses, others, ends)
             except SwSearchError:
                 await asyncio.sleep(LOOK_SECONDS)
                 self._looks_at_all = 0.0
                 continue
-            await self._tell(keys, found)
+            await self._tell([*others, *found.keys() & set(ends)], found)
             await asyncio.sleep(min(LOOK_SECONDS, _PAUSE * (time.monotonic() - began)))
 
     async def _tell(self, keys: Sequence[str], found: Mapping[str, SearchStatus]) -> None:

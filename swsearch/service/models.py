@@ -235,7 +235,7 @@ def search_answer(status: SearchStatus) -> Search:
 
 def shown(text: str) -> str:
     """Text of a file for JSON in UTF-8: bytes that are not UTF-8 become U+FFFD."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def hit_answer(query: QueryResult, hit: Hit) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from swsearch.store.session import Session
 
 _WITH_KEY: Final = select(SEARCHES).where(SEARCHES.c.key == bindparam("key"))
 _WITH_KEYS: Final = select(SEARCHES).where(SEARCHES.c.key.in_(bindparam("keys", expanding=True)))
+_FINISHED_WITH_KEYS: Final = _WITH_KEYS.where(SEARCHES.c.state.not_in(UNFINISHED))
 _WAITING: Final = (
     select(SEARCHES.c.key, SEARCHES.c.owner, SEARCHES.c.cells, SEARCHES.c.cells_done)
     .where(SEARCHES.c.state.in_(UNFINISHED))
@@ -175,10 +176,10 @@ class Searches:
                 raise SearchNotFound(key)
             return stored_search(row)
 
-    def with_keys(self, keys: Sequence[str]) -> dict[str, StoredSearch]:
-        """The searches with these keys that exist."""
+    def with_keys(self, keys: Sequence[str], *, finished: bool = False) -> dict[str, StoredSearch]:
+        """The searches with these keys that exist; with ``finished``, those that are finished."""
         with self._session.reading() as connection:
-            rows = connection.execute(_WITH_KEYS, {"keys": list(keys)})
+            rows = connection.execute(_FINISHED_WITH_KEYS if finished else _WITH_KEYS, {"keys": list(keys)})
             return {row.key: stored_search(row) for row in rows}
 
     def of_owner(self, owner: str, limit: int = 100, before: int | None = None) -> list[StoredSearch]:
