@@ -1,0 +1,183 @@
+"""Where the time of a short command goes: what it imports, opens and loads before its first launch, and after it.
+
+    python benchmarks/benchmark_steps.py QUERY.fasta DATABASE [--engine cuda] [--repeat 3] [--out RESULT.json]
+
+``swsearch query`` runs in an interpreter of its own with a new store, ``--repeat`` times. Each step of :data:`STEPS`
+and each import of :data:`IMPORTED` is noted with its thread, its begin and its end, in milliseconds since the start of
+the interpreter. A step that occurs several times is noted once, from the begin of the first to the end of the last,
+with the sum of its times. Steps of two threads overlap, and a step contains the steps and imports that it causes. The
+table is that of the fastest run; ``seconds`` are those of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+STEPS = {
+    "swsearch.database.opening": ["open_database"],
+    "swsearch.engine.cuda.runtime.warm_up": ["_create_contexts"],
+    "swsearch.engine.cuda.runtime.compiler": ["Compilers.installed"],
+    "swsearch.engine.cuda.runtime.pycuda_device": [
+        "PyCudaDevice.__init__",
+        "PyCudaDevice.prepare",
+        "PyCudaDevice.load",
+    ],
+    "swsearch.engine.cuda.search.engine": ["CudaEngine.__init__", "CudaEngine.preload", "CudaEngine.close"],
+    "swsearch.engine.cuda.search.batch_run": ["BatchRun.start", "BatchRun.finish"],
+    "swsearch.engine.registry": ["open_engine"],
+    "swsearch.search.searcher": ["Searcher.__init__", "Searcher._result"],
+    "swsearch.run.search": ["Run.__enter__", "Run.close"],
+    "swsearch.store.store": ["Store.__init__", "Store.close"],
+    "swsearch.store.results": ["Results.add"],
+}
+"""The functions and methods that are steps, by module."""
+IMPORTED = ("numpy", "swsearch._native", "typer", "pycuda.driver", "cuda.bindings.driver", "sqlalchemy", "sqlite3")
+CHILD = "SWSEARCH_STEPS"
+"""Environment variable of the interpreter that is observed: when it was started, and the file for what it notes."""
+
+
+class Notes(importlib.abc.MetaPathFinder):
+    """Notes steps and imports; it finds the modules of both, and lets their own loaders load them."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self.rows: dict[str, dict[str, Any]] = {}
+        self._finding: set[str] = set()
+
+    def note(self, name: str, began: float) -> None:
+        ended = time.time()
+        new = {"step": name, "thread": threading.current_thread().name, "begin": began, "times": 0, "total": 0.0}
+        row = self.rows.setdefault(name, new)
+        row |= {"end": ended, "times": row["times"] + 1, "total": row["total"] + ended - began}
+
+    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*given: Any, **named: Any) -> Any:
+            began = time.time()
+            try:
+                return function(*given, **named)
+            finally:
+                self.note(name, began)
+
+        return wrapper
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name in self._finding or (name not in STEPS and name not in IMPORTED):
+            return None
+        self._finding.add(name)
+        began = time.time()
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._finding.discard(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            if name in IMPORTED:
+                self.note(f"import {name}", began)
+            for step in STEPS.get(name, ()):
+                *owners, last = step.split(".")
+                owner: Any = functools.reduce(getattr, owners, module)
+                found = inspect.getattr_static(owner, last)
+                if isinstance(found, classmethod | staticmethod):
+                    setattr(owner, last, type(found)(self.timed(step, found.__func__)))
+                else:
+                    setattr(owner, last, self.timed(step, found))
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+    def table(self) -> list[dict[str, Any]]:
+        """The steps in the order of their begins, in milliseconds since the start of the interpreter."""
+        return [
+            row | {key: round(1000 * (row[key] - self._began), 1) for key in ("begin", "end")}
+            | {"total": round(1000 * row["total"], 1)}
+            for row in sorted(self.rows.values(), key=lambda row: row["begin"])
+        ]  # fmt: skip
+
+
+def observed(began: float, out: Path) -> None:
+    """Run the program in this interpreter, and write what was noted when it ends."""
+    notes = Notes(began)
+    notes.note("interpreter and this script", began)
+    sys.meta_path.insert(0, notes)
+    leave = os._exit
+
+    def end(code: int) -> None:
+        out.write_text(json.dumps(notes.table()), encoding="utf-8")
+        leave(code)
+
+    os._exit = end  # type: ignore[assignment]
+    from swsearch.cli.start import run
+
+    try:
+        run()
+    finally:
+        out.write_text(json.dumps(notes.table()), encoding="utf-8")
+
+
+def main() -> None:
+    from provenance import commit, device_of
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("queries")
+    parser.add_argument("database")
+    parser.add_argument("--engine", default="cuda")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    runs: list[tuple[float, list[dict[str, Any]]]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.repeat + 1):
+            notes, store = Path(folder, f"{number}.json"), Path(folder, f"{number}.sqlite")
+            command = [sys.executable, "-P", __file__, "query", options.queries, options.database, "--quiet"]
+            command += ["--engine", options.engine, "--store", str(store), "--out", str(Path(folder, "hits.tsv"))]
+            began = time.time()
+            environment = os.environ | {CHILD: f"{began} {notes}"}
+            subprocess.run([*command, "--format", "tsv"], check=True, env=environment)
+            if number:  # the first one compiles modules and kernels
+                runs.append((time.time() - began, json.loads(notes.read_text(encoding="utf-8"))))
+    seconds, table = min(runs, key=lambda run: run[0])
+    for row in table:
+        print(f"{row['begin']:8.1f} {row['end']:8.1f} {row['total']:8.1f}  {row['step']} ({row['thread']})")
+    print(f"{1000 * seconds:17.1f}  the end of the process")
+    report = {
+        "benchmark": "where the time of a short command goes",
+        "command": " ".join(sys.argv),
+        "commit": options.commit or commit(),
+        "seconds": [one for one, _ in runs],
+        "steps": table,
+        **device_of(options.engine),
+    }
+    if options.out:
+        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if CHILD in os.environ:
+        started, _, file = os.environ.pop(CHILD).partition(" ")
+        observed(float(started), Path(file))
+    else:
+        main()
