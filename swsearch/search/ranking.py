@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Final
 
@@ -302,7 +303,7 @@ class _Aligned:
     place: int
     alignment: SubjectAlignment
 
-    @property
+    @cached_property
     def key(self) -> tuple[float, int, int, int]:
         return 0.0 if self.evalue is None else self.evalue, -self.alignment.score, self.comparison, self.place
 
@@ -315,6 +316,12 @@ def _chained(prepared: PreparedQuery, subject: int, several: list[_Aligned]) -> 
     evalues = chaining.evalues(subject, len(prepared.query), [one.alignment for one in several], adjusted)
     chained = [replace(one, evalue=evalue) for one, evalue in zip(several, evalues, strict=True)]
     return sorted(chained, key=lambda one: one.key)
+
+
+def _judged(several: list[_Aligned], n_judged: int) -> list[_Aligned]:
+    """The first ``n_judged`` alignments of each comparison, best first."""
+    chosen = [one for one in several if one.place < n_judged]
+    return sorted(chosen, key=lambda one: one.key) if len(chosen) > 1 else chosen
 
 
 class _Alignments:
@@ -340,15 +347,18 @@ class _Alignments:
         self._candidates = candidates
         self._comparisons = selection.comparisons(prepared)
         self._found: list[list[_Aligned]] = [[] for _ in range(len(candidates))]
-        self._row_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
         self._residues = selection.residues(candidates.subject_index)
         self._n_judged = prepared.threshold.most_alignments(self._residues)
         self._is_significant = prepared.threshold.is_significant(lengths, candidates.score)
         self._next_scores = np.zeros((len(compared), len(candidates)), dtype=np.int32)
         self._n_aligned = np.zeros_like(self._next_scores)
+        if len(compared) == 1:
+            self._next_scores[0] = candidates.score
+            return
+        rows_of = {subject: row for row, subject in enumerate(candidates.subject_index.tolist())}
         for number, block in enumerate(compared):
             known = block.among(candidates.subject_index)
-            rows = [self._row_of[subject] for subject in known.subject_index.tolist()]
+            rows = [rows_of[subject] for subject in known.subject_index.tolist()]
             self._next_scores[number, rows] = known.score
 
     def compute(self, max_hsps: int, listed: list[float], wanted: int) -> None:
@@ -368,10 +378,7 @@ class _Alignments:
         size = 1
         most = self._n_judged
         while threshold.is_adjusted:
-            judged = [
-                sorted((one for one in several if one.place < n_judged), key=lambda one: one.key)
-                for several, n_judged in zip(self._found, most.tolist(), strict=True)
-            ]
+            judged = [_judged(several, n_judged) for several, n_judged in zip(self._found, most.tolist(), strict=True)]
             firsts = [several[0].key[0] if several else np.inf for several in judged]
             lasts = [several[max_hsps - 1] if len(several) >= max_hsps else None for several in judged]
             farthest = threshold.farthest(listed, firsts, wanted)
@@ -446,7 +453,9 @@ class _Alignments:
         """
         in_order = []
         for several, n_judged in zip(self._found, self._n_judged.tolist(), strict=True):
-            judged = sorted((one for one in several if one.place < n_judged), key=lambda one: one.key)
-            others = sorted((one for one in several if one.place >= n_judged), key=lambda one: one.key[1:])
-            in_order.append(judged + others)
+            judged = _judged(several, n_judged)
+            if len(judged) < len(several):
+                others = [one for one in several if one.place >= n_judged]
+                judged += sorted(others, key=lambda one: one.key[1:])
+            in_order.append(judged)
         return in_order
