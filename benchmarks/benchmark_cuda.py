@@ -159,7 +159,6 @@ def main() -> None:
     parser.add_argument("--matrix", default="BLOSUM62")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", type=int, default=0, help="subjects a query to compare with parasail")
-    parser.add_argument("--profile", choices=("texture", "global"), default="texture")
     parser.add_argument("--memory-share", type=float, help="memory for the database, as a share of what it needs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", default="", help="where the checkout is not a git repository")
@@ -192,7 +191,7 @@ def main() -> None:
         "profile": options.profile,
         "memory_share": options.memory_share,
     }
-    with CudaEngine(device, memory_limit, texture=options.profile == "texture") as engine:
+    with CudaEngine(device, memory_limit) as engine:
         for mode in options.modes.split(","):
             groups = singles if mode.startswith("single") else pairs
             if mode.startswith("batch"):

@@ -40,7 +40,7 @@ from swsearch.engine.cuda.search.tuning import tuned_for, words_of
 
 COLUMNS_PER_LOOP = 4
 SHOWN_WORDS = {0: 28, 4: 40, 5: 40, 6: 42, 8: 40}
-"""Words per lane of the printed kernels, by the rows of a band; 0 for the deferred kernel."""
+"""Words per lane of the printed kernels, by the rows of a band; 0 for the exact kernel."""
 MEASURED = 90
 """The architecture whose times are measured."""
 
@@ -85,26 +85,19 @@ class Family:
 
     pairing: Pairing
     band: int
-    deferred: bool
     edges: bool
 
     def spec(self, words: int, threads: int = 256, blocks: int = 2) -> KernelSpec:
         """The kernel of the tile with four lanes."""
         return case_of(
-            Tile(self.pairing, 4, words, PROTEIN_COLUMNS), threads, blocks, deferred=self.deferred,
-            strips=2 if self.edges else 1, band=self.band,
+            Tile(self.pairing, 4, words, PROTEIN_COLUMNS), threads, blocks, strips=2 if self.edges else 1,
+            band=self.band,
         ).spec  # fmt: skip
 
 
-def families(entry: dict[str, Any], pairing: Pairing) -> dict[str, list[Family]]:
-    """The kernels of a tile of a tuning file, by the key of their times."""
-    band = entry.get("band", 0)
-    kinds = (True,) if band else (False, True)
-    return {
-        key: [Family(pairing, band, deferred, key == "edges") for deferred in kinds]
-        for key in ("alone", "edges")
-        if key in entry
-    }
+def families(entry: dict[str, Any], pairing: Pairing) -> dict[str, Family]:
+    """The kernels of a series of tiles of a tuning file, by the key of their times."""
+    return {key: Family(pairing, entry.get("band", 0), key == "edges") for key in ("alone", "edges") if key in entry}
 
 
 def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecutor) -> None:
@@ -117,9 +110,8 @@ def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecuto
         for entry in entries
     ]
     for pairing, entry in tiles:
-        for of_key in families(entry, pairing).values():
-            for family in of_key:
-                words.setdefault(family, set()).update(words_of(entry))
+        for family in families(entry, pairing).values():
+            words.setdefault(family, set()).update(words_of(entry))
     ends = [(family, end(of_family)) for family, of_family in words.items() for end in (min, max)]
     counts = dict(zip(ends, pool.map(lambda each: counter.count(each[0].spec(each[1])), ends), strict=True))
 
@@ -130,20 +122,19 @@ def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecuto
         return counts[family, least] - per_word * least, per_word
 
     exact = [entry for pairing, entry in tiles if pairing is Pairing.ROW_BLOCKS and "band" not in entry]
-    base, per_word = line(Family(Pairing.ROW_BLOCKS, 0, False, False))
+    base, per_word = line(Family(Pairing.ROW_BLOCKS, 0, edges=False))
     per_row = min((base + per_word * n_words) / (2 * n_words) for entry in exact for n_words in words_of(entry))
     scale = measured_per_row() / per_row
     for pairing, entry in tiles:
-        for key, of_key in families(entry, pairing).items():
-            times = [[round(scale * entry["group"] * part, 4) for part in line(each)] for each in of_key]
-            entry[key] = times[0] if "band" in entry else times
+        for key, family in families(entry, pairing).items():
+            entry[key] = [round(scale * entry["group"] * part, 4) for part in line(family)]
 
 
 @cache
 def measured_per_row() -> float:
     """Picoseconds per row and residue of the fastest measured tile for one query's exact scores."""
     entries = tuned_for(MEASURED)["inter_task"][Pairing.ROW_BLOCKS.value]
-    return min(entry["alone"][0] / (2 * entry["group"] * entry["words"]) for entry in entries)
+    return min(entry["alone"] / (2 * entry["group"] * entry["words"]) for entry in entries)
 
 
 def main() -> None:
@@ -162,7 +153,7 @@ def main() -> None:
             options.write.write_text(tuning_text(tuning), encoding="utf-8")
             return
         shown = [
-            Family(pairing, band, deferred=True, edges=False)
+            Family(pairing, band, edges=False)
             for pairing in (Pairing.TWO_QUERIES, Pairing.ROW_BLOCKS)
             for band in SHOWN_WORDS
         ]

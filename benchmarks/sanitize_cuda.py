@@ -43,7 +43,7 @@ from swsearch.typing import Codes
 
 FLOOR = 60
 LOW_FLOOR = 29
-"""About an eighth of the subjects of :func:`many_case` pass the deferred kernel, more than four per multiprocessor."""
+"""About an eighth of the subjects of :func:`many_case` pass the bound, more than four per multiprocessor."""
 
 
 def case(

@@ -1,7 +1,7 @@
 """Measures the speed of the inter-task CUDA kernel on this GPU for different tiles.
 
     python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
-    python benchmarks/tune_cuda.py --bands 4,5,6,8 --words 40,48 --groups 4,8 --deferred 1
+    python benchmarks/tune_cuda.py --bands 4,5,6,8 --words 40,48 --groups 4,8
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json [--sections bound]
 
 A tile is the shape of a strip of query rows: lanes per subject, words per lane, and the contents of a word
@@ -13,9 +13,7 @@ picoseconds per strip and subject residue, registers per thread, and spilled byt
 
 With ``--write FILE``, the tiles in the sections ``inter_task`` and ``bound`` of FILE are measured, and FILE is replaced
 by a copy with the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that
-exchange a boundary (``edges``). Tiles in ``inter_task`` are measured with the exact and the deferred kernel
-(docs/glossary.md), those in ``bound`` with the bound.
-``swsearch/engine/cuda/search/tuning.py`` reads these files.
+exchange a boundary (``edges``). ``swsearch/engine/cuda/search/tuning.py`` reads these files.
 """
 
 from __future__ import annotations
@@ -117,7 +115,7 @@ class Tuner:
                 for strip in range(case.strips):
                     parameters = packed(
                         INTER_TASK,
-                        profile=(buffer.address, view.handle),
+                        profile=view.handle,
                         query=(
                             strip * tile.strip_units, strip > 0, strip + 1 < case.strips,
                             self._boundaries[strip % 2].address, self._boundaries[1 - strip % 2].address,
@@ -152,13 +150,12 @@ class Tuner:
 
 
 def case_of(
-    tile: Tile, threads: int, blocks: int, *, deferred: bool, strips: int, band: int = 0, texture: bool = True,
+    tile: Tile, threads: int, blocks: int, *, strips: int, band: int = 0,
     arithmetic: Arithmetic = Arithmetic.FAST, more: tuple[tuple[str, str], ...] = (),
 ) -> Case:  # fmt: skip
     edges = BoundaryMode.OWN if strips > 1 else BoundaryMode.NONE
     spec = inter_task_kernel(
-        arithmetic, tile, default_scheme(PROTEIN).gap, deferred=deferred, band=band, edges=edges, texture=texture,
-        threads=threads, blocks=blocks,
+        arithmetic, tile, default_scheme(PROTEIN).gap, band=band, edges=edges, threads=threads, blocks=blocks
     )  # fmt: skip
     return Case(tile, replace(spec, constants=spec.constants + more), strips)
 
@@ -181,7 +178,7 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
     tuning = json.loads(path.read_text(encoding="utf-8"))
     tuning["measured"] = f"{tuner.device.facts.name}, {tuner.device.compiler.name} {tuner.device.compiler.version}"
     kinds = [("alone", 1), ("edges", EDGE_STRIPS)]
-    cases: dict[tuple[str, str, int, str], list[Case]] = {}
+    cases: dict[tuple[str, str, int, str], Case] = {}
     for section in sections:
         for pairing, entries in tuning[section].items():
             for place, entry in enumerate(entries):
@@ -189,19 +186,14 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
                 band = entry.get("band", 0)
                 for kind, strips in kinds:
                     if kind in entry:
-                        cases[section, pairing, place, kind] = [
-                            case_of(
-                                tile, entry["threads"], entry["blocks"], deferred=deferred, strips=strips, band=band,
-                            )
-                            for deferred in ((True,) if band else (False, True))
-                        ]  # fmt: skip
-    tuner.compile(itertools.chain.from_iterable(cases.values()))
-    for (section, pairing, place, kind), of_tile in cases.items():
-        rows = [tuner.measure(case) for case in of_tile]
-        times = [row["picoseconds"] for row in rows]
-        entry = tuning[section][pairing][place]
-        entry[kind] = times[0] if "band" in entry else times
-        print(section, pairing, kind, *(row["gcups"] for row in rows), entry, flush=True)
+                        cases[section, pairing, place, kind] = case_of(
+                            tile, entry["threads"], entry["blocks"], strips=strips, band=band
+                        )
+    tuner.compile(cases.values())
+    for (section, pairing, place, kind), case in cases.items():
+        row, entry = tuner.measure(case), tuning[section][pairing][place]
+        entry[kind] = row["picoseconds"]
+        print(section, pairing, kind, row["gcups"], entry, flush=True)
     path.write_text(tuning_text(tuning), encoding="utf-8")
 
 
@@ -211,10 +203,8 @@ def main() -> None:
     parser.add_argument("--groups", default="8")
     parser.add_argument("--words", default="8,16,24,28")
     parser.add_argument("--launches", default="256x2", help="threads x blocks, several with commas")
-    parser.add_argument("--deferred", default="0,1")
-    parser.add_argument("--bands", default="0", help="rows of a band of the bound, 0 for none; with --deferred 1")
+    parser.add_argument("--bands", default="0", help="rows of a band of the bound, 0 for none")
     parser.add_argument("--strips", default="1", help="1 for one strip, 2 and more for kernels with boundaries")
-    parser.add_argument("--texture", default="1")
     parser.add_argument("--arithmetic", default="FastPair")
     parser.add_argument("--subjects", type=int, default=300_000)
     parser.add_argument("--repeat", type=int, default=3)
@@ -235,13 +225,13 @@ def main() -> None:
     cases = [
         case_of(
             Tile(Pairing(pairing), group, words, PROTEIN_COLUMNS), *numbers(launch.replace("x", ",")),
-            deferred=bool(deferred), strips=strips, band=band, texture=bool(texture), arithmetic=arithmetic, more=more,
+            strips=strips, band=band, arithmetic=arithmetic, more=more,
         )
-        for pairing, group, words, launch, deferred, strips, band, texture, more in itertools.product(
+        for pairing, group, words, launch, strips, band, more in itertools.product(
             options.pairing.split(","), numbers(options.groups), numbers(options.words), options.launches.split(","),
-            numbers(options.deferred), numbers(options.strips), numbers(options.bands), numbers(options.texture), sets,
+            numbers(options.strips), numbers(options.bands), sets,
         )
-        if band == 0 or (deferred and words % band == 0)
+        if band == 0 or words % band == 0
     ]  # fmt: skip
     tuner.compile(cases)
     for case in cases:

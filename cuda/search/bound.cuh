@@ -20,7 +20,7 @@
 //     - c is a part of the instruction that computes kept. Raised values are at least 0, so E, F and Y may be as low as
 //     -c.
 //   - The sums t are those of FastPair, which rounds beyond 2,047; the other operations are exact. T is at most 2,047
-//     less the largest profile score (deferred_limit in routing.py), and c at most 2,047.
+//     less the largest profile score (bound_limit in routing.py), and c at most 2,047.
 //   - Rows past the query's end and columns outside the subject score -128.
 // A larger result than the limit proves nothing: those subjects are scored by an exact kernel.
 //

@@ -16,7 +16,7 @@
 //
 // Scores are exact up to 2,047 (FastPair), or 32,767 or 2^31 - 1 less the largest profile score (ShortPair, Wide). A
 // larger result indicates that it may be inexact (arithmetic.cuh); collect_at_least lists those subjects, and they are
-// scored again in a wider type. With kDeferred the result is a bound (strip.cuh). Subjects are shorter than 2^31.
+// scored again in a wider type. Subjects are shorter than 2^31.
 
 #include "search/bound.cuh"
 #include "search/strip.cuh"
@@ -42,7 +42,7 @@ struct StripOfQuery {
 };
 
 struct InterTaskParameters {
-    ProfileSource profile;
+    u64 profile;  // texture over the packed profile (tile.cuh)
     StripOfQuery query;
     SubjectRange subjects;
     GapCosts gap;
@@ -52,7 +52,7 @@ struct InterTaskParameters {
 };
 
 // strip: shared memory for one staged strip.
-template <class Arithmetic, class Shape, bool kDeferred, int kBand, Edges kEdges, bool kTexture, bool kListed>
+template <class Arithmetic, class Shape, int kBand, Edges kEdges, bool kListed>
 SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) {
     const StripOfQuery& query = parameters.query;
     const SubjectRange& subjects = parameters.subjects;
@@ -60,7 +60,7 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
     int* const scores_low = parameters.scores_low;
     int* const scores_high = parameters.scores_high;
     const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
-    stage_strip<kTexture>(strip, parameters.profile, query.first_unit, Shape::kStripUnits,
+    stage_strip(strip, parameters.profile, query.first_unit, Shape::kStripUnits,
                           static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
     __syncthreads();
 
@@ -87,11 +87,10 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
         const u32* const residues = subjects.residues + start / 4;
         typename Arithmetic::Word best;
         if constexpr (kBand == 0) {
-            best = align_strip<Arithmetic, Shape, kDeferred, kEdges>(
+            best = align_strip<Arithmetic, Shape, kEdges>(
                 strip, residues, WholeSubject<Shape>(length), gap, boundary, query.has_strip_above != 0,
                 query.has_strip_below != 0, NoSync());
         } else {
-            static_assert(kDeferred, "a bound is the result of a deferred kernel");
             best = bound_strip<Arithmetic, Shape, kBand, kEdges>(
                 strip, residues, length, gap, boundary, query.has_strip_above != 0, query.has_strip_below != 0);
         }
@@ -113,19 +112,18 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
 
 }  // namespace swsearch
 
-// The entry scores one strip of one query, or of two. Inputs: the packed profile, in memory and as a texture; the packed
+// The entry scores one strip of one query, or of two. Inputs: the packed profile as a texture; the packed
 // residues with the subjects' starts in bytes and lengths; the boundary of the strip above. Outputs: the boundary of
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
-// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither; SWS_DEFERRED (0 or 1); SWS_BAND (rows
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither; SWS_BAND (rows
 // of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
-// SWS_TEXTURE (0 or 1); SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
+// SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
 inter_task(SWS_PARAMETERS swsearch::InterTaskParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_DEFERRED != 0, SWS_BAND, Edges::SWS_EDGES, SWS_TEXTURE != 0,
-                         SWS_LISTED != 0>(strip, parameters);
+    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_BAND, Edges::SWS_EDGES, SWS_LISTED != 0>(strip, parameters);
 }

@@ -41,7 +41,7 @@ struct SubjectList {
 };
 
 struct IntraTaskParameters {
-    ProfileSource profile;
+    u64 profile;  // texture over the packed profile (tile.cuh)
     int n_strips;
     SubjectList subjects;
     GapCosts gap;
@@ -104,7 +104,7 @@ struct ListBlock {
 };
 
 // shared: shared memory for the staged strips and a ListBlock. kEdges: kNone if the query has one strip, else kOwn.
-template <class Arithmetic, class Shape, Edges kEdges, bool kTexture, class ObserverData>
+template <class Arithmetic, class Shape, Edges kEdges, class ObserverData>
 SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters, const ObserverData& observer_data) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= 64, "kernels.py reserves this space");
@@ -130,7 +130,7 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters,
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_staged * Shape::kStripUnits);
     uint4* const strip = shared + (staged_once ? index_in_team : warp) * Shape::kStripUnits;
     if (staged_once) {
-        stage_strip<kTexture>(shared, parameters.profile, 0, n_strips * Shape::kStripUnits,
+        stage_strip(shared, parameters.profile, 0, n_strips * Shape::kStripUnits,
                               static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
         __syncthreads();
     }
@@ -178,8 +178,7 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters,
             const u32 subject = subjects.listed[item];
             if (!staged_once) {
                 __syncwarp();  // every lane has finished the previous strip
-                stage_strip<kTexture>(strip, parameters.profile, number * Shape::kStripUnits, Shape::kStripUnits, lane,
-                                      kWarpSize);
+                stage_strip(strip, parameters.profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
                 __syncwarp();
             }
             StripSync sync(counter_above, own_counter, number);
@@ -189,7 +188,7 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters,
             const BoundaryLocation location{number % 2 == 0 ? last_buffer : first_buffer,
                                             number % 2 == 0 ? first_buffer : last_buffer, 0};
             const int length = static_cast<int>(subjects.lengths[subject]);
-            const auto best = align_strip<Arithmetic, Shape, false, kEdges>(
+            const auto best = align_strip<Arithmetic, Shape, kEdges>(
                 strip, subjects.residues + subjects.starts[subject] / 4,
                 column_range_of<Shape>(observer_data, subject, length, number), gap, location, number > 0,
                 number + 1 < n_strips, sync, observe_strip<Shape>(observer_data, subject, number, n_strips, lane));

@@ -21,11 +21,6 @@
 //
 // Padding. Before the subject's first column all values stay zero; past the last column H can only decrease, so neither
 // the best score nor a boundary column changes.
-//
-// Deferred maximum (kDeferred). The best H is not computed. Instead, the maximum of E is updated after every four
-// columns; E is then at least h - open - 4 * extend for every h of these columns. Therefore a result below T - open -
-// 4 * extend proves that no score reaches T. A larger result proves nothing: those subjects are scored again by an
-// exact kernel.
 
 #pragma once
 
@@ -36,7 +31,7 @@
 namespace swsearch {
 
 // The cells of a lane (columns.cuh): the recurrence in each column, and the best score.
-template <class ScoreType, class Rows, bool kDeferred, Edges kStripEdges>
+template <class ScoreType, class Rows, Edges kStripEdges>
 class AlignedCells {
    public:
     using Arithmetic = ScoreType;
@@ -94,14 +89,12 @@ class AlignedCells {
             const Word opened = Arithmetic::add(h, first_gap_);
             e_[k] = Arithmetic::decay_or(e_[k], extend_, opened);
             f = Arithmetic::decay_or(f, extend_, opened);
-            if constexpr (!kDeferred) {
-                if (k % 2 == 1) {
-                    best_ = Arithmetic::max3(best_, pending, h);
-                } else if (k == kWords - 1) {
-                    best_ = Arithmetic::max3(best_, h, h);
-                } else {
-                    pending = h;
-                }
+            if (k % 2 == 1) {
+                best_ = Arithmetic::max3(best_, pending, h);
+            } else if (k == kWords - 1) {
+                best_ = Arithmetic::max3(best_, h, h);
+            } else {
+                pending = h;
             }
         }
         last_h_ = h;
@@ -110,14 +103,7 @@ class AlignedCells {
 
     SWS_DEVICE u32 last_row(int number) const { return static_cast<u32>(number == 0 ? last_h_ : last_f_); }
 
-    SWS_DEVICE void end_of_round() {
-        if constexpr (kDeferred) {
-#pragma unroll
-            for (int k = 0; k < kWords; k += 2) {
-                best_ = Arithmetic::max3(best_, e_[k], e_[k + 1 < kWords ? k + 1 : k]);
-            }
-        }
-    }
+    SWS_DEVICE void end_of_round() {}
 
     template <class Observer>
     SWS_DEVICE int show_round(Observer& observer, int columns, int n_steps) const {
@@ -154,13 +140,13 @@ class AlignedCells {
 // Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has the
 // subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
 // for two queries each half belongs to one query. gap: the gap costs; the other parameters are those of compute_columns.
-template <class Arithmetic, class Shape, bool kDeferred, Edges kEdges, class Sync, class ColumnRange,
+template <class Arithmetic, class Shape, Edges kEdges, class Sync, class ColumnRange,
           class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
                                                  const GapCosts& gap, const BoundaryLocation& boundary,
                                                  bool has_strip_above, bool has_strip_below, Sync sync,
                                                  Observer observer = Observer()) {
-    AlignedCells<Arithmetic, Shape, kDeferred, kEdges> cells(gap);
+    AlignedCells<Arithmetic, Shape, kEdges> cells(gap);
     return compute_columns(cells, strip, residues, columns, boundary, has_strip_above, has_strip_below, sync, observer);
 }
 

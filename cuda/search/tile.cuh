@@ -1,9 +1,9 @@
 // Tile, the shape of a strip of the query as a group of lanes computes it; the layout of a strip of the packed query
 // profile, and the functions that read it.
 //
-// Used by strip.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in global memory or
-// in a texture), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py computes the same
-// layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue code.
+// Used by columns.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in a texture over linear
+// memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py computes
+// the same layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue code.
 //
 // In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is padding).
 //
@@ -89,18 +89,11 @@ class StagedScores {
     u32 slot_offset_;
 };
 
-// The packed profile in global memory and as a texture over it; kTexture chooses which one is read.
-struct ProfileSource {
-    const uint4* memory;
-    u64 texture;
-};
-
-// Copies units first to first + count - 1 of the profile to shared memory. `threads` threads call it together;
-// `thread` is the calling thread's index among them.
-template <bool kTexture>
-SWS_DEVICE void stage_strip(uint4* strip, const ProfileSource& profile, int first, int count, int thread, int threads) {
+// Copies units first to first + count - 1 of the profile to shared memory. profile: the texture over it. `threads`
+// threads call it together; `thread` is the calling thread's index among them.
+SWS_DEVICE void stage_strip(uint4* strip, u64 profile, int first, int count, int thread, int threads) {
     for (int unit = thread; unit < count; unit += threads) {
-        strip[unit] = kTexture ? texture_element(profile.texture, first + unit) : profile.memory[first + unit];
+        strip[unit] = texture_element(profile, first + unit);
     }
 }
 

@@ -21,7 +21,7 @@ def test_the_plan_of_the_cuda_engine_names_its_kernels(swsearch, monkeypatch, pr
     """By hand: BLOSUM62 has no score that makes a protein of 200 residues exceed 2,047, and E-values give a floor."""
     monkeypatch.setattr(
         "swsearch.search.searcher.open_engine",
-        lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132)), "emulated"),
+        lambda *_, **__: (CudaDevices([0], opener(multiprocessors=132), band_rows=5), "emulated"),
     )
     (tmp_path / "q.fa").write_text(">a\n" + "MKVLAAGIVG" * 20 + "\n>b\n" + "MKVLAAGIVG" * 60 + "\n")
     lines = swsearch("query", "q.fa", protein_db, "--explain").out.splitlines()
@@ -30,7 +30,7 @@ def test_the_plan_of_the_cuda_engine_names_its_kernels(swsearch, monkeypatch, pr
     assert "of 200" in text
     assert "600 residues" in text
     assert "inter-task: 1," in text
-    assert "deferred maximum" in text
+    assert "11 bits, bound, bands of 5 rows" in text
     assert "scored again in 16 bits: " in text
     lowest, highest = map(int, re.findall(r"may reach a score of (\d+) to (\d+), by their length", text)[0])
     assert lowest < highest

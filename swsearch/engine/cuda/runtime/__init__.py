@@ -7,7 +7,6 @@ module                 holds
 ``warm_up``            the creation of GPU contexts while the program starts
 ``info``               whether the engine can be used here, and why not
 ``kernels``            the kernels with their compile-time constants; the layout of a tile
-``parameters``         the structures that kernels take as their parameters
 ``compiler``           the installed compilers: each nvcc, then NVRTC
 ``shipped_kernels``    the compiled kernels that the package contains
 ``kernel_cache``       the cache of compiled kernels on disk

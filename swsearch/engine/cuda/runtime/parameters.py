@@ -22,8 +22,6 @@ def _structure(**members: np.dtype[Any]) -> np.dtype[np.void]:
 
 # --- cuda/search ---
 
-# ProfileSource
-PROFILE: Final = _structure(memory=ADDRESS, texture=ADDRESS)
 # GapCosts
 GAP: Final = _structure(open=INT, extend=INT)
 # StripOfQuery
@@ -34,7 +32,7 @@ SUBJECT_RANGE: Final = _structure(
 )
 # InterTaskParameters
 INTER_TASK: Final = _structure(
-    profile=PROFILE, query=STRIP, subjects=SUBJECT_RANGE, gap=GAP, scores_low=ADDRESS, scores_high=ADDRESS,
+    profile=ADDRESS, query=STRIP, subjects=SUBJECT_RANGE, gap=GAP, scores_low=ADDRESS, scores_high=ADDRESS,
     work_counter=ADDRESS,
 )  # fmt: skip
 # SubjectList
@@ -43,7 +41,7 @@ SUBJECT_LIST: Final = _structure(
 )
 # IntraTaskParameters
 INTRA_TASK: Final = _structure(
-    profile=PROFILE, n_strips=INT, subjects=SUBJECT_LIST, gap=GAP, boundary=ADDRESS, boundary_stride=U32,
+    profile=ADDRESS, n_strips=INT, subjects=SUBJECT_LIST, gap=GAP, boundary=ADDRESS, boundary_stride=U32,
     counters=ADDRESS, team_size=INT, scores=ADDRESS, work_counter=ADDRESS,
 )  # fmt: skip
 # Checkpoints

@@ -5,9 +5,8 @@ of the batch without waiting for any of it: uploads, kernels, the second scoring
 selection of the scores that are needed, and their download to pinned memory. :meth:`BatchRun.finish` waits for the end
 of this work, usually while the device computes later batches, and returns the score blocks.
 
-Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the bound or the
-deferred kernel than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the
-download holds.
+Three rare cases need more work, which :meth:`BatchRun.finish` does while it waits: more subjects pass the bound
+than are worth scoring again one by one, a score exceeds 16 bits, or more subjects are needed than the download holds.
 """
 
 from __future__ import annotations
@@ -20,12 +19,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Timing
+from swsearch.engine.cuda.runtime.device import BatchTime, Buffer, Device, Event, Scratch, Stream, Texture, Timing
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (
-    DeviceProfile,
     IntraTaskLaunch,
     IntraTaskLauncher,
     Listed,
@@ -189,12 +187,9 @@ class BatchRun:
         beyond = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score) + 1
         candidates = [ScoreFilter(0, plan.n_direct, beyond)]
         profile = self._profile(f"profile again {number}", query, route, Stream.FINISH)
-        if query.plan.is_deferred:
+        if query.plan.listed is not None:
             passing = _filters(query.plan.ranges, plan.n_short, lambda part: part.limit or beyond)
-            if query.plan.listed is not None:
-                self._score_passing(number, query, query.plan.listed, route, profile, passing)
-            else:
-                candidates = [*passing, ScoreFilter(plan.n_short, plan.n_direct - plan.n_short, beyond)]
+            self._score_passing(number, query, query.plan.listed, route, profile, passing)
         again = self._select_again(query, candidates, f"again {number}")
         # Each launch reads the count, and only the one whose bounds it is within does the work.
         few = min(FEW_LISTED * self._device.facts.multiprocessors, plan.most_again)
@@ -207,7 +202,7 @@ class BatchRun:
         query: _QueryRun,
         listed: InterTaskPlan,
         route: ListedRoute,
-        profile: DeviceProfile,
+        profile: Texture,
         candidates: Sequence[ScoreFilter],
     ) -> None:
         """Score the subjects that pass a bound: by the inter-task kernels unless they are few."""
@@ -233,7 +228,7 @@ class BatchRun:
         return again
 
     def _score_selected(
-        self, query: _QueryRun, route: ListedRoute, profile: DeviceProfile, selected: Selection, least: int, most: int
+        self, query: _QueryRun, route: ListedRoute, profile: Texture, selected: Selection, least: int, most: int
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
@@ -252,9 +247,7 @@ class BatchRun:
         buffer = self.slot.upload(name, np.append(indices, len(indices)).astype(np.uint32))
         return address(buffer), address(buffer, len(indices) * 4)
 
-    def _profile(
-        self, name: str, query: _QueryRun, route: ListedRoute, stream: Stream = Stream.COMPUTE
-    ) -> DeviceProfile:
+    def _profile(self, name: str, query: _QueryRun, route: ListedRoute, stream: Stream = Stream.COMPUTE) -> Texture:
         """The query's profile as the kernel of a route reads it."""
         return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
@@ -269,7 +262,7 @@ class BatchRun:
         self,
         query: _QueryRun,
         route: ListedRoute,
-        profile: DeviceProfile,
+        profile: Texture,
         listed: Listed,
         counter: int,
         stream: Stream,
@@ -352,7 +345,7 @@ class BatchRun:
             values = np.concatenate([values, windowed])
             return ScoreBlock(partition.subject_index, values, n_again + n_rescored, within=within)
         rows, scores, n_left_out = self._wanted(number, query, request.floor)
-        if plan.deferred:
+        if query.plan.is_bounded:
             narrow = plan.inter_task.arithmetic.largest_exact(query.plan.profile.max_score)
             n_again = int((scores > narrow).sum())
         long = np.flatnonzero(windowed >= _floors(query.plan, np.arange(plan.n_direct, plan.n_windowed)))
@@ -380,7 +373,7 @@ class BatchRun:
         """Score the subjects without windows again with the exact kernel, and wait for it."""
         resources = self._resources
         plan = resources.choice.plan_batch(
-            (query.plan.index,), [query.plan.request], self._direct.partition, deferred=False, windows=False
+            (query.plan.index,), [query.plan.request], self._direct.partition, bounded=False, windows=False
         )
         run = BatchRun(plan, self._direct, resources, resources.spare)
         run.start()

@@ -72,7 +72,7 @@ class CudaEngine(Closeable):
     memory_limit : int, optional
         Bytes of device memory for databases, by default :data:`DATABASE_SHARE` of the free memory. Larger databases are
         streamed.
-    texture, pairs, deferred, band_rows
+    pairs, band_rows
         See :class:`swsearch.engine.cuda.search.plan.PlanOptions`.
     thresholds : Thresholds, optional
         Sizes at which the engine changes its method; by default the measured ones.
@@ -94,24 +94,22 @@ class CudaEngine(Closeable):
         device: Device | None = None,
         memory_limit: int | None = None,
         *,
-        texture: bool = True,
         pairs: bool = True,
-        deferred: bool = True,
         thresholds: Thresholds | None = None,
         band_rows: int | None = None,
         kernels: KernelPolicy = KernelPolicy.COMPILED,
     ) -> None:
         thresholds = Thresholds() if thresholds is None else thresholds
         self._device: Device = PyCudaDevice() if device is None else device
-        self._options = PlanOptions(texture, pairs, deferred, thresholds, band_rows, diamonds=self._device.compiles)
+        self._options = PlanOptions(pairs, thresholds, band_rows, diamonds=self._device.compiles)
         self._choice = KernelChoice(self._device, self._options, kernels)
         self.timing = Timing()
         self._scratch = Scratch(self._device)
         smallest = self._device.facts.memory_bytes // SMALLEST_SHARE
-        slots = [Slot(self._device, texture=texture, smallest=smallest) for _ in range(IN_FLIGHT)]
+        slots = [Slot(self._device, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._lists = IntraTaskLauncher(self._device, self._scratch)
         self._end_finder = EndFinder(
-            self._device, Slot(self._device, texture=texture), self._lists, self._choice,
+            self._device, Slot(self._device), self._lists, self._choice,
             thresholds.end_group_bytes, thresholds.smallest_end_group_bytes,
         )  # fmt: skip
         if memory_limit is None:
@@ -123,7 +121,7 @@ class CudaEngine(Closeable):
             thresholds.window_overlap, thresholds.window_stride,
         )  # fmt: skip
         resources = Resources(
-            self._device, self._choice, self._scratch, Slot(self._device, texture=texture), self._lists, self.windows,
+            self._device, self._choice, self._scratch, Slot(self._device), self._lists, self.windows,
             self.timing,
         )  # fmt: skip
         self._pipeline = Pipeline(resources, self._store, slots, DiamondSweep(self._device, self.make_room))

@@ -5,8 +5,8 @@ They score a search while its own kernels are compiled, or if there is no compil
 :func:`generic_kernels`. ``plan`` restricts a plan to these tiles if its options ask for it. The module needs no device
 and no NumPy, because the script runs where the package is built.
 
-A generic kernel serves all gap costs, and more than its own tile would need: it reads profiles of any alphabet, from
-global memory, and has boundaries even if the query has one strip.
+A generic kernel serves all gap costs, and more than its own tile would need: it reads profiles of any alphabet, and has
+boundaries even if the query has one strip.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from swsearch.engine.cuda.search.tuning import TunedTile, tiles
 COLUMNS: Final = 28
 """Profile columns of all generic kernels: those of proteins, which DNA fits as well."""
 EXACT_WORDS: Final = {Pairing.ROW_BLOCKS: (6, 12, 20), Pairing.TWO_QUERIES: (8, 20)}
-"""Words per lane of the tiles that compute every score or a deferred maximum."""
+"""Words per lane of the tiles that compute every score."""
 BAND: Final = 5
 BOUND_WORDS: Final = (10, 25, 40)
 """Rows of a band of the generic bound, and words per lane of its tiles, as far as the architecture has them."""
@@ -71,35 +71,32 @@ def list_tile(arithmetic: Arithmetic) -> Tile:
     return Tile(Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS, WARP, LIST_WORDS, COLUMNS)
 
 
-def generic_inter_task_kernel(shape: TunedTile, *, deferred: bool, band: int = 0, listed: bool = False) -> KernelSpec:
+def generic_inter_task_kernel(shape: TunedTile, *, band: int = 0, listed: bool = False) -> KernelSpec:
     """The generic inter-task kernel of a tile."""
     return inter_task_kernel(
-        Arithmetic.FAST, shape.tile, None, deferred=deferred, band=band, listed=listed,
-        edges=BoundaryMode.OWN, texture=False, threads=shape.threads, blocks=shape.blocks,
+        Arithmetic.FAST, shape.tile, None, band=band, listed=listed, edges=BoundaryMode.OWN, threads=shape.threads,
+        blocks=shape.blocks,
     )  # fmt: skip
 
 
 def generic_list_kernel(arithmetic: Arithmetic, entry: IntraTaskEntry) -> KernelSpec:
     """The generic kernel for listed subjects, in blocks of one warp."""
-    return intra_task_kernel(arithmetic, list_tile(arithmetic), None, strips=2, texture=False, warps=1, entry=entry)
+    return intra_task_kernel(arithmetic, list_tile(arithmetic), None, strips=2, warps=1, entry=entry)
 
 
 def generic_kernels(architecture: int) -> list[KernelSpec]:
     """All generic kernels for a device of this architecture, and the kernels that have no constants."""
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
     kernels = [
-        generic_inter_task_kernel(shape, deferred=deferred)
-        for pairing in pairings
-        for shape in generic_tiles(architecture, pairing)
-        for deferred in (False, True)
+        generic_inter_task_kernel(shape) for pairing in pairings for shape in generic_tiles(architecture, pairing)
     ]
     kernels += [
-        generic_inter_task_kernel(shape, deferred=True, band=BAND)
+        generic_inter_task_kernel(shape, band=BAND)
         for pairing in pairings
         for shape in generic_tiles(architecture, pairing, BAND)
     ]
     kernels += [
-        generic_inter_task_kernel(TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS), deferred=False, listed=True)
+        generic_inter_task_kernel(TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS), listed=True)
         for tile in listed_tiles()
     ]
     kernels += [generic_list_kernel(arithmetic, entry) for arithmetic in Arithmetic for entry in LIST_ENTRIES]

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream
+from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
-from swsearch.engine.cuda.search.launches import DeviceProfile, address
+from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan
 from swsearch.engine.cuda.search.routing import InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selector
@@ -86,7 +86,7 @@ class InterTaskLauncher:
         self._slot = slot
         self._selector = selector
         self._launched = launched
-        self._packed: dict[str, DeviceProfile] = {}
+        self._packed: dict[str, Texture] = {}
         self.n_passing: NDArray[np.uint32] | None = None
 
     @cached_property
@@ -178,7 +178,7 @@ class InterTaskLauncher:
             queries = launch.plan.queries(strip)
             parameters = packed(
                 INTER_TASK,
-                profile=profile.parameters,
+                profile=profile.handle,
                 query=(
                     first_unit, strip.has_strip_above, strip.has_strip_below,
                     *boundary_addresses(boundary, number, in_place=in_place),

@@ -99,14 +99,15 @@ class KernelChoice:
         requests: Sequence[ScoreRequest],
         partition: Partition,
         *,
-        deferred: bool = True,
+        bounded: bool = True,
         windows: bool = True,
     ) -> BatchPlan:
         """A batch with its own kernels or generic ones, without diamonds.
 
-        Without ``deferred`` or ``windows``, no subject takes that route.
+        Without ``bounded`` or ``windows``, there is no bound, or no subject is scored in windows.
         """
-        options = replace(self.options, deferred=self.options.deferred and deferred, diamonds=False)
+        band_rows = self.options.band_rows if bounded else 0
+        options = replace(self.options, band_rows=band_rows, diamonds=False)
 
         def plan_one(*arguments: object) -> BatchPlan:
             return plan_batch(*arguments, windows=windows)  # type: ignore[arg-type]

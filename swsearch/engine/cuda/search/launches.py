@@ -38,19 +38,6 @@ def address(buffer: Buffer | None, offset: int = 0) -> int:
 
 
 @dataclass(frozen=True)
-class DeviceProfile:
-    """A packed profile on the device, with a texture object over it if profiles are read as textures."""
-
-    buffer: Buffer
-    texture: Texture | None
-
-    @property
-    def parameters(self) -> tuple[int, int]:
-        """``ProfileSource`` of a kernel that reads the profile."""
-        return address(self.buffer), 0 if self.texture is None else self.texture.handle
-
-
-@dataclass(frozen=True)
 class Listed:
     """Subjects that are listed on the device.
 
@@ -137,7 +124,7 @@ class IntraTaskLauncher:
     def plan(
         self,
         profile: QueryProfile,
-        on_device: DeviceProfile,
+        on_device: Texture,
         listed: Listed,
         *,
         route: ListedRoute,
@@ -173,7 +160,7 @@ class IntraTaskLauncher:
         counts = self._scratch.buffer(f"counts {name}", grid * chosen.warps * 8)
         parameters = packed(
             INTRA_TASK,
-            profile=on_device.parameters,
+            profile=on_device.handle,
             n_strips=strips,
             subjects=(
                 listed.residues, listed.starts, listed.lengths, listed.indices, listed.count, listed.least, listed.most

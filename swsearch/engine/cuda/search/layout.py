@@ -56,7 +56,7 @@ class Layout:
 
 @cache
 def layout(
-    architecture: int, columns: int, lengths: tuple[int, ...], *, deferred: bool, band: int = 0, generic: bool = False
+    architecture: int, columns: int, lengths: tuple[int, ...], *, band: int = 0, generic: bool = False
 ) -> Layout:
     """The cheapest strips for a query of this length, or for two queries, the shorter first.
 
@@ -67,18 +67,18 @@ def layout(
     Otherwise two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the
     longer one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
-    one = _table(architecture, Pairing.ROW_BLOCKS, columns, deferred, band, generic)
+    one = _table(architecture, Pairing.ROW_BLOCKS, columns, band, generic)
     if len(lengths) == 1:
-        return _linked(_cover(one, lengths[0], whole=True), deferred)
+        return _linked(_cover(one, lengths[0], whole=True))
     shorter, longer = lengths
-    two = _table(architecture, Pairing.TWO_QUERIES, columns, deferred, band, generic)
+    two = _table(architecture, Pairing.TWO_QUERIES, columns, band, generic)
     reach = two.shapes[-1].tile.rows
     found = [_cover(two, longer, whole=True)]
     for rows in range(shorter, min(longer, shorter + (0 if generic else reach)), ROW_UNIT):
         shared = _cover(two, rows, whole=False)
         left = max(longer - sum(shape.tile.rows for shape in shared), 0)
         found.append(shared + _cover(one, left, whole=False))
-    return _linked(min(found, key=lambda shapes: _cost(shapes, deferred)), deferred)
+    return _linked(min(found, key=_cost))
 
 
 @cache
@@ -92,24 +92,24 @@ def listed_layout(columns: int, n_rows: int) -> Layout:
     n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
     words = -(-n_rows // (2 * WARP * n_strips))
     tile = Tile(Pairing.ROW_BLOCKS, WARP, words, columns)
-    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips, deferred=False)
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips)
 
 
 @cache
 def generic_listed_layout(n_rows: int) -> Layout:
     """Strips of a generic kernel for a query against a list of subjects, one warp per subject."""
     tile = min(listed_tiles(), key=lambda tile: (tile.strips(n_rows) * (tile.words + STEP_WORDS), tile.rows))
-    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * tile.strips(n_rows), deferred=False)
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * tile.strips(n_rows))
 
 
-def _cost(shapes: Sequence[TunedTile], deferred: bool) -> float:
+def _cost(shapes: Sequence[TunedTile]) -> float:
     """The time of these tiles; a single one has no boundary."""
     if len(shapes) == 1:
-        return shapes[0].alone[deferred]
-    return sum(shape.edges[deferred] for shape in shapes)
+        return shapes[0].alone
+    return sum(shape.edges for shape in shapes)
 
 
-def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
+def _linked(shapes: Sequence[TunedTile]) -> Layout:
     """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
     strips: list[Strip] = []
     first_row = 0
@@ -120,7 +120,7 @@ def _linked(shapes: Sequence[TunedTile], deferred: bool) -> Layout:
             edges = BoundaryMode.READS_PAIR
         strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
         first_row += shape.tile.rows
-    return Layout(tuple(strips), _cost(shapes, deferred))
+    return Layout(tuple(strips), _cost(shapes))
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,6 @@ class _Table:
     single: tuple[TunedTile, ...]
     first: tuple[TunedTile, ...]
     full: TunedTile
-    deferred: bool
 
 
 def _units(rows: int) -> int:
@@ -143,23 +142,23 @@ def _units(rows: int) -> int:
 
 
 @cache
-def _table(architecture: int, pairing: Pairing, columns: int, deferred: bool, band: int, generic: bool) -> _Table:
+def _table(architecture: int, pairing: Pairing, columns: int, band: int, generic: bool) -> _Table:
     shapes = generic_tiles(architecture, pairing, band) if generic else tiles(architecture, pairing, columns, band)
-    full = min(shapes, key=lambda shape: shape.edges[deferred] / shape.tile.rows)
+    full = min(shapes, key=lambda shape: shape.edges / shape.tile.rows)
     single = [
-        min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone[deferred])
+        min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone)
         for units in range(_units(shapes[-1].tile.rows) + 1)
     ]
     # A command plans its first batch before the device begins, and needs several tables for it: no loop over the tiles.
     heights = np.array([_units(shape.tile.rows) for shape in shapes])
-    edges = np.array([shape.edges[deferred] for shape in shapes])
+    edges = np.array([shape.edges for shape in shapes])
     costs, first = np.zeros(TABLE_TILES * _units(full.tile.rows) + 1), [full]
     for units in range(1, len(costs)):
         choices = edges + costs[np.maximum(units - heights, 0)]
         chosen = int(choices.argmin())
         costs[units] = choices[chosen]
         first.append(shapes[chosen])
-    return _Table(shapes, tuple(single), tuple(first), full, deferred)
+    return _Table(shapes, tuple(single), tuple(first), full)
 
 
 def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
@@ -174,6 +173,6 @@ def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
         units -= _units(chosen[-1].tile.rows)
     if whole and _units(n_rows) < len(table.single):
         alone = table.single[_units(n_rows)]
-        if alone.alone[table.deferred] <= sum(shape.edges[table.deferred] for shape in chosen):
+        if alone.alone <= sum(shape.edges for shape in chosen):
             chosen = [alone]
     return tuple(chosen)

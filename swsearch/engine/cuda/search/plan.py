@@ -18,8 +18,8 @@ diamond tiles         the same, for a query of too many rows for windows        
 ====================  =============================================================  ======================
 
 Subjects of the first two ranges whose score exceeds the narrow type are listed on the device and scored again in a
-wider type. If there are floors, the inter-task kernel computes an upper bound (:class:`BoundPlan`) or a deferred
-maximum, and the subjects that may reach their floor are listed and scored exactly.
+wider type. If there are floors, the inter-task kernel may compute an upper bound (:class:`BoundPlan`), and the subjects
+that may reach their floor are listed and scored exactly.
 
 :class:`PlanOptions` and :class:`Thresholds` have the options of plans and the sizes at which the engine changes its
 method; no score depends on them. :class:`SearchForecast` tells how queries and database are divided among the devices,
@@ -102,12 +102,8 @@ class PlanOptions:
 
     Attributes
     ----------
-    texture : bool
-        Read profiles as textures rather than from global memory.
     pairs : bool
         Let two queries of similar length share words.
-    deferred : bool
-        Use the deferred maximum where the caller gives floors.
     thresholds : Thresholds
     band_rows : int or None
         Rows of a band of the bound; 0 for no bound; None for the engine's choice, by the query's length and a sample.
@@ -117,9 +113,7 @@ class PlanOptions:
         Whether long subjects of queries of many thousand rows may be scored by diamonds.
     """
 
-    texture: bool = True
     pairs: bool = True
-    deferred: bool = True
     thresholds: Thresholds = field(default_factory=Thresholds)
     band_rows: int | None = None
     generic: bool = False
@@ -198,7 +192,7 @@ class BoundPlan:
 class FloorRange:
     """Consecutive subjects, ``first`` to ``stop - 1``, with the same floor.
 
-    ``limit`` is the lowest result of a deferred kernel with which a subject may reach the floor; None if any may.
+    ``limit`` is the lowest result of a bound with which a subject may reach the floor; None if any may.
     """
 
     first: int
@@ -211,17 +205,15 @@ class FloorRange:
 class QueryPlan:
     """The routes of one query of a batch; ``index`` is that of its request in the caller's list.
 
-    ``ranges`` has all subjects by their floors; it is empty if all scores are needed. With ``is_deferred``, a deferred
-    kernel or a bound decides which subjects are scored. ``long`` is the route of the subjects from ``n_short`` to
-    ``n_direct``, and ``windows`` that from there to ``n_windowed``. ``listed`` is the route of many subjects that pass
-    a bound; None without a bound. ``again`` is that of subjects that are scored again; None if no score can exceed the
-    type.
+    ``ranges`` has all subjects by their floors; it is empty if all scores are needed. ``long`` is the route of the
+    subjects from ``n_short`` to ``n_direct``, and ``windows`` that from there to ``n_windowed``. ``listed`` is the
+    route of many subjects that pass a bound; None without a bound. ``again`` is that of subjects that are scored again;
+    None if no score can exceed the type.
     """
 
     index: int
     request: ScoreRequest
     ranges: tuple[FloorRange, ...]
-    is_deferred: bool
     long: ListedRoute | None
     listed: InterTaskPlan | None
     listed_kernels: tuple[KernelSpec, ...]
@@ -232,6 +224,11 @@ class QueryPlan:
     def profile(self) -> QueryProfile:
         """The query's profile."""
         return self.request.profile
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a bound may decide which subjects are scored."""
+        return self.listed is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +261,6 @@ class BatchPlan:
     def profiles(self) -> list[QueryProfile]:
         """The profiles of the queries."""
         return [query.profile for query in self.queries]
-
-    @property
-    def deferred(self) -> bool:
-        """Whether the inter-task kernel is deferred."""
-        return self.inter_task.deferred
 
     @property
     def first_kernels(self) -> list[KernelSpec]:
@@ -321,7 +313,7 @@ class BatchPlan:
             if self.n_windowed < self.n_subjects:
                 found.append(f"  diamond tiles: {of_query}{self.n_subjects - self.n_windowed:,} long subjects")
             if query.again is not None:
-                if not query.is_deferred:
+                if not query.is_bounded:
                     why = f"score more than {plan.arithmetic.largest_exact(query.profile.max_score):,}"
                 else:
                     floors = sorted({part.floor for part in query.ranges})

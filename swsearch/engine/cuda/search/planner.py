@@ -40,8 +40,8 @@ from swsearch.engine.cuda.search.plan import (
 from swsearch.engine.cuda.search.profile import residue_columns
 from swsearch.engine.cuda.search.routing import (
     InterTaskPlan,
+    bound_limit,
     chain_limit,
-    deferred_limit,
     first_arithmetic,
     first_long,
     first_longer,
@@ -59,10 +59,8 @@ from swsearch.typing import Lengths
 
 MIN_BOUND_ROWS: Final = 32
 """Shorter queries have no bound: the sample takes more time than the bound saves (``benchmark_bound.py --biased``)."""
-MAX_DEFERRED_SHARE: Final = 1 / 16
 MAX_BOUND_SHARE: Final = 1 / 4
-"""If more than this share of the subjects passes a deferred kernel or a bound, the exact kernel scores all subjects
-again."""
+"""If more than this share of the subjects passes a bound, the exact kernel scores all subjects again."""
 SAMPLED: Final = 4096
 SAMPLED_RESIDUES: Final = 384
 MAX_SAMPLE_SHARE: Final = 0.06
@@ -130,10 +128,9 @@ def plan_batch(
     """
     profiles = [request.profile for request in requests]
     ranges = [floor_ranges(request, partition.lengths) for request in requests]
-    deferred = options.deferred and all(each and all(part.limit is not None for part in each) for each in ranges)
-    inter_task = plan_inter_task(
-        profiles, facts.architecture, deferred=deferred, band=options.band_rows or 0, generic=options.generic
-    )
+    has_limits = all(each and all(part.limit is not None for part in each) for each in ranges)
+    band = (options.band_rows or 0) if has_limits else 0
+    inter_task = plan_inter_task(profiles, facts.architecture, band=band, generic=options.generic)
     n_windowed = n_direct = len(partition)
     if diamonds and len(profiles) == 1:
         n_windowed = n_direct = first_tiled(partition, profiles[0], facts, options)
@@ -151,22 +148,22 @@ def plan_batch(
     longest = int(partition.lengths[n_direct - 1]) if n_direct else 0
 
     bound = None
-    if inter_task.deferred and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
+    may_bound = has_limits and inter_task.arithmetic is Arithmetic.FAST
+    if may_bound and options.band_rows is None and n_short >= max(options.thresholds.bound_subjects, 1):
         bound = plan_bound(profiles, partition.lengths[:n_short], inter_task, facts, options)
     is_bounded = n_short > 0 and (bound is not None or inter_task.band > 0)
     queries = []
     for index, request, of_query in zip(indices, requests, ranges, strict=True):
         profile = request.profile
         listed = plan_listed_inter_task(profile, generic=options.generic) if is_bounded else None
-        again: Arithmetic | None = Arithmetic.SHORT if inter_task.deferred else inter_task.arithmetic.wider
-        if not inter_task.deferred and not exceeds(profile, longest, inter_task.arithmetic):
+        again: Arithmetic | None = Arithmetic.SHORT if is_bounded else inter_task.arithmetic.wider
+        if not is_bounded and not exceeds(profile, longest, inter_task.arithmetic):
             again = None
         queries.append(
             QueryPlan(
                 index,
                 request,
                 of_query,
-                inter_task.deferred,
                 plan_listed(profile, inter_task.arithmetic, facts, options) if n_short < n_direct else None,
                 listed,
                 kernels_of(listed, profile.gap, options, listed=True) if listed is not None else (),
@@ -176,10 +173,7 @@ def plan_batch(
                 else None,
             )
         )
-    most_again = n_direct
-    if inter_task.deferred:
-        share = MAX_BOUND_SHARE if is_bounded else MAX_DEFERRED_SHARE
-        most_again = int(max(len(partition) * share, WARP))
+    most_again = int(max(len(partition) * MAX_BOUND_SHARE, WARP)) if is_bounded else n_direct
     return BatchPlan(
         tuple(queries),
         inter_task,
@@ -201,7 +195,7 @@ def floor_ranges(request: ScoreRequest, lengths: Lengths) -> tuple[FloorRange, .
     floors = [request.floor, *(floor for _, floor in request.floors_by_length)]
     stops = [*(first_longer(lengths, shortest - 1) for shortest, _ in request.floors_by_length), len(lengths)]
     return tuple(
-        FloorRange(first, stop, floor, deferred_limit(request.profile, floor))
+        FloorRange(first, stop, floor, bound_limit(request.profile, floor))
         for first, stop, floor in zip([0, *stops[:-1]], stops, floors, strict=True)
         if first < stop
     )
@@ -212,20 +206,15 @@ def kernels_of(
 ) -> tuple[KernelSpec, ...]:
     """The inter-task kernel of each strip, for all subjects or for listed ones."""
     if plan.generic:
-        return tuple(
-            generic_inter_task_kernel(strip.shape, deferred=plan.deferred, band=plan.band, listed=listed)
-            for strip in plan.strips
-        )
+        return tuple(generic_inter_task_kernel(strip.shape, band=plan.band, listed=listed) for strip in plan.strips)
     return tuple(
         inter_task_kernel(
             plan.arithmetic,
             strip.shape.tile,
             gap,
-            deferred=plan.deferred,
             band=plan.band,
             listed=listed,
             edges=strip.edges,
-            texture=options.texture,
             threads=strip.shape.threads,
             blocks=strip.shape.blocks,
         )
@@ -236,15 +225,15 @@ def kernels_of(
 def plan_bound(
     profiles: Sequence[QueryProfile],
     lengths: Lengths,
-    deferred: InterTaskPlan,
+    exact: InterTaskPlan,
     facts: DeviceFacts,
     options: PlanOptions,
 ) -> BoundPlan | None:
-    """The bound for subjects of these ascending lengths; None if it is not faster than the deferred kernel."""
+    """The bound for subjects of these ascending lengths; None if it is not faster than the exact kernel."""
     if max(profile.length for profile in profiles) < MIN_BOUND_ROWS:
         return None
     plan = plan_inter_task_bound(profiles, facts.architecture, generic=options.generic)
-    if plan.cost >= deferred.cost:
+    if plan.cost >= exact.cost:
         return None
     rows = _spread(max(first_longer(lengths, SAMPLED_RESIDUES), min(len(lengths), SAMPLED)))
     kernels = kernels_of(plan, profiles[0].gap, options)
@@ -270,9 +259,7 @@ def plan_listed(
     if options.generic:
         return ListedRoute(arithmetic, tile, generic_list_kernel(arithmetic, entry))
     strips = tile.strips(profile.length)
-    kernel = intra_task_kernel(
-        arithmetic, tile, profile.gap, strips=strips, texture=options.texture, warps=1, entry=entry
-    )
+    kernel = intra_task_kernel(arithmetic, tile, profile.gap, strips=strips, warps=1, entry=entry)
     return ListedRoute(arithmetic, tile, kernel)
 
 

@@ -9,7 +9,7 @@ Inputs are query profiles, subject lengths in ascending order, and properties of
 :func:`first_long`, :func:`chain_limit`         from which length on a subject is scored by another kernel
 :func:`intra_task_teams`, :func:`choose_teams`  warps per subject and per block of these kernels
 
-docs/glossary.md explains strip, tile and deferred maximum.
+docs/glossary.md explains strip and tile.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ BITS: Final = {
 """The number types, as the plan names them for the user."""
 FAST_GAP_LIMIT: Final = 2047
 """Largest cost of a gap's first residue for which additions in the fast type are exact."""
-DEFERRED_COLUMNS: Final = 4
-"""Number of columns after which a deferred kernel updates the largest E (``strip.cuh``)."""
+BOUND_COLUMNS: Final = 4
+"""Number of columns after which the bound updates the largest E (``bound.cuh``)."""
 LONG_SHARE: Final = 0.7
 MIN_LONG_LENGTH: Final = 1500
 """A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
@@ -72,9 +72,7 @@ def first_arithmetic(profile: QueryProfile) -> Arithmetic:
     return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
 
 
-def pair_queries(
-    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool = False
-) -> list[tuple[int, ...]]:
+def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tuple[int, ...]]:
     """Indices of two queries of similar length if they are faster together than one after the other, else of one.
 
     Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
@@ -83,7 +81,7 @@ def pair_queries(
     batches: list[tuple[int, ...]] = []
     waiting: int | None = None
     for index in order:
-        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture, deferred):
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture):
             batches.append((waiting, index))
             waiting = None
             continue
@@ -95,14 +93,14 @@ def pair_queries(
     return batches
 
 
-def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int, deferred: bool) -> bool:
+def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
     """Whether two queries are faster together; ``second`` is not the shorter one."""
     if first.gap != second.gap or not fits_fast(first):
         return False
     columns = residue_columns([first, second])
 
     def cost(*lengths: int) -> float:
-        return layout(architecture, columns, lengths, deferred=deferred).cost
+        return layout(architecture, columns, lengths).cost
 
     return cost(first.length, second.length) < cost(first.length) + cost(second.length)
 
@@ -113,15 +111,15 @@ def widest_band(profiles: Sequence[QueryProfile]) -> int:
     return next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
 
 
-def deferred_limit(profile: QueryProfile, floor: int | None) -> int | None:
-    """Lowest result of a deferred kernel with which a subject may score ``floor``; None if every result may.
+def bound_limit(profile: QueryProfile, floor: int | None) -> int | None:
+    """Lowest result of a bound with which a subject may score ``floor``; None if every result may.
 
     The floor is lowered to a score that the fast type certainly represents exactly, so that no larger score is missed.
     """
     if floor is None:
         return None
     certain = min(floor, Arithmetic.FAST.largest_exact(profile.max_score) - profile.max_score)
-    limit = certain - profile.gap.open - DEFERRED_COLUMNS * profile.gap.extend
+    limit = certain - profile.gap.open - BOUND_COLUMNS * profile.gap.extend
     return limit if limit > 0 else None
 
 
@@ -152,17 +150,16 @@ def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> i
 
 @dataclass(frozen=True)
 class InterTaskPlan:
-    """The inter-task launches of a batch: type, strips, and whether the maximum is deferred.
+    """The inter-task launches of a batch: type and strips of the exact kernel or of the bound.
 
-    ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, which is
-    deferred, or 0. ``order`` has the indices of the batch's queries, the shorter first: the first query is in the low
-    halves of words, the last one in the high halves.
+    ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, or 0. ``order``
+    has the indices of the batch's queries, the shorter first: the first query is in the low halves of words, the last
+    one in the high halves.
     """
 
     arithmetic: Arithmetic
     order: tuple[int, ...]
     strips: tuple[Strip, ...]
-    deferred: bool
     cost: float
     band: int = 0
     generic: bool = False
@@ -176,8 +173,7 @@ class InterTaskPlan:
 
     def line(self) -> str:
         """A description for the user."""
-        kind = "deferred maximum" if self.deferred else "exact"
-        kind = f"bound, bands of {self.band} rows" if self.band else kind
+        kind = f"bound, bands of {self.band} rows" if self.band else "exact"
         shapes = [f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in self.strips]
         runs = [(shape, len(list(same))) for shape, same in groupby(shapes)]
         tiles = ", ".join(shape if n == 1 else f"{n} times {shape}" for shape, n in runs)
@@ -194,22 +190,21 @@ class InterTaskPlan:
 
 
 def plan_inter_task(
-    profiles: Sequence[QueryProfile], architecture: int, *, deferred: bool, band: int = 0, generic: bool = False
+    profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0, generic: bool = False
 ) -> InterTaskPlan:
     """Score type and strips of one query or of two, whose gap costs are equal.
 
-    With ``band``, the deferred kernel is the bound in bands of this number of rows. Generic kernels have one height of
-    bands.
+    With ``band``, the kernel is the bound in bands of this number of rows if the fast type can represent the gap costs.
+    Generic kernels have one height of bands.
     """
     order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
     fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
     arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
-    deferred = deferred and arithmetic is Arithmetic.FAST
-    band = (BAND if generic else band) if deferred and band else 0
+    band = (BAND if generic else band) if fast and band else 0
     columns = COLUMNS if generic else residue_columns(profiles)
     lengths = tuple(profiles[index].length for index in order)
-    found = layout(architecture, columns, lengths, deferred=deferred, band=band, generic=generic)
-    return InterTaskPlan(arithmetic, order, found.strips, deferred, found.cost, band, generic)
+    found = layout(architecture, columns, lengths, band=band, generic=generic)
+    return InterTaskPlan(arithmetic, order, found.strips, found.cost, band, generic)
 
 
 def plan_inter_task_bound(
@@ -221,10 +216,10 @@ def plan_inter_task_bound(
     that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
     """
     if generic:
-        return plan_inter_task(profiles, architecture, deferred=True, band=BAND, generic=True)
+        return plan_inter_task(profiles, architecture, band=BAND, generic=True)
     widest = widest_band(profiles)
     bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
-    plans = [plan_inter_task(profiles, architecture, deferred=True, band=band) for band in bands]
+    plans = [plan_inter_task(profiles, architecture, band=band) for band in bands]
     return min(plans, key=lambda plan: plan.cost)
 
 
@@ -234,7 +229,7 @@ def plan_listed_inter_task(profile: QueryProfile, *, generic: bool = False) -> I
         found = generic_listed_layout(profile.length)
     else:
         found = listed_layout(residue_columns([profile]), profile.length)
-    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, False, found.cost, generic=generic)
+    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, found.cost, generic=generic)
 
 
 def plan_intra_task(

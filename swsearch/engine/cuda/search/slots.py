@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
-from swsearch.engine.cuda.search.launches import DeviceProfile
 from swsearch.engine.cuda.search.profile import ProfileStrips, pack_strips
 
 PINNED_BYTES: Final = 1 << 20
@@ -23,14 +22,10 @@ PINNED_ALIGNMENT: Final = 64
 
 
 class Slot:
-    """The memory of one batch at a time, in device buffers of at least ``smallest`` bytes.
+    """The memory of one batch at a time, in device buffers of at least ``smallest`` bytes."""
 
-    With ``texture``, profiles are read as textures rather than from global memory.
-    """
-
-    def __init__(self, device: Device, *, texture: bool, smallest: int = 1) -> None:
+    def __init__(self, device: Device, *, smallest: int = 1) -> None:
         self._device = device
-        self._texture = texture
         self.scratch = Scratch(device, smallest)
         self._textures: dict[str, tuple[Buffer, Texture]] = {}
         self._pinned: list[NDArray[np.uint8]] = []
@@ -61,22 +56,20 @@ class Slot:
         self._device.upload(buffer, staged, stream)
         return buffer
 
-    def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> DeviceProfile:
-        """Pack strips, begin to copy them to the buffer of this name, and return them as kernels read them."""
+    def profile(self, name: str, strips: Sequence[ProfileStrips], stream: Stream = Stream.COMPUTE) -> Texture:
+        """Pack strips, begin to copy them to the buffer of this name, and return the texture over it."""
         return self._as_profile(name, pack_strips(strips, self.pinned), stream)
 
-    def _as_profile(self, name: str, staged: NDArray[np.uint32], stream: Stream) -> DeviceProfile:
-        """Begin to copy pinned words to the buffer of this name, with a texture object over it."""
+    def _as_profile(self, name: str, staged: NDArray[np.uint32], stream: Stream) -> Texture:
+        """Begin to copy pinned words to the buffer of this name, and return the texture over it."""
         buffer = self.scratch.buffer(name, staged.nbytes)
         self._device.upload(buffer, staged, stream)
-        if not self._texture:
-            return DeviceProfile(buffer, None)
         known = self._textures.get(name)
         if known is None or known[0] is not buffer:
             if known is not None:
                 known[1].close()
             known = self._textures[name] = (buffer, self._device.texture(buffer))
-        return DeviceProfile(buffer, known[1])
+        return known[1]
 
     def clear(self) -> None:
         """Let the next batch use the pinned memory; all copies must have ended."""

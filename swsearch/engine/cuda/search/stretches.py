@@ -254,7 +254,7 @@ class SubjectCutter:
         for profile in (request.profile for request in requests):
             tile = plan_intra_task(profile, architecture, first_arithmetic(profile), windows=True)
             in_windows += windows_cost(tile, profile.length)
-            inter_task += plan_inter_task([profile], architecture, deferred=False).cost
+            inter_task += plan_inter_task([profile], architecture).cost
         return in_windows, inter_task
 
 

@@ -2,11 +2,11 @@
 
 A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
 block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
-them (``edges``), each for the kernel that computes every score and for the deferred kernel. The section ``bound`` lists
-the tiles of the bound (``bound.cuh``), each with the rows of a band and one time of each kind. The entry ``measured``
-names the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or says that they were
-calculated from instruction counts (``benchmarks/count_instructions.py``). Only the ratios of a file's times matter, so
-all times of a file have one origin: plans compare those of the bound with those of the deferred kernel.
+them (``edges``). The section ``bound`` lists the tiles of the bound (``bound.cuh``), each with the rows of a band. The
+entry ``measured`` names the device of the family on which the times were measured (``benchmarks/tune_cuda.py``), or
+says that they were calculated from instruction counts (``benchmarks/count_instructions.py``). Only the ratios of a
+file's times matter, so all times of a file have one origin: plans compare those of the bound with those of the exact
+kernel.
 
 Calculated times increase linearly with the words per lane. So an entry may be a series of tiles: ``words`` are the
 fewest and the most, from each to the next by the rows of a band (by one word without bands), and each time is a pair,
@@ -40,15 +40,14 @@ WINDOW_WORD_TIME: Final = 7.0
 class TunedTile:
     """A tile with its threads per block, blocks per multiprocessor, and times.
 
-    ``alone`` and ``edges`` are picoseconds per subject residue without and with boundaries, of the exact kernel and of
-    the deferred one. The bound has the same time twice.
+    ``alone`` and ``edges`` are picoseconds per subject residue without and with boundaries.
     """
 
     tile: Tile
     threads: int
     blocks: int
-    alone: tuple[float, float] = (0.0, 0.0)
-    edges: tuple[float, float] = (0.0, 0.0)
+    alone: float = 0.0
+    edges: float = 0.0
 
 
 @cache
@@ -66,13 +65,12 @@ def words_of(entry: dict[str, Any]) -> range:
     return range(least, most + 1, entry.get("band", 1))
 
 
-def _times(entry: dict[str, Any], key: str, words: int) -> tuple[float, float]:
-    """The times of a tile of an entry: of the exact kernel and of the deferred one, or twice that of the bound."""
-    of_kernels = [entry[key]] * 2 if "band" in entry else entry[key]
-    if isinstance(entry["words"], list):
-        of_kernels = [round(base + per_word * words, 2) for base, per_word in of_kernels]
-    exact, deferred = of_kernels
-    return exact, deferred
+def _time(entry: dict[str, Any], key: str, words: int) -> float:
+    """A time of a tile of an entry."""
+    if not isinstance(entry["words"], list):
+        return float(entry[key])
+    base, per_word = entry[key]
+    return float(round(base + per_word * words, 2))
 
 
 def tuned_for(architecture: int) -> dict[str, Any]:
@@ -98,7 +96,7 @@ def tiles(architecture: int, pairing: Pairing, columns: int, band: int = 0) -> t
     shapes = [
         TunedTile(
             Tile(pairing, entry["group"], words, columns), entry["threads"], entry["blocks"],
-            _times(entry, "alone", words), _times(entry, "edges", words),
+            _time(entry, "alone", words), _time(entry, "edges", words),
         )
         for entry in found
         for words in words_of(entry)

@@ -81,13 +81,12 @@ def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
     shape = tiles(architecture, pairing, 28)[place]
     edges = BoundaryMode.OWN if pairing is Pairing.TWO_QUERIES or place == 0 else BoundaryMode.READS_PAIR
     return inter_task_kernel(
-        Arithmetic.FAST, shape.tile, GAP, deferred=place == -1, edges=edges, texture=True,
-        threads=shape.threads, blocks=shape.blocks,
+        Arithmetic.FAST, shape.tile, GAP, edges=edges, threads=shape.threads, blocks=shape.blocks
     )  # fmt: skip
 
 
 def inter_task_kernels(architecture: int) -> list[KernelSpec]:
-    """Return the kernels of the first and last tile of each pairing; the last one's kernel is a deferred one."""
+    """Return the kernels of the first and last tile of each pairing."""
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
     return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
 
@@ -99,8 +98,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
     """
     return [
         inter_task_kernel(
-            Arithmetic.FAST, shape.tile, GAP, deferred=True, band=band, edges=edges, texture=True,
-            threads=shape.threads, blocks=shape.blocks,
+            Arithmetic.FAST, shape.tile, GAP, band=band, edges=edges, threads=shape.threads, blocks=shape.blocks
         )
         for band in available_bands(architecture)
         for pairing, edges in (
@@ -116,7 +114,7 @@ def list_kernels(architecture: int) -> list[KernelSpec]:
         pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
         tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
         tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
-        specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, texture=False, warps=12, entry=entry))
+        specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, warps=12, entry=entry))
     return specs
 
 
@@ -124,7 +122,7 @@ def window_kernels(architecture: int) -> list[KernelSpec]:
     """Return kernels of the largest tile, for a query of one strip and of two."""
     largest = choose_intra_task_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
     return [
-        intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, texture=True, warps=16, entry="score_windows")
+        intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, warps=16, entry="score_windows")
         for strips in (1, 2)
     ]
 

@@ -54,7 +54,7 @@ class PlayedCompiler:
 
 def a_list_kernel(words: int) -> KernelSpec:
     tile = Tile(Pairing.ROW_BLOCKS, 32, words, 28)
-    return intra_task_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, texture=True, warps=2)
+    return intra_task_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, warps=2)
 
 
 def test_a_kernel_is_compiled_once_and_again_for_what_changes_it(tmp_path: Path) -> None:

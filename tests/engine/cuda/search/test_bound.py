@@ -90,12 +90,12 @@ def kernel_results(
     for number, strip in enumerate(plan.strips):
         tile, queries = strip.shape.tile, plan.queries(strip)
         kernel = inter_task_kernel(
-            plan.arithmetic, tile, profiles[0].gap, deferred=plan.deferred, band=plan.band, edges=strip.edges,
-            texture=True, threads=strip.shape.threads, blocks=strip.shape.blocks,
+            plan.arithmetic, tile, profiles[0].gap, band=plan.band, edges=strip.edges,
+            threads=strip.shape.threads, blocks=strip.shape.blocks,
         )  # fmt: skip
         parameters = packed(
             INTER_TASK,
-            profile=(on_device.address, texture.handle),
+            profile=texture.handle,
             query=(
                 first_unit, strip.has_strip_above, strip.has_strip_below,
                 boundaries[number % 2].address, boundaries[1 - number % 2].address,
@@ -163,7 +163,7 @@ def test_with_a_closed_counter_no_subject_is_scored(emulated: MakeDevice, group:
     tile = one(group, 2)
     assert 2**31 <= tile.closed_counter * (32 // group) < 2**32 - 2**20
     (query,), partition = protein_case(5, (12,))
-    plan = InterTaskPlan(Arithmetic.FAST, (0,), linked([tile]), False, 0.0)
+    plan = InterTaskPlan(Arithmetic.FAST, (0,), linked([tile]), 0.0)
     (found,) = kernel_results(
         emulated(), [sequence_profile(query, default_scheme(PROTEIN))], partition, plan, closed=True
     )
@@ -229,7 +229,7 @@ def test_the_kernel_computes_the_bound(
         if letters == 2:
             profiles[-1] = random_profile(rng, lengths[-1], 9, gap, -14, 7)
         partition = related_subjects(rng, queries, letters)
-        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), True, 0.0, band)
+        plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked(shapes), 0.0, band)
         found = kernel_results(device, profiles, partition, plan)
         for query, profile in enumerate(profiles):
             expected = expected_results(query, profile, partition, plan)
@@ -249,7 +249,7 @@ def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, p
     subjects = [query[:n] for n in range(10, 64, 3)] + [np.concatenate([query[:30], query[34:]]), query[::-1].copy()]
     partition = Partition.pack(subjects)
     tile = Tile(pairing, 4, 16 if pairing is Pairing.TWO_QUERIES else 8, 28)
-    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), True, 0.0, 4)
+    plan = InterTaskPlan(Arithmetic.FAST, tuple(range(len(profiles))), linked([tile]), 0.0, 4)
     (block,) = ReferenceEngine().score(profiles[:1], partition)
     exact = np.empty(len(partition), np.int64)
     exact[np.argsort(partition.subject_index)] = block.score[np.argsort(block.subject_index)]
@@ -299,7 +299,7 @@ def test_hits_with_a_bound_are_those_of_the_reference(
         for floor in (16, 40, best, best + 1, 5000):
             assert_same(engine.score(profiles, partition, [floor] * len(profiles)), scored_proteins.at_least(floor))
     inter_task = [dict(spec.constants) for spec in device.launched if spec.entry == "inter_task"]
-    assert {constants["BAND"] for constants in inter_task if constants["DEFERRED"] == "1"} == {str(band)}
+    assert {constants["BAND"] for constants in inter_task} == {"0", str(band)}
 
 
 @pytest.mark.parametrize("band", BANDS)
@@ -399,18 +399,17 @@ def test_a_sample_of_a_streamed_database_is_taken_from_each_piece(emulated: Make
 # --- Plans ---
 
 
-def test_a_bound_needs_floors_and_the_fast_type() -> None:
-    """A bound is deferred, which needs a floor; gaps of more than 2,047 need 16 bits."""
+def test_a_bound_needs_the_fast_type() -> None:
+    """Gaps of more than 2,047 need 16 bits."""
     codes = random_codes(np.random.default_rng(0), 100)
 
-    def planned(gap: GapPenalty, band: int, *, deferred: bool = True) -> int:
+    def planned(gap: GapPenalty, band: int) -> int:
         profile = sequence_profile(codes, ScoringScheme(named_matrix("BLOSUM62"), gap))
-        return plan_inter_task([profile], 90, deferred=deferred, band=band).band
+        return plan_inter_task([profile], 90, band=band).band
 
     assert planned(GapPenalty(11, 1), 8) == 8
     assert planned(GapPenalty(0, 2), 4) == 4
     assert planned(GapPenalty(2040, 8), 4) == 0
-    assert planned(GapPenalty(11, 1), 4, deferred=False) == 0
     with pytest.raises(EngineError, match=r"no tile has bands of 7 rows; choose one of \[4, 5, 6, 8\]"):
         planned(GapPenalty(11, 1), 7)
 
@@ -424,7 +423,7 @@ def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) 
         for shape in tiles(architecture, pairing, 28, band):
             assert shape.tile.words % band == 0
             assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024
-            assert min(*shape.alone, *shape.edges) > 0
+            assert min(shape.alone, shape.edges) > 0
 
 
 def test_a_query_takes_the_bands_whose_tiles_fit_it() -> None:
@@ -443,7 +442,7 @@ def test_a_query_takes_the_bands_whose_tiles_fit_it() -> None:
 def test_the_plan_names_the_bound(emulated: MakeDevice) -> None:
     queries, partition = protein_case(5, (62,))
     requests = [ScoreRequest(profile, 40) for profile in profiles_of(queries, default_scheme(PROTEIN))]
-    for band, kind in ((5, "bound, bands of 5 rows"), (0, "deferred maximum"), (None, "deferred maximum")):
+    for band, kind in ((5, "bound, bands of 5 rows"), (0, "11 bits, exact"), (None, "11 bits, exact")):
         with CudaEngine(emulated(), band_rows=band) as engine:
             lines = engine.plan(requests, partition).lines()
         assert any(kind in line for line in lines)

@@ -113,7 +113,7 @@ def test_ends_under_other_gap_costs(emulated: MakeDevice, gap: GapPenalty) -> No
     rng = np.random.default_rng(2)
     query = random_codes(rng, 70)
     profile = sequence_profile(query, ScoringScheme(named_matrix("BLOSUM50"), gap))
-    with CudaEngine(emulated(), texture=False) as engine:
+    with CudaEngine(emulated()) as engine:
         assert_ends(engine, profile, Partition.pack(related(rng, query)))
 
 

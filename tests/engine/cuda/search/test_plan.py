@@ -56,12 +56,12 @@ def related_case(
 @pytest.mark.parametrize(
     ("lengths", "floors", "ruled", "entries"),
     [
-        ((61,), 60, False, {"inter_task", "intra_task", "collect"}),
+        ((61,), 60, False, {"inter_task", "collect"}),
         ((61,), None, False, {"inter_task"}),
         ((61,), 5, True, {"inter_task", "collect"}),
         ((64, 61, 250), 60, False, {"inter_task", "intra_task", "collect"}),
     ],
-    ids=["deferred", "all scores", "best three", "pair and strips"],
+    ids=["floor", "all scores", "best three", "pair and strips"],
 )
 def test_a_search_begins_the_kernels_that_it_launches(
     emulated: MakeDevice, lengths: tuple[int, ...], floors: int | None, ruled: bool, entries: set[str]

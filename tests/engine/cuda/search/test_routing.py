@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -25,8 +24,8 @@ from swsearch.engine.cuda.search.layout import ROW_UNIT, layout
 from swsearch.engine.cuda.search.routing import (
     MIN_LONG_LENGTH,
     IntraTaskTeams,
+    bound_limit,
     choose_teams,
-    deferred_limit,
     first_long,
     intra_task_teams,
     pair_queries,
@@ -79,8 +78,8 @@ def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, p
 ])  # fmt: skip
 def test_strips_cover_every_row_once(lengths: tuple[int, ...]) -> None:
     """Two queries share words until the shorter one ends; the longer one continues alone; only the last strip pads."""
-    for architecture, deferred in product(ARCHITECTURES, (False, True)):
-        found = layout(architecture, 28, lengths, deferred=deferred)
+    for architecture in ARCHITECTURES:
+        found = layout(architecture, 28, lengths)
         row = 0
         for index, strip in enumerate(found.strips):
             assert strip.first_row == row < lengths[-1]
@@ -105,11 +104,11 @@ def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
     """By hand: the simplest cover of n rows, full tiles of one shape and a last one, is an upper bound of the cost."""
     shapes = tiles(90, Pairing.ROW_BLOCKS, 28)
     for length in range(225, 3000, 97):
-        cost = layout(90, 28, (length,), deferred=False).cost
+        cost = layout(90, 28, (length,)).cost
         for shape in shapes:
             full, rest = divmod(length, shape.tile.rows)
-            last = min((s.edges[0] for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
-            assert cost <= full * shape.edges[0] + last + 1e-9
+            last = min((s.edges for s in shapes if s.tile.rows >= rest), default=0.0) if rest else 0.0
+            assert cost <= full * shape.edges + last + 1e-9
 
 
 def test_queries_of_like_length_share_words_and_others_do_not() -> None:
@@ -122,14 +121,14 @@ def test_queries_of_like_length_share_words_and_others_do_not() -> None:
     assert len(pair_queries(beyond, 90)) == 2
 
 
-def test_a_deferred_limit_never_loses_a_score() -> None:
+def test_the_limit_of_a_bound_never_loses_a_score() -> None:
     """By hand: T - open - 4 x extend; T is at most the largest exact value, 2047 minus the best pair score, 11."""
-    assert deferred_limit(profile(10), None) is None
-    assert deferred_limit(profile(10), 15) is None
-    assert deferred_limit(profile(10), 16) == 1
-    assert deferred_limit(profile(10), 72) == 72 - 15
+    assert bound_limit(profile(10), None) is None
+    assert bound_limit(profile(10), 15) is None
+    assert bound_limit(profile(10), 16) == 1
+    assert bound_limit(profile(10), 72) == 72 - 15
     best = profile(10).max_score
-    assert deferred_limit(profile(10), 100_000) == 2047 - best - 15
+    assert bound_limit(profile(10), 100_000) == 2047 - best - 15
 
 
 def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
@@ -140,10 +139,10 @@ def test_subjects_beyond_a_groups_fair_share_are_long() -> None:
 
 
 def test_types_follow_gap_costs() -> None:
-    assert plan_inter_task([profile(50)], 90, deferred=True).arithmetic is Arithmetic.FAST
-    wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, deferred=True)
+    assert plan_inter_task([profile(50)], 90).arithmetic is Arithmetic.FAST
+    wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, band=4)
     assert wide_gaps.arithmetic is Arithmetic.SHORT
-    assert not wide_gaps.deferred
+    assert wide_gaps.band == 0
     assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
 
 

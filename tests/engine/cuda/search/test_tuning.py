@@ -62,9 +62,9 @@ def test_counted_times_have_the_measured_scale_and_the_counted_ratios(
     counted for the file, the smallest and the largest.
     """
     pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
-    measured = min(shape.alone[0] / shape.tile.rows for shape in tiles(90, Pairing.ROW_BLOCKS, 28))
+    measured = min(shape.alone / shape.tile.rows for shape in tiles(90, Pairing.ROW_BLOCKS, 28))
     one, two = (
-        {shape.tile.words: shape for shape in tiles(architecture, pairing, 28) if shape.tile.group == 4}[words].alone[0]
+        {shape.tile.words: shape for shape in tiles(architecture, pairing, 28) if shape.tile.group == 4}[words].alone
         for pairing, (words, _) in zip(pairings, loops, strict=True)
     )
     (words, loop), (_, loop_of_two) = loops
@@ -72,7 +72,7 @@ def test_counted_times_have_the_measured_scale_and_the_counted_ratios(
     assert two / one == pytest.approx(loop_of_two / loop, rel=1e-2)
     for pairing, (n_words, of_bound) in zip(pairings, bounds, strict=True):
         shapes = {(shape.tile.group, shape.tile.words): shape for shape in tiles(architecture, pairing, 28, 8)}
-        assert shapes[4, n_words].alone[0] / one == pytest.approx(of_bound / loop, rel=1e-2)
+        assert shapes[4, n_words].alone / one == pytest.approx(of_bound / loop, rel=1e-2)
 
 
 @pytest.mark.parametrize("name", CALCULATED)
@@ -82,23 +82,22 @@ def test_strips_with_boundaries_take_more_instructions_than_those_without(name: 
     for band in (0, *available_bands(architecture)):
         for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
             for shape in tiles(architecture, pairing, 28, band):
-                for alone, edges in zip(shape.alone, shape.edges, strict=True):
-                    assert alone < edges
-                    assert edges < 1.25 * alone or shape.tile.words < 20, shape
+                assert shape.alone < shape.edges
+                assert shape.edges < 1.25 * shape.alone or shape.tile.words < 20, shape
 
 
 def test_a_series_has_the_tiles_and_times_of_its_line() -> None:
     """By hand, from the first series of ``ampere.json``: 3 to 28 words in steps of 1, 1.7528 + 1.1748 * words."""
     shapes = [shape for shape in tiles(86, Pairing.ROW_BLOCKS, 28) if shape.tile.group == 4]
     assert [shape.tile.words for shape in shapes] == list(range(3, 29))
-    assert [shapes[0].alone[0], shapes[-1].alone[0]] == [5.28, 34.65]
+    assert [shapes[0].alone, shapes[-1].alone] == [5.28, 34.65]
     assert {shape.tile.words for shape in tiles(86, Pairing.TWO_QUERIES, 28, 5)} == set(range(5, 41, 5))
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("generic", [False, True], ids=["own kernels", "generic kernels"])
 def test_proteins_take_the_bound_on_every_architecture(architecture: int, generic: bool) -> None:
-    """Its loops have fewer instructions than those of the deferred kernel everywhere, by a third and more.
+    """Its loops have fewer instructions than those of the exact kernel everywhere, by a third and more.
 
     40,000 subjects are more than the least number that has a bound.
     """
@@ -112,7 +111,6 @@ def test_proteins_take_the_bound_on_every_architecture(architecture: int, generi
         profiles = [sequence_profile(random_codes(rng, length), default_scheme(PROTEIN)) for length in of_queries]
         requests = [ScoreRequest(profile, 70) for profile in profiles]
         for batch in plan_search(requests, partition, facts_of(architecture), PlanOptions(generic=generic)).batches:
-            assert batch.inter_task.deferred
             assert batch.bound is not None, of_queries
             assert batch.bound.inter_task.cost < 0.9 * batch.inter_task.cost
 

@@ -336,7 +336,7 @@ def test_gap_costs_are_exact(emulated: MakeDevice, gap: GapPenalty) -> None:
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bool) -> None:
-    """Floors, the deferred kernel and the rule for the best subjects, with windows. Source: the reference engine."""
+    """Floors and the rule for the best subjects, with windows. Source: the reference engine."""
     rng = np.random.default_rng(12)
     queries = [random_codes(rng, n) for n in (60, 64)]
     subjects = [random_codes(rng, int(n)) for n in rng.integers(30, 90, 40)]
@@ -349,7 +349,7 @@ def test_the_best_hits_are_those_of_all_subjects(emulated: MakeDevice, pairs: bo
     device = emulated(multiprocessors=SLOTS)
     with windowed(device, 64, 128, 100, pairs=pairs) as engine:
         found = engine.score(profiles, partition, floors)
-    with windowed(device, 64, 128, 100, pairs=pairs, deferred=False) as engine:
+    with windowed(device, 64, 128, 100, pairs=pairs) as engine:
         requests = [ScoreRequest(*pair, BestThree()) for pair in zip(profiles, floors, strict=True)]
         ruled = dict(engine.score_each(requests, partition))
     wanted = ReferenceEngine().score(profiles, partition, floors)
