@@ -126,10 +126,10 @@ SWS_DEVICE void store_if(bool wanted, u32* address, u32 value) {
 }
 
 SWS_DEVICE void store_pair_if(bool wanted, u32* address, u32 first, u32 second) {
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(
-                     static_cast<int>(wanted)),
-                 "l"(address), "r"(first), "r"(second)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %0, 0; @p st.global.v2.u32 [%1], {%2, %3}; }" ::"r"(static_cast<int>(wanted)),
+        "l"(address), "r"(first), "r"(second)
+        : "memory");
 }
 
 // Reads a number that another warp of the block may change.

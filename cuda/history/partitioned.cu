@@ -118,8 +118,8 @@ SWS_DEVICE void score_partitioned(const PartitionedParameters& parameters) {
     const int n_partitions = parameters.n_partitions;
     const int lane = static_cast<int>(threadIdx.x % kWarpSize);
     const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpSize;
-    uint2* const own = n_partitions > 1 ? parameters.boundary + static_cast<u64>(warp) * parameters.boundary_stride
-                                       : nullptr;
+    uint2* const own =
+        n_partitions > 1 ? parameters.boundary + static_cast<u64>(warp) * parameters.boundary_stride : nullptr;
     for (;;) {
         const u32 turn = next_turn(parameters.counter);
         if (turn >= subjects.n_subjects) {

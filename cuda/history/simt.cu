@@ -22,8 +22,8 @@
 // profile score. Subjects are shorter than 2^31. Rows past the query's end and columns past the subject's end score
 // -128, so H only decreases there.
 
-#include "history/cell_store.cuh"
 #include "common/platform.cuh"
+#include "history/cell_store.cuh"
 #include "history/subject_queue.cuh"
 
 namespace swsearch {
@@ -110,9 +110,9 @@ SWS_DEVICE void score_simt(const SimtParameters<Cell>& parameters) {
         const u32 mine = turn + threadIdx.x % kWarpSize;
         if (mine < subjects.n_subjects) {
             const u32 subject = subjects.subject(mine);
-            parameters.scores[subject] = score_subject<kOpen, kExtend, Cell>(
-                parameters.texture, parameters.n_blocks, subjects.words(subject),
-                static_cast<int>(subjects.lengths[subject]), own, stride);
+            parameters.scores[subject] =
+                score_subject<kOpen, kExtend, Cell>(parameters.texture, parameters.n_blocks, subjects.words(subject),
+                                                    static_cast<int>(subjects.lengths[subject]), own, stride);
         }
     }
 }

@@ -27,8 +27,8 @@
 
 #pragma once
 
-#include "history/cell_store.cuh"
 #include "common/platform.cuh"
+#include "history/cell_store.cuh"
 #include "history/subject_queue.cuh"
 
 namespace swsearch {
@@ -109,8 +109,8 @@ SWS_DEVICE int striped_column(u64 texture, int texels, int n_vectors, typename C
 
 template <class Cell>
 struct StripedParameters {
-    // Texel (column * n_texels + vector / 16) * 32 + lane contains the scores of 16 vectors; n_texels is n_vectors / 16,
-    // rounded up.
+    // Texel (column * n_texels + vector / 16) * 32 + lane contains the scores of 16 vectors; n_texels is n_vectors /
+    // 16, rounded up.
     u64 texture;
     int n_vectors;  // rows per lane
     SubjectQueue subjects;

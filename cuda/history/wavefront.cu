@@ -44,7 +44,7 @@ struct WavefrontParameters {
     int n_tiles;   // its number of tiles
     int* bottom;   // H of the lowest row computed so far, by column
     int* right;    // H of the rightmost column computed so far, by row
-    int* corners;  // H of the last cell computed so far on each diagonal of tiles, by tile column - tile row + tile rows - 1
+    int* corners;  // H of the last cell so far on each diagonal of tiles, by tile column - tile row + tile rows - 1
     int* result;   // H of the last cell of the matrix, written by the launch that computes it
 };
 
@@ -105,8 +105,8 @@ SWS_DEVICE void wavefront_tile(const WavefrontParameters& parameters) {
 
 }  // namespace swsearch
 
-// The entry computes one anti-diagonal of tiles; swsearch/engine/cuda/history/wavefront.py launches it once for each, in
-// order. The borders of the finished tiles are what one launch passes to the next. It serves for comparison with the
+// The entry computes one anti-diagonal of tiles; swsearch/engine/cuda/history/wavefront.py launches it once for each,
+// in order. The borders of the finished tiles are what one launch passes to the next. It serves for comparison with the
 // other kernels.
 //
 // Compile-time constant: SWS_THREADS (threads per block), a multiple of 32.

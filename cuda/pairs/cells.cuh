@@ -13,8 +13,8 @@
 // corner - S. No H of the diamond is then below the base, and neither is an H less the cost of opening a gap; therefore
 // the maximum with zero, which the hardware instructions include at no cost, changes no H. In local problems the base
 // is at least 0; if it is 0, that maximum is the zero of the recurrence. The host chooses narrow cells only if 2 * S
-// plus the largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/pairs/diamond_plan.py), otherwise wide
-// cells. It refuses pairs whose scores could exceed the limits of wide cells.
+// plus the largest score is at most 32,767 (SweepShape.fits in swsearch/engine/cuda/pairs/diamond_plan.py), otherwise
+// wide cells. It refuses pairs whose scores could exceed the limits of wide cells.
 //
 // The two rows of a narrow word are kWords rows and one column apart: the low half is at column j, the high half at
 // column j - 1, and neighbouring lanes are two columns apart. Therefore the halves are independent of each other, and a

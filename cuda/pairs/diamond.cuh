@@ -30,11 +30,11 @@
 
 #pragma once
 
+#include "common/platform.cuh"
 #include "pairs/cells.cuh"
 #include "pairs/free_ends.cuh"
 #include "pairs/horizon.cuh"
 #include "pairs/pair_scores.cuh"
-#include "common/platform.cuh"
 
 namespace swsearch {
 
@@ -299,8 +299,8 @@ class StripLane {
     Edge top_;
     Word h_[kWords];
     Word e_[kWords];
-    Word f_;      // F below the last word
-    Word up_;     // H above the first word, of the previous column
+    Word f_;         // F below the last word
+    Word up_;        // H above the first word, of the previous column
     Word best_ = 0;  // local problems: the best score of each half in the diamond
 };
 

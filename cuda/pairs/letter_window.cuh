@@ -1,14 +1,14 @@
 // LetterWindow: gives each lane of a warp the next subject letters, from a window of 128 columns in shared memory.
 //
 // Used by the diamond kernels (pair_scores.cuh). In: the subject's letters in global memory (Letter is unsigned char or
-// unsigned short). Out: next_four gives the calling lane its next four letters; next_group, called by all lanes, advances
-// the window by 32 columns.
+// unsigned short). Out: next_four gives the calling lane its next four letters; next_group, called by all lanes,
+// advances the window by 32 columns.
 //
 // Each lane is kLag (1 or 2) columns behind the lane above it, so the lanes read 32 * kLag columns at a time. For every
 // 32 columns, each lane loads one letter from global memory into a register, 32 columns before it writes it to shared
-// memory for all lanes. A lane also loads its four letters from shared memory one call before it returns them. This load
-// must be aligned to four letters; therefore shared memory contains 4 / kLag copies of the window, each shifted by kLag
-// more letters.
+// memory for all lanes. A lane also loads its four letters from shared memory one call before it returns them. This
+// load must be aligned to four letters; therefore shared memory contains 4 / kLag copies of the window, each shifted by
+// kLag more letters.
 
 #pragma once
 

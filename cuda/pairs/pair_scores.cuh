@@ -8,8 +8,8 @@
 
 #pragma once
 
-#include "pairs/letter_window.cuh"
 #include "common/platform.cuh"
+#include "pairs/letter_window.cuh"
 
 namespace swsearch {
 

@@ -129,8 +129,8 @@ class ShortPairAligner {
         }
 #pragma unroll
         for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
-            best.offer({__shfl_xor_sync(kWholeWarp, best.score, distance),
-                        __shfl_xor_sync(kWholeWarp, best.order, distance)});
+            best.offer(
+                {__shfl_xor_sync(kWholeWarp, best.score, distance), __shfl_xor_sync(kWholeWarp, best.order, distance)});
         }
         ShortResult found = {best.score, best.row(), best.column(), 0, 0, 0, 0, 0};
         if constexpr (kPath) {
@@ -351,9 +351,21 @@ class ShortPairAligner {
             if (state == kDiagonal) {
                 switch (cell & 3u) {
                     case kStop: stopped = true; break;
-                    case kDiagonal: append(0, 1); --row; --column; break;
-                    case kFromE: state = kFromE; append(2, 1); --column; break;
-                    default: state = kFromF; append(1, 1); --row; break;
+                    case kDiagonal:
+                        append(0, 1);
+                        --row;
+                        --column;
+                        break;
+                    case kFromE:
+                        state = kFromE;
+                        append(2, 1);
+                        --column;
+                        break;
+                    default:
+                        state = kFromF;
+                        append(1, 1);
+                        --row;
+                        break;
                 }
             } else {
                 // This is the cell before the gap's last letter: the gap opens here or continues.

@@ -19,9 +19,9 @@
 // lengths of the sequences, not with their product. The members of Sweep are described below.
 //
 // Ends. In local problems, each strip stores its best score and the state before the diamond that first reached it,
-// from which locate_best.cu finds the position. A diamond's state is stored only if the diamond exceeds the strip's best
-// score and reaches the best score known for the pair, so most diamonds store no state. In the other problems H of the
-// last row and of the last column is stored, and the host chooses the end.
+// from which locate_best.cu finds the position. A diamond's state is stored only if the diamond exceeds the strip's
+// best score and reaches the best score known for the pair, so most diamonds store no state. In the other problems H of
+// the last row and of the last column is stored, and the host chooses the end.
 //
 // Paths. A second sweep of some strips (trace_pairs, kEvery > 0) begins below a row that the first sweep saved: the
 // host copies that row into the horizon. The strips then save their lowest rows and, at checkpoints, the states of
@@ -56,19 +56,19 @@ struct Sweep {
     QueryLetters query;             // letters of all queries, each padded to complete strips
     const unsigned char* subjects;  // letters of all subjects: bytes, or 16-bit letters if they are compared
     PairCosts costs;
-    int reach;                      // difference between a diamond's corner and its base (cells.cuh)
-    u64* horizon;                   // one entry per column, zero before the first launch
-    int* best_known;                // local: for each pair, the best score reached so far; zero before the first launch
-    u32* states;                    // local: for each strip, StateLayout::kWords words
-    int* found;                     // local: for each strip, its best score or 0, and the diamond that reached it first
-    int* border_scores;             // other problems: H of last rows and last columns
-    const int* saved_row_index;     // for each strip, the index of its saved row, or -1; null if no row is saved
-    u64* saved_rows;                // saved rows, with entries as in the horizon
-    u32 saved_row_columns;          // entries from one saved row to the next
-    u32 words_per_warp;             // words of shared memory
-    u32* work_counter;              // next strip to compute
-    u32* checkpoints;               // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
-    u32 checkpoint_words;           // words of all checkpoints of a strip
+    int reach;                   // difference between a diamond's corner and its base (cells.cuh)
+    u64* horizon;                // one entry per column, zero before the first launch
+    int* best_known;             // local: for each pair, the best score reached so far; zero before the first launch
+    u32* states;                 // local: for each strip, StateLayout::kWords words
+    int* found;                  // local: for each strip, its best score or 0, and the diamond that reached it first
+    int* border_scores;          // other problems: H of last rows and last columns
+    const int* saved_row_index;  // for each strip, the index of its saved row, or -1; null if no row is saved
+    u64* saved_rows;             // saved rows, with entries as in the horizon
+    u32 saved_row_columns;       // entries from one saved row to the next
+    u32 words_per_warp;          // words of shared memory
+    u32* work_counter;           // next strip to compute
+    u32* checkpoints;            // kEvery > 0: for each saved row, its strip's states at checkpoints; may be null
+    u32 checkpoint_words;        // words of all checkpoints of a strip
 };
 
 // The largest value of all lanes, in all lanes.

@@ -67,9 +67,7 @@ struct FastPair {
     // Turing has no fp16 maxima either, but sums that are limited to 0 … 1, and every exact score is far below 1, whose
     // pattern is 0x3C00: max(a, b) = b + max(a - b, 0). If b is not negative, the difference of scores up to 2,047 is
     // exact where it is positive; a result of 2,048 or more remains one, because a rounded difference is that large.
-    static SWS_DEVICE Word max2(Word a, Word b) {
-        return half2_add(b, half2_fma_saturated(b, kHalfMinusOnes, a));
-    }
+    static SWS_DEVICE Word max2(Word a, Word b) { return half2_add(b, half2_fma_saturated(b, kHalfMinusOnes, a)); }
     static SWS_DEVICE Word max3(Word a, Word b, Word c) { return max2(a, max2(b, c)); }
     static SWS_DEVICE Word max3_floor(Word a, Word b, Word c) { return max3(a, b, c); }
     static SWS_DEVICE Word max3_signed(Word a, Word b, Word c) {
@@ -93,9 +91,7 @@ struct FastPair {
 
     // A step in the form that `decay_or` takes, and max(a - step, b, 0).
     static SWS_CONSTANT Word decrement(int step) { return both_halves(static_cast<u32>(-step) & 0xFFFFu); }
-    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) {
-        return __viaddmax_s16x2_relu(a, decrement, b);
-    }
+    static SWS_DEVICE Word decay_or(Word a, Word decrement, Word b) { return __viaddmax_s16x2_relu(a, decrement, b); }
 #endif
 };
 

@@ -13,16 +13,14 @@
 //     E'      = max(E - extend, g)                   of the next column
 //     F'      = max(Y - d, g)                        of the band below
 //
-// Theorem: kept(i, j) >= H(i, j) in every cell, and a largest E, looked at after every four columns, below T - open - 4 *
-// extend proves that no alignment scores T. docs/design/bound.md proves both, and that what the kernel changes leaves
-// the result a bound:
-//   - Registers hold E, F and Y with c added ("raised"): g + c is then the maximum of the band's t, without a sum, and Y
-//     - c is a part of the instruction that computes kept. Raised values are at least 0, so E, F and Y may be as low as
-//     -c.
-//   - The sums t are those of FastPair, which rounds beyond 2,047; the other operations are exact. T is at most 2,047
-//     less the largest profile score (bound_limit in routing.py), and c at most 2,047.
-//   - Rows past the query's end and columns outside the subject score -128.
-// A larger result than the limit proves nothing: those subjects are scored by an exact kernel.
+// Theorem: kept(i, j) >= H(i, j) in every cell. E is looked at after every four columns; if the largest one is below
+// the limit T - open - 4 * extend, no alignment scores T. A larger one proves nothing: those subjects are scored by an
+// exact kernel. docs/design/bound.md proves both, and that what the kernel changes leaves the result a bound.
+//
+// Changes. Registers hold E, F and Y with c added ("raised"): g + c is then the maximum of the band's t, without a sum,
+// and subtracting c from Y is a part of the instruction that computes kept. Raised values are at least 0. The sums t
+// are those of FastPair, which rounds beyond 2,047; T is at most 2,047 less the largest profile score (bound_limit in
+// routing.py), and c at most 2,047. Rows past the query's end and columns outside the subject score -128.
 //
 // Threads and cells are those of columns.cuh, except that both halves of a word are in the same column, even if they
 // belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The
@@ -52,8 +50,8 @@ struct InOneColumn : Shape {
     static constexpr int kDepth = Shape::kGroup - 1;
 };
 
-// The largest of kCount words whose halves may be negative sums, or if that is negative, a number from it to 0: E, F and
-// Y, which it can raise, are never negative.
+// The largest of kCount words whose halves may be negative sums, or if that is negative, a number from it to 0: E, F
+// and Y, which it can raise, are never negative.
 template <class Arithmetic, int kCount>
 SWS_DEVICE typename Arithmetic::Word largest_of(const typename Arithmetic::Word* words) {
     static_assert(kCount >= 3, "a band has three rows or more");

@@ -15,8 +15,8 @@
 
 #pragma once
 
-#include "search/arithmetic.cuh"
 #include "common/platform.cuh"
+#include "search/arithmetic.cuh"
 #include "search/tile.cuh"
 
 namespace swsearch {

@@ -132,9 +132,8 @@ class CheckpointObserver {
                 __threadfence();
                 const u32* const other = words_of(window_ + 1, checkpoint);
                 u32 difference = 0;
-                for_each_word([other, &difference](int number, u32 word) {
-                    difference |= other[number * kWarpSize] ^ word;
-                });
+                for_each_word(
+                    [other, &difference](int number, u32 word) { difference |= other[number * kWarpSize] ^ word; });
                 agrees = __any_sync(kWholeWarp, difference != 0) ? 0 : 1u << (8 * checkpoint);
             }
             n_steps = all_agree(agrees) || past_end == kExtensionColumns ? columns : columns + kColumnsPerRound;

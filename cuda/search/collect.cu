@@ -1,11 +1,11 @@
 // Lists the subjects whose score is at least a limit: those to score again, and those to return to the host. Input: an
 // int32 score per subject. Output: the subjects' indices and, optionally, their scores.
 //
-// A block tests a piece of consecutive candidates at a time, and appends those of a piece together. Pieces are taken from
-// the last to the first. So neighbours in the list have similar lengths, and the longest subjects are about the first. The
-// order of the list depends on which blocks finish first and differs from run to run; the results do not, because scores
-// are stored by subject and the host sorts. Scores are compared as 32-bit integers; there are fewer than 2^31 subjects.
-// Without a list the kernel only counts.
+// A block tests a piece of consecutive candidates at a time, and appends those of a piece together. Pieces are taken
+// from the last to the first. So neighbours in the list have similar lengths, and the longest subjects are about the
+// first. The order of the list depends on which blocks finish first and differs from run to run; the results do not,
+// because scores are stored by subject and the host sorts. Scores are compared as 32-bit integers; there are fewer than
+// 2^31 subjects. Without a list the kernel only counts.
 
 #include "common/platform.cuh"
 

@@ -12,8 +12,8 @@
 
 #pragma once
 
-#include "search/boundary.cuh"
 #include "common/platform.cuh"
+#include "search/boundary.cuh"
 #include "search/subject.cuh"
 
 namespace swsearch {

@@ -80,9 +80,9 @@ SWS_DEVICE typename Cells::Word compute_columns(Cells& cells, const uint4* strip
         // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and is
         // not used.
         const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
-        u32* const below = words_from(
-            boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
-                                Shape::kBoundaryWords);
+        u32* const below =
+            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
+                                           Shape::kBoundaryWords);
 #pragma unroll
         for (int column = 0; column < kColumnsPerRound; ++column) {
             const uint4* const scores = staged.column(codes, column);

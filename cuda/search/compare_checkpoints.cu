@@ -22,7 +22,8 @@ SWS_DEVICE void compare_checkpoints(const CompareCheckpointsParameters& paramete
         if (parameters.entries[window] == 0) {
             continue;
         }
-        const uint4* const entry = parameters.words + static_cast<u64>(window) * (kCheckpoints + 1) * units_per_checkpoint;
+        const uint4* const entry =
+            parameters.words + static_cast<u64>(window) * (kCheckpoints + 1) * units_per_checkpoint;
         const uint4* const end = entry - units_per_checkpoint;
         u32 difference = 0;
 #pragma unroll 4

@@ -1,8 +1,8 @@
 // Entry of the kernel for the ends of best alignments (intra_task.cuh, end_positions.cuh).
 //
 // Compile-time constants: those of intra_task. Inputs: those of intra_task and the known best score of each subject.
-// Outputs: the first end of each subject, and the best score that the kernel computes, by which the host detects a known
-// score that is not the subject's best.
+// Outputs: the first end of each subject, and the best score that the kernel computes, by which the host detects a
+// known score that is not the subject's best.
 
 #include "search/intra_task.cuh"
 

@@ -60,8 +60,8 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
     int* const scores_low = parameters.scores_low;
     int* const scores_high = parameters.scores_high;
     const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
-    stage_strip(strip, parameters.profile, query.first_unit, Shape::kStripUnits,
-                          static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+    stage_strip(strip, parameters.profile, query.first_unit, Shape::kStripUnits, static_cast<int>(threadIdx.x),
+                static_cast<int>(blockDim.x));
     __syncthreads();
 
     const u32 group = (threadIdx.x % kWarpSize) / Shape::kGroup;
@@ -87,9 +87,9 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
         const u32* const residues = subjects.residues + start / 4;
         typename Arithmetic::Word best;
         if constexpr (kBand == 0) {
-            best = align_strip<Arithmetic, Shape, kEdges>(
-                strip, residues, WholeSubject<Shape>(length), gap, boundary, query.has_strip_above != 0,
-                query.has_strip_below != 0, NoSync());
+            best = align_strip<Arithmetic, Shape, kEdges>(strip, residues, WholeSubject<Shape>(length), gap, boundary,
+                                                          query.has_strip_above != 0, query.has_strip_below != 0,
+                                                          NoSync());
         } else {
             best = bound_strip<Arithmetic, Shape, kBand, kEdges>(
                 strip, residues, length, gap, boundary, query.has_strip_above != 0, query.has_strip_below != 0);

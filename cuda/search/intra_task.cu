@@ -5,8 +5,8 @@
 // by subject index.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, or kSingle for Wide),
-// SWS_WORDS and SWS_COLUMNS (the tile, whose group is a complete warp); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither; SWS_EDGES (kNone
-// for a query of one strip, else kOwn); SWS_THREADS and SWS_BLOCKS (maximum number of threads per
+// SWS_WORDS and SWS_COLUMNS (the tile, whose group is a complete warp); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither;
+// SWS_EDGES (kNone for a query of one strip, else kOwn); SWS_THREADS and SWS_BLOCKS (maximum number of threads per
 // block, minimum number of blocks per multiprocessor).
 
 #include "search/intra_task.cuh"

@@ -24,8 +24,8 @@
 
 #pragma once
 
-#include "search/end_positions.cuh"
 #include "search/checkpoints.cuh"
+#include "search/end_positions.cuh"
 #include "search/strip.cuh"
 #include "search/strip_sync.cuh"
 
@@ -130,8 +130,8 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters,
     ListBlock* const block = reinterpret_cast<ListBlock*>(shared + n_staged * Shape::kStripUnits);
     uint4* const strip = shared + (staged_once ? index_in_team : warp) * Shape::kStripUnits;
     if (staged_once) {
-        stage_strip(shared, parameters.profile, 0, n_strips * Shape::kStripUnits,
-                              static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+        stage_strip(shared, parameters.profile, 0, n_strips * Shape::kStripUnits, static_cast<int>(threadIdx.x),
+                    static_cast<int>(blockDim.x));
         __syncthreads();
     }
 
@@ -178,13 +178,14 @@ SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters,
             const u32 subject = subjects.listed[item];
             if (!staged_once) {
                 __syncwarp();  // every lane has finished the previous strip
-                stage_strip(strip, parameters.profile, number * Shape::kStripUnits, Shape::kStripUnits, lane, kWarpSize);
+                stage_strip(strip, parameters.profile, number * Shape::kStripUnits, Shape::kStripUnits, lane,
+                            kWarpSize);
                 __syncwarp();
             }
             StripSync sync(counter_above, own_counter, number);
-            u32* const last_buffer = words_from(first_buffer, (kBoundaryBuffers<ObserverData> - 1) *
-                                                                  static_cast<long long>(boundary_stride) *
-                                                                  Shape::kBoundaryWords);
+            u32* const last_buffer =
+                words_from(first_buffer, (kBoundaryBuffers<ObserverData> - 1) *
+                                             static_cast<long long>(boundary_stride) * Shape::kBoundaryWords);
             const BoundaryLocation location{number % 2 == 0 ? last_buffer : first_buffer,
                                             number % 2 == 0 ? first_buffer : last_buffer, 0};
             const int length = static_cast<int>(subjects.lengths[subject]);

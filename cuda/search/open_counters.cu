@@ -1,7 +1,7 @@
 // Opens launches whose work depends on a number that the device has counted, such as the length of a list. Input: the
-// number. Output: the work counters of the launches, which the host has set so high that their blocks find no work; they
-// become 0 if the number is in a range. So the host need not know the number, and the kernels themselves need no test of
-// it, which would cost them registers.
+// number. Output: the work counters of the launches, which the host has set so high that their blocks find no work;
+// they become 0 if the number is in a range. So the host need not know the number, and the kernels themselves need no
+// test of it, which would cost them registers.
 //
 // One block; each thread sets every (threads of the block)-th counter.
 

@@ -19,6 +19,5 @@ score_windows(SWS_PARAMETERS swsearch::WindowsParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strips);
     using Shape = Tile<kWarpSize, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES>(strips, parameters.windows,
-                                                                                    parameters.checkpoints);
+    swsearch::intra_task<SWS_ARITHMETIC, Shape, Edges::SWS_EDGES>(strips, parameters.windows, parameters.checkpoints);
 }

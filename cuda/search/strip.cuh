@@ -139,9 +139,9 @@ class AlignedCells {
 
 // Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has the
 // subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
-// for two queries each half belongs to one query. gap: the gap costs; the other parameters are those of compute_columns.
-template <class Arithmetic, class Shape, Edges kEdges, class Sync, class ColumnRange,
-          class Observer = NoObserver>
+// for two queries each half belongs to one query. gap: the gap costs; the other parameters are those of
+// compute_columns.
+template <class Arithmetic, class Shape, Edges kEdges, class Sync, class ColumnRange, class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
                                                  const GapCosts& gap, const BoundaryLocation& boundary,
                                                  bool has_strip_above, bool has_strip_below, Sync sync,

@@ -2,10 +2,12 @@
 // profile, and the functions that read it.
 //
 // Used by columns.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in a texture over linear
-// memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py computes
-// the same layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue code.
+// memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py
+// computes the same layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue
+// code.
 //
-// In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is padding).
+// In this file, "column j" is a position of the subject, and "residue code" is an index into the profile (0 is
+// padding).
 //
 // A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane stores kWords words
 // of H and of E in registers. The pairing determines the contents of a word:

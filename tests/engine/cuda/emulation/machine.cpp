@@ -1,5 +1,5 @@
-// The implementation of cuda_emulation.h: fibers, their scheduler, and the values of half precision. It is compiled once and linked
-// with every kernel.
+// The implementation of cuda_emulation.h: fibers, their scheduler, and the values of half precision. It is compiled
+// once and linked with every kernel.
 
 #include <ucontext.h>
 
@@ -44,10 +44,10 @@ struct Meeting {
 // A stack, and where its function continues.
 //
 // Contexts are switched by GCC's built-in setjmp and longjmp. `swapcontext` makes a system call for the signal mask
-// each time. Under the address sanitizer, `swapcontext` and the library's `longjmp` also discard the sanitizer's records
-// of a complete stack.
+// each time. Under the address sanitizer, `swapcontext` and the library's `longjmp` also discard the sanitizer's
+// records of a complete stack.
 class Context {
-  public:
+   public:
     Context() = default;
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
@@ -96,7 +96,7 @@ class Context {
         for (int line = 0; line < 4; ++line) __builtin_prefetch(frames + 64 * line);
     }
 
-  private:
+   private:
     // One function for both ends of a switch: every call is followed by its return, so the processor predicts where
     // returns lead. A mispredicted return costs as much as all the rest.
     NOT_SANITIZED void leave_for(Context& other) {
@@ -123,8 +123,8 @@ class Context {
 
 [[maybe_unused]] Context* Context::left_ = nullptr;
 
-// A thread of a grid. It remains for the next grid, which so needs neither new stacks, whose pages the system would clear,
-// nor new contexts.
+// A thread of a grid. It remains for the next grid, which so needs neither new stacks, whose pages the system would
+// clear, nor new contexts.
 struct Fiber : Place {
     const Meeting* waits_for = nullptr;
     unsigned waits_in_round = 0;
@@ -156,7 +156,8 @@ Fiber& self() { return const_cast<Fiber&>(static_cast<const Fiber&>(*running)); 
 
 // Returns whether any fiber has turns in another pass: some have not ended, and they do not wait for each other.
 bool begin_pass() {
-    turns.erase(std::remove_if(turns.begin(), turns.end(), [](const Fiber* fiber) { return fiber->done; }), turns.end());
+    turns.erase(std::remove_if(turns.begin(), turns.end(), [](const Fiber* fiber) { return fiber->done; }),
+                turns.end());
     next_turn = 0;
     idle_passes = advances == advances_before ? idle_passes + 1 : 0;
     advances_before = advances;
