@@ -188,7 +188,6 @@ def main() -> None:
         "subjects": len(partition),
         "residues": partition.n_residues,
         "scheme": str(scheme),
-        "profile": options.profile,
         "memory_share": options.memory_share,
     }
     with CudaEngine(device, memory_limit) as engine:
