@@ -22,7 +22,7 @@
 // are those of FastPair, which rounds beyond 2,047; T is at most 2,047 less the largest profile score (bound_limit in
 // routing.py), and c at most 2,047. Rows past the query's end and columns outside the subject score -128.
 //
-// Threads and cells are those of columns.cuh, except that both halves of a word are in the same column, even if they
+// Threads and cells are those of strip.cuh, except that both halves of a word are in the same column, even if they
 // belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The
 // state of a lane is kWords words of kept and kWords / kBand words of E. A band lies within a half of a lane.
 //
@@ -38,8 +38,12 @@
 #pragma once
 
 #include "common/platform.cuh"
-#include "search/columns.cuh"
+#include "search/arithmetic.cuh"
+#include "search/boundary.cuh"
+#include "search/column_range.cuh"
 #include "search/gap_costs.cuh"
+#include "search/subject.cuh"
+#include "search/tile.cuh"
 
 namespace swsearch {
 
@@ -76,140 +80,168 @@ SWS_DEVICE void pass_f(typename Arithmetic::Word* y, typename Arithmetic::Word f
     }
 }
 
-// The cells of a lane (columns.cuh): the bound in each column, and the largest E, raised.
-template <class ScoreType, class Rows, int kBand, Edges kStripEdges>
-class BoundCells {
-   public:
-    using Arithmetic = ScoreType;
-    using Shape = InOneColumn<Rows>;
-    using Word = typename Arithmetic::Word;
-    static constexpr Edges kEdges = kStripEdges;
-
-    SWS_DEVICE explicit BoundCells(const GapCosts& gap)
-        : band_gap_(kBand * gap.extend < gap.first() ? kBand * gap.extend : gap.first()),
-          extend_(Arithmetic::decrement(gap.extend)),
-          first_gap_(Arithmetic::decrement(gap.first())),
-          pass_band_(Arithmetic::decrement(band_gap_)) {
-        const bool top = threadIdx.x % Shape::kGroup == 0;
-        take_kept_ = top && !kBoundary ? 0x5499u : 0x5410u;
-        take_f_ = top && !kBoundary ? 0xFFFFu : 0xFF32u;
-        from_above_ = top && !kBoundary ? 0 : kHalfOnes;
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            kept_[k] = 0;
-        }
-#pragma unroll
-        for (int band = 0; band < kBands; ++band) {
-            e_[band] = 0;
-        }
-    }
-
-    SWS_DEVICE void first_of_column(const uint4*) {}
-
-    template <class Observer>
-    SWS_DEVICE void column(const uint4* scores, const u32 (&incoming)[2], int, Observer&) {
-        Word corner, f;  // kept diagonal to the first row, and F above it
-        if constexpr (kRowBlocks) {
-            corner = permute_bytes(above_kept_, kept_[kWords - 1], take_kept_);
-            f = permute_bytes(incoming[0], 0, take_f_);
-        } else {
-            corner = above_kept_;
-            f = kBoundary ? incoming[1] : half2_fma(incoming[1], from_above_, 0);
-        }
-        above_kept_ = incoming[0];
-
-        Word score[Shape::kChunks * 4];
-#pragma unroll
-        for (int chunk = 0; chunk < Shape::kChunks; ++chunk) {
-            StagedScores<Shape>::load(scores, chunk, score + 4 * chunk);
-        }
-        Word t[kWords];
-        Word y[kBands];
-        if constexpr (kRowBlocks || kBoundary) {
-            t[0] = Arithmetic::add(corner, score[0]);
-        } else {
-            t[0] = half2_fma(corner, from_above_, score[0]);
-        }
-#pragma unroll
-        for (int band = 0; band < kBands; ++band) {
-#pragma unroll
-            for (int k = band * kBand + 1; k <= (band + 1) * kBand && k < kWords; ++k) {
-                t[k] = Arithmetic::add(kept_[k - 1], score[k]);
-            }
-            const Word largest = largest_of<Arithmetic, kBand>(t + band * kBand);
-            y[band] = Arithmetic::max3(e_[band], f, largest);
-            e_[band] = Arithmetic::decay_or(e_[band], extend_, largest);
-            f = Arithmetic::decay_or(y[band], pass_band_, largest);
-            if constexpr (!kRowBlocks) {
-#pragma unroll
-                for (int k = band * kBand; k < (band + 1) * kBand; ++k) {
-                    kept_[k] = Arithmetic::decay_or(y[band], first_gap_, t[k]);
-                }
-            }
-        }
-        if constexpr (kRowBlocks) {
-            const Word from_low = f << 16;  // F above the high half's first row
-            pass_f<Arithmetic, kBands>(y, from_low, band_gap_);
-            f = Arithmetic::decay_or(from_low, Arithmetic::decrement(decay(band_gap_, kBands)), f);
-#pragma unroll
-            for (int k = 0; k < kWords; ++k) {
-                kept_[k] = Arithmetic::decay_or(y[k / kBand], first_gap_, t[k]);
-            }
-        }
-        last_f_ = f;
-    }
-
-    SWS_DEVICE u32 last_row(int number) const { return number == 0 ? kept_[kWords - 1] : last_f_; }
-
-    SWS_DEVICE void end_of_round() {
-#pragma unroll
-        for (int band = 0; band < kBands; band += 2) {
-            best_ = Arithmetic::max3(best_, e_[band], e_[band + 1 < kBands ? band + 1 : band]);
-        }
-    }
-
-    SWS_DEVICE Word best() const { return best_; }
-    static SWS_DEVICE Word larger(Word one, Word other) { return Arithmetic::max2(one, other); }
-
-    // The largest E of a raised one.
-    SWS_DEVICE Word lowered(Word raised) const { return Arithmetic::decay_or(raised, first_gap_, 0); }
-
-   private:
-    static constexpr int kWords = Shape::kWords;
-    static constexpr int kBands = kWords / kBand;
-    static constexpr bool kBoundary = kEdges != Edges::kNone;
-    static constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
-    static_assert(Arithmetic::kPair, "a word has two halves");
-    static_assert(kWords % kBand == 0, "a band lies within a half of a lane");
-
-    int band_gap_;
-    Word extend_;
-    Word first_gap_;
-    Word pass_band_;
-    // Row blocks: lanes exchange kept and F of their high half's last row in one word. In a strip without boundaries
-    // the first lane has zeros above: its selectors take the sign of numbers that are never negative.
-    u32 take_kept_;
-    u32 take_f_;
-    // Two queries: a factor that makes what the first lane of a strip without boundaries receives zero.
-    Word from_above_;
-    Word kept_[kWords];
-    Word e_[kBands];       // raised, as all values of E, F and Y
-    Word above_kept_ = 0;  // kept above the first row, of the previous step; row blocks: in the low half
-    Word last_f_ = 0;      // F below the last row
-    Word best_ = 0;
-};
-
 // Returns the largest E of a subject against the staged strip, in every lane of the group that has the subject. With
-// row blocks the larger half is the strip's; with two queries each half belongs to one query. length: the subject's
-// residues. gap: the gap costs. The other parameters are those of compute_columns.
+// row blocks the larger half is the strip's; with two queries each half belongs to one query. All lanes of a warp call
+// this function together; groups whose subject has ended compute padding until the longest subject of the warp has
+// ended.
+//
+// strip: the staged profile strip. residues: the subject's first word. length: its residues. gap: the gap costs.
+// boundary: the location of the last row of the strip above, and that of this strip's last row. boundary,
+// has_strip_above and has_strip_below are used only by kernels with boundaries.
 template <class Arithmetic, class Rows, int kBand, Edges kEdges>
 SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* residues, int length,
                                                  const GapCosts& gap, const BoundaryLocation& boundary,
                                                  bool has_strip_above, bool has_strip_below) {
-    BoundCells<Arithmetic, Rows, kBand, kEdges> cells(gap);
-    const WholeSubject<InOneColumn<Rows>> columns(length);
-    return cells.lowered(compute_columns(cells, strip, residues, columns, boundary, has_strip_above, has_strip_below,
-                                         NoSync(), NoObserver()));
+    using Word = typename Arithmetic::Word;
+    using Shape = InOneColumn<Rows>;
+    using Columns = WholeSubject<Shape>;
+    constexpr int kWords = Shape::kWords;
+    constexpr int kBands = kWords / kBand;
+    const int band_gap = kBand * gap.extend < gap.first() ? kBand * gap.extend : gap.first();
+    const Word extend = Arithmetic::decrement(gap.extend);
+    const Word first_gap = Arithmetic::decrement(gap.first());
+    const Word pass_band = Arithmetic::decrement(band_gap);
+    constexpr bool kBoundary = kEdges != Edges::kNone;
+    constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    static_assert(Arithmetic::kPair, "a word has two halves");
+    static_assert(kWords % kBand == 0, "a band lies within a half of a lane");
+
+    const Columns columns(length);
+    const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
+    const bool top = lane == 0;
+    // Row blocks: lanes exchange kept and F of their high half's last row in one word. In a strip without boundaries
+    // the first lane has zeros above: its selectors take the sign of numbers that are never negative.
+    const u32 take_kept = top && !kBoundary ? 0x5499u : 0x5410u;
+    const u32 take_f = top && !kBoundary ? 0xFFFFu : 0xFF32u;
+    // Boundary columns that this lane writes; 0 in lanes that write none.
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
+
+    // Two queries: a factor that makes what the first lane of a strip without boundaries receives zero.
+    const Word from_above = top && !kBoundary ? 0 : kHalfOnes;
+
+    Word kept[kWords];
+    Word e[kBands];  // raised, as all values of E, F and Y
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        kept[k] = 0;
+    }
+#pragma unroll
+    for (int band = 0; band < kBands; ++band) {
+        e[band] = 0;
+    }
+    Word above_kept = 0;  // kept above the first row, of the previous step; row blocks: in the low half
+    Word last_f = 0;      // F below the last row
+    Word best = 0;
+
+    const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
+    ResidueStream stream = columns.residues(residues, lane);
+    BoundaryAbove<Shape, kEdges, Columns::kFirstWritten> above(
+        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
+
+    // A vote, for the reason that align_strip gives.
+    const int n_steps = columns.n_steps(kBoundary && has_strip_below);
+    for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
+        const u32 codes = stream.next();
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
+        u32* const below =
+            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + Columns::kFirstWritten) *
+                                           Shape::kBoundaryWords);
+#pragma unroll
+        for (int column = 0; column < kColumnsPerRound; ++column) {
+            const uint4* const scores = staged.column(codes, column);
+            Word score[Shape::kChunks * 4];
+
+            u32 edge[2] = {0, 0};
+            if constexpr (kBoundary) {
+                above.take(boundary, step, column, edge);
+            }
+            Word corner, f;  // kept diagonal to the first row, and F above it
+            if constexpr (kRowBlocks) {
+                const u32 outgoing = permute_bytes(kept[kWords - 1], last_f, kHighHalves);
+                u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
+                if constexpr (kBoundary) {
+                    incoming = top ? edge[0] : incoming;
+                }
+                corner = permute_bytes(above_kept, kept[kWords - 1], take_kept);
+                f = permute_bytes(incoming, 0, take_f);
+                above_kept = incoming;
+            } else {
+                const u32 incoming_kept =
+                    __shfl_up_sync(kWholeWarp, static_cast<u32>(kept[kWords - 1]), 1, Shape::kGroup);
+                const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
+                corner = above_kept;
+                if constexpr (kBoundary) {
+                    f = static_cast<Word>(top ? edge[1] : incoming_f);
+                    above_kept = static_cast<Word>(top ? edge[0] : incoming_kept);
+                } else {
+                    f = half2_fma(incoming_f, from_above, 0);
+                    above_kept = incoming_kept;
+                }
+            }
+
+#pragma unroll
+            for (int chunk = 0; chunk < Shape::kChunks; ++chunk) {
+                StagedScores<Shape>::load(scores, chunk, score + 4 * chunk);
+            }
+            Word t[kWords];
+            Word y[kBands];
+            if constexpr (kRowBlocks || kBoundary) {
+                t[0] = Arithmetic::add(corner, score[0]);
+            } else {
+                t[0] = half2_fma(corner, from_above, score[0]);
+            }
+#pragma unroll
+            for (int band = 0; band < kBands; ++band) {
+#pragma unroll
+                for (int k = band * kBand + 1; k <= (band + 1) * kBand && k < kWords; ++k) {
+                    t[k] = Arithmetic::add(kept[k - 1], score[k]);
+                }
+                const Word largest = largest_of<Arithmetic, kBand>(t + band * kBand);
+                y[band] = Arithmetic::max3(e[band], f, largest);
+                e[band] = Arithmetic::decay_or(e[band], extend, largest);
+                f = Arithmetic::decay_or(y[band], pass_band, largest);
+                if constexpr (!kRowBlocks) {
+#pragma unroll
+                    for (int k = band * kBand; k < (band + 1) * kBand; ++k) {
+                        kept[k] = Arithmetic::decay_or(y[band], first_gap, t[k]);
+                    }
+                }
+            }
+            if constexpr (kRowBlocks) {
+                const Word from_low = f << 16;  // F above the high half's first row
+                pass_f<Arithmetic, kBands>(y, from_low, band_gap);
+                f = Arithmetic::decay_or(from_low, Arithmetic::decrement(decay(band_gap, kBands)), f);
+#pragma unroll
+                for (int k = 0; k < kWords; ++k) {
+                    kept[k] = Arithmetic::decay_or(y[k / kBand], first_gap, t[k]);
+                }
+            }
+            last_f = f;
+
+            if constexpr (kBoundary) {
+                // The first written column is one past a multiple of four, as in align_strip.
+                static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+                const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
+                if constexpr (kRowBlocks) {
+                    store_if(wanted, words_from(below, column), permute_bytes(kept[kWords - 1], last_f, kHighHalves));
+                } else {
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(kept[kWords - 1]),
+                                  static_cast<u32>(last_f));
+                }
+            }
+        }
+#pragma unroll
+        for (int band = 0; band < kBands; band += 2) {
+            best = Arithmetic::max3(best, e[band], e[band + 1 < kBands ? band + 1 : band]);
+        }
+    }
+
+#pragma unroll
+    for (int distance = Shape::kGroup / 2; distance > 0; distance /= 2) {
+        best = Arithmetic::max2(best, static_cast<Word>(__shfl_xor_sync(kWholeWarp, static_cast<u32>(best), distance)));
+    }
+    return Arithmetic::decay_or(best, first_gap, 0);
 }
 
 }  // namespace swsearch

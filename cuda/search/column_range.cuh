@@ -8,7 +8,7 @@
 // slant at both ends, so no lane is ever idle. The first lane of a strip is one lag behind the last lane of the strip
 // above, so all strips together are cut in the same way as a single tile of their total height.
 //
-// Both classes have the same members and are the ColumnRange of compute_columns (columns.cuh).
+// Both classes have the same members and are the ColumnRange of align_strip (strip.cuh).
 
 #pragma once
 

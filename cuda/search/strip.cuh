@@ -12,142 +12,197 @@
 // The maxima of E and F may include zero because that of H does. The maxima are computed by the integer units and the
 // sums by the multiply-add units (arithmetic.cuh, which also gives the largest exact scores).
 //
-// columns.cuh describes threads and cells, and passes values from lane to lane.
+// Threads and cells. A group of lanes aligns one subject; each lane stores its query rows in registers (tile.cuh) and
+// computes one subject column after another, kLag columns behind the lane above it. The values that it needs from that
+// lane were computed in the previous step and arrive by one shuffle of H and one of F.
 //
 // Row blocks. The two halves of a word are one column apart, so the score word of column j serves the low half in one
 // step and the high half in the next. Score words are not permuted for this purpose: the diagonal H that a word stores
 // for its next step already includes the score of its high half (`add_high`), and the score of its low half is added in
 // that step (`add_low`).
 //
-// Padding. Before the subject's first column all values stay zero; past the last column H can only decrease, so neither
-// the best score nor a boundary column changes.
+// Padding. Lanes before the subject's first column or past its last column read padding, which scores -128. Before the
+// first column all values stay zero; past the last column H can only decrease, so neither the best score nor a boundary
+// column changes.
 
 #pragma once
 
 #include "common/platform.cuh"
-#include "search/columns.cuh"
+#include "search/arithmetic.cuh"
+#include "search/boundary.cuh"
+#include "search/column_range.cuh"
 #include "search/gap_costs.cuh"
+#include "search/strip_sync.cuh"
+#include "search/subject.cuh"
+#include "search/tile.cuh"
 
 namespace swsearch {
 
-// The cells of a lane (columns.cuh): the recurrence in each column, and the best score.
-template <class ScoreType, class Rows, Edges kStripEdges>
-class AlignedCells {
-   public:
-    using Arithmetic = ScoreType;
-    using Shape = Rows;
-    using Word = typename Arithmetic::Word;
-    static constexpr Edges kEdges = kStripEdges;
-
-    SWS_DEVICE explicit AlignedCells(const GapCosts& gap)
-        : first_gap_(Arithmetic::addend(-gap.first())), extend_(Arithmetic::decrement(gap.extend)) {
-        const bool top = threadIdx.x % Shape::kGroup == 0;
-        take_h_ = top && !kBoundary ? 0x5499u : 0x5410u;
-        take_f_ = top && !kBoundary ? 0x54BBu : 0x5432u;
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            diagonal_h_[k] = 0;
-            e_[k] = 0;
-        }
-    }
-
-    SWS_DEVICE void first_of_column(const uint4* scores) { StagedScores<Shape>::load(scores, 0, score_); }
-
-    template <class Observer>
-    SWS_DEVICE void column(const uint4* scores, const u32 (&incoming)[2], int step, Observer& observer) {
-        Word h, f;
-        if constexpr (kRowBlocks) {
-            h = permute_bytes(incoming[0], last_h_, take_h_);
-            f = permute_bytes(incoming[0], last_f_, take_f_);
-        } else {
-            const bool top = threadIdx.x % Shape::kGroup == 0;
-            h = static_cast<Word>(top && !kBoundary ? 0u : incoming[0]);
-            f = static_cast<Word>(top && !kBoundary ? 0u : incoming[1]);
-        }
-
-        Word t = Arithmetic::add(corner_, score_[0]);  // of the current row; row blocks compute it below
-        corner_ = h;
-        Word pending = 0;  // H of an even row, compared together with the next row's
-#pragma unroll
-        for (int k = 0; k < kWords; ++k) {
-            if (k % 4 == 3 && k + 1 < kWords) {
-                StagedScores<Shape>::load(scores, k / 4 + 1, score_ + k + 1);
-            }
-            if constexpr (kRowBlocks) {
-                t = Arithmetic::add_low(diagonal_h_[k], score_[k]);
-                diagonal_h_[k] = Arithmetic::add_high(h, score_[k]);
-                h = Arithmetic::max3_floor(t, e_[k], f);
-            } else {
-                const Word below_t = k + 1 < kWords ? Arithmetic::add(diagonal_h_[k], score_[k + 1]) : 0;
-                h = Arithmetic::max3_floor(t, e_[k], f);
-                diagonal_h_[k] = h;
-                t = below_t;
-            }
-            if constexpr (Observer::kObservesWords) {
-                observer.word(k, step, h);
-            }
-            const Word opened = Arithmetic::add(h, first_gap_);
-            e_[k] = Arithmetic::decay_or(e_[k], extend_, opened);
-            f = Arithmetic::decay_or(f, extend_, opened);
-            if (k % 2 == 1) {
-                best_ = Arithmetic::max3(best_, pending, h);
-            } else if (k == kWords - 1) {
-                best_ = Arithmetic::max3(best_, h, h);
-            } else {
-                pending = h;
-            }
-        }
-        last_h_ = h;
-        last_f_ = f;
-    }
-
-    SWS_DEVICE u32 last_row(int number) const { return static_cast<u32>(number == 0 ? last_h_ : last_f_); }
-
-    SWS_DEVICE void end_of_round() {}
-
-    template <class Observer>
-    SWS_DEVICE int show_round(Observer& observer, int columns, int n_steps) const {
-        return observer.round(columns, n_steps, diagonal_h_, e_, corner_, last_h_, last_f_);
-    }
-
-    SWS_DEVICE Word best() const { return best_; }
-    static SWS_DEVICE Word larger(Word one, Word other) { return Arithmetic::max3(one, other, other); }
-
-   private:
-    static constexpr int kWords = Shape::kWords;
-    static constexpr bool kBoundary = kEdges != Edges::kNone;
-    static constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
-
-    Word first_gap_;
-    Word extend_;
-    // Row blocks: lanes exchange H and F of their bottom row in one word. The row above a lane's low half belongs to
-    // the lane above, the row above its high half to its own low half. In a strip without boundaries the first lane
-    // has zeros above: its selectors take the sign of numbers that are never negative.
-    u32 take_h_;
-    u32 take_f_;
-    // The diagonal H of each word's next step. Row blocks: H above the row, with the high half's score added. Other
-    // pairings: the row's own H, which is diagonal to the row below; t of that row is computed just before this H is
-    // replaced, so that both may share a register.
-    Word diagonal_h_[kWords];
-    Word e_[kWords];
-    Word corner_ = 0;  // H above the first row, of the previous step
-    Word best_ = 0;
-    Word last_h_ = 0;
-    Word last_f_ = 0;
-    Word score_[Shape::kChunks * 4];
+// An observer receives the state of a lane while a strip is aligned, for kernels that need more than the best score. If
+// kObservesWords is true, word() is called with each word of H. If kObservesRounds is true, round() is called after
+// each round of four columns with all values that the lane stores for the next round, and it returns the total number
+// of steps. This observer has no effect.
+struct NoObserver {
+    static constexpr bool kObservesWords = false;
+    static constexpr bool kObservesRounds = false;
 };
 
 // Returns the best score of some columns of a subject against the staged strip, in every lane of the group that has the
 // subject. With paired scores the result has a score in each half: for row blocks the larger one is the strip's score,
-// for two queries each half belongs to one query. gap: the gap costs; the other parameters are those of
-// compute_columns.
+// for two queries each half belongs to one query. All lanes of a warp call this function together; groups whose subject
+// has ended compute padding until the longest subject of the warp has ended.
+//
+// strip: the staged profile strip. residues: the word of the columns' first residue. columns: the columns that the
+// lanes compute (column_range.cuh). gap: the gap costs. boundary: the location of the last row of the strip above, and
+// that of this strip's last row. sync: the synchronisation with the strip above (strip_sync.cuh). boundary,
+// has_strip_above, has_strip_below and sync are used only by kernels with boundaries.
 template <class Arithmetic, class Shape, Edges kEdges, class Sync, class ColumnRange, class Observer = NoObserver>
 SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* residues, const ColumnRange& columns,
                                                  const GapCosts& gap, const BoundaryLocation& boundary,
                                                  bool has_strip_above, bool has_strip_below, Sync sync,
                                                  Observer observer = Observer()) {
-    AlignedCells<Arithmetic, Shape, kEdges> cells(gap);
-    return compute_columns(cells, strip, residues, columns, boundary, has_strip_above, has_strip_below, sync, observer);
+    using Word = typename Arithmetic::Word;
+    constexpr int kWords = Shape::kWords;
+    constexpr bool kBoundary = kEdges != Edges::kNone;
+    constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    const Word first_gap = Arithmetic::addend(-gap.first());
+    const Word extend = Arithmetic::decrement(gap.extend);
+
+    const int lane = static_cast<int>(threadIdx.x) % Shape::kGroup;
+    const bool top = lane == 0;
+    // Row blocks: lanes exchange H and F of their bottom row in one word. The row above a lane's low half belongs to
+    // the lane above, the row above its high half to its own low half. In a strip without boundaries the first lane
+    // has zeros above: its selectors take the sign of numbers that are never negative.
+    const u32 take_h = top && !kBoundary ? 0x5499u : 0x5410u;
+    const u32 take_f = top && !kBoundary ? 0x54BBu : 0x5432u;
+    // Boundary columns that this lane writes; 0 in lanes that write none.
+    const u32 n_written = kBoundary && lane == Shape::kGroup - 1 && has_strip_below ? columns.n_below() : 0;
+
+    // The diagonal H of each word's next step. Row blocks: H above the row, with the high half's score added. Other
+    // pairings: the row's own H, which is diagonal to the row below; t of that row is computed just before this H is
+    // replaced, so that both may share a register.
+    Word diagonal_h[kWords];
+    Word e[kWords];
+#pragma unroll
+    for (int k = 0; k < kWords; ++k) {
+        diagonal_h[k] = 0;
+        e[k] = 0;
+    }
+    Word corner = 0;  // H above the first row, of the previous step
+    Word best = 0;
+    Word last_h = 0;
+    Word last_f = 0;
+
+    const StagedScores<Shape> staged(strip, static_cast<int>(threadIdx.x) % Shape::kSlots);
+    ResidueStream stream = columns.residues(residues, lane);
+    if (kBoundary && has_strip_above) {
+        sync.wait_for(kColumnsPerRound);
+    }
+    BoundaryAbove<Shape, kEdges, ColumnRange::kFirstWritten> above(
+        boundary, kBoundary && has_strip_above && top ? columns.n_above() : 0);
+
+    // The loop condition is a vote, so the compiler knows that its outcome is the same in all lanes and generates no
+    // second copy of the loop for diverged warps.
+    int n_steps = columns.n_steps(kBoundary && has_strip_below);
+    for (int step = 0; __any_sync(kWholeWarp, step < n_steps); step += kColumnsPerRound) {
+        const u32 codes = stream.next();
+        if (kBoundary && has_strip_above) {
+            sync.wait_for(step + 2 * kColumnsPerRound);
+        }
+        // Address of the bottom row's columns of this round. Before the boundary's first column it is invalid and is
+        // not used.
+        const u32 round = boundary.first_round + static_cast<u32>(step) / kColumnsPerRound;
+        u32* const below =
+            words_from(boundary.below, (static_cast<long long>(round) * kColumnsPerRound + ColumnRange::kFirstWritten) *
+                                           Shape::kBoundaryWords);
+#pragma unroll
+        for (int column = 0; column < kColumnsPerRound; ++column) {
+            const uint4* const scores = staged.column(codes, column);
+            Word score[Shape::kChunks * 4];
+            StagedScores<Shape>::load(scores, 0, score);
+
+            u32 edge[2] = {0, 0};
+            if constexpr (kBoundary) {
+                above.take(boundary, step, column, edge);
+            }
+            Word h, f;
+            if constexpr (kRowBlocks) {
+                const u32 outgoing = permute_bytes(last_h, last_f, kHighHalves);
+                u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
+                if constexpr (kBoundary) {
+                    incoming = top ? edge[0] : incoming;
+                }
+                h = permute_bytes(incoming, last_h, take_h);
+                f = permute_bytes(incoming, last_f, take_f);
+            } else {
+                const u32 incoming_h = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_h), 1, Shape::kGroup);
+                const u32 incoming_f = __shfl_up_sync(kWholeWarp, static_cast<u32>(last_f), 1, Shape::kGroup);
+                h = static_cast<Word>(top ? edge[0] : incoming_h);
+                f = static_cast<Word>(top ? edge[1] : incoming_f);
+            }
+
+            Word t = Arithmetic::add(corner, score[0]);  // of the current row; row blocks compute it below
+            corner = h;
+            Word pending = 0;  // H of an even row, compared together with the next row's
+#pragma unroll
+            for (int k = 0; k < kWords; ++k) {
+                if (k % 4 == 3 && k + 1 < kWords) {
+                    StagedScores<Shape>::load(scores, k / 4 + 1, score + k + 1);
+                }
+                if constexpr (kRowBlocks) {
+                    t = Arithmetic::add_low(diagonal_h[k], score[k]);
+                    diagonal_h[k] = Arithmetic::add_high(h, score[k]);
+                    h = Arithmetic::max3_floor(t, e[k], f);
+                } else {
+                    const Word below_t = k + 1 < kWords ? Arithmetic::add(diagonal_h[k], score[k + 1]) : 0;
+                    h = Arithmetic::max3_floor(t, e[k], f);
+                    diagonal_h[k] = h;
+                    t = below_t;
+                }
+                if constexpr (Observer::kObservesWords) {
+                    observer.word(k, step + column, h);
+                }
+                const Word opened = Arithmetic::add(h, first_gap);
+                e[k] = Arithmetic::decay_or(e[k], extend, opened);
+                f = Arithmetic::decay_or(f, extend, opened);
+                if (k % 2 == 1) {
+                    best = Arithmetic::max3(best, pending, h);
+                } else if (k == kWords - 1) {
+                    best = Arithmetic::max3(best, h, h);
+                } else {
+                    pending = h;
+                }
+            }
+            last_h = h;
+            last_f = f;
+            if constexpr (kBoundary) {
+                // The first written column is one past a multiple of four: three columns of a step belong to one
+                // round of the boundary, the fourth to the next.
+                static_assert((ColumnRange::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
+                const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
+                const bool wanted = static_cast<u32>(step + ColumnRange::kFirstWritten + first) < n_written;
+                if constexpr (kRowBlocks) {
+                    store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
+                } else {
+                    store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h),
+                                  static_cast<u32>(last_f));
+                }
+            }
+        }
+        if (kBoundary && has_strip_below && lane == Shape::kGroup - 1) {
+            sync.report(step + ColumnRange::kFirstWritten + kColumnsPerRound - 1);  // complete rounds
+        }
+        if constexpr (Observer::kObservesRounds) {
+            n_steps = observer.round(step + kColumnsPerRound, n_steps, diagonal_h, e, corner, last_h, last_f);
+        }
+    }
+
+#pragma unroll
+    for (int distance = Shape::kGroup / 2; distance > 0; distance /= 2) {
+        const Word other = static_cast<Word>(__shfl_xor_sync(kWholeWarp, static_cast<u32>(best), distance));
+        best = Arithmetic::max3(best, other, other);
+    }
+    return best;
 }
 
 SWS_DEVICE int low_half(u32 word) { return static_cast<int>(word & 0xFFFFu); }

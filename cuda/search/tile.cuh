@@ -1,8 +1,8 @@
 // Tile, the shape of a strip of the query as a group of lanes computes it; the layout of a strip of the packed query
 // profile, and the functions that read it.
 //
-// Used by columns.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in a texture over linear
-// memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py
+// Used by strip.cuh, bound.cuh, inter_task.cu and intra_task.cuh. In: a packed profile (16-byte units in a texture over
+// linear memory), which swsearch/engine/cuda/search/profile.py writes; Tile in swsearch/engine/cuda/runtime/kernels.py
 // computes the same layout. Out: a strip in shared memory, and for each lane the words of its rows for one residue
 // code.
 //
