@@ -71,7 +71,7 @@ def write_proteins(path: Path, n_sequences: int, seed: int) -> None:
 
 
 def read(path: Path, searcher: PlannedSearch) -> list[SequenceRecord]:
-    records = QueryFiles.of([path], "auto").records(searcher.scheme, searcher.requirements)
+    records = QueryFiles.of([path], "auto").records(searcher)
     return [record for record in records if isinstance(record, SequenceRecord)]
 
 

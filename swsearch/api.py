@@ -298,7 +298,7 @@ def align_families(
             files = QueryFiles.of(paths("queries", queries), "fasta")
             for searcher in searchers:
                 survey(files, searcher, skip_refused=False)
-            read = files.records(first.scheme, first.requirements)
+            read = files.records(first)
             records = [record for record in read if isinstance(record, SequenceRecord)]
         else:
             records = query_records(_alone(queries), first.requirements)

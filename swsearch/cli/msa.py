@@ -215,7 +215,7 @@ def _opened(
     searchers = open_searchers(subjects, _asked(arguments), stack, machine)
     for searcher in searchers:
         survey(files, searcher, skip_refused=False)
-    records = files.records(searchers[0].scheme, searchers[0].requirements)
+    records = files.records(searchers[0])
     return searchers, [record for record in records if isinstance(record, SequenceRecord)]
 
 

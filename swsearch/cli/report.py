@@ -238,7 +238,7 @@ class QueryFastas(Step):
         from swsearch.sequences.fasta_text import write_record
         from swsearch.sequences.record import SequenceRecord
 
-        for number, record in enumerate(queries.records(searcher.scheme, searcher.requirements)):
+        for number, record in enumerate(queries.records(searcher)):
             known = self._known[number] if number < len(self._known) else 0
             stream = self._streams[known - 1] if known else None
             if stream is not None and isinstance(record, SequenceRecord):

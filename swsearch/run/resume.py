@@ -140,7 +140,7 @@ def check_queries(files: Queries, searcher: PlannedSearch, store: Store, run_id:
     """Raise StoreError if the files do not contain the queries of a run; reads all files."""
     committed = store.results.committed(run_id)
     n_read = 0
-    for number, record in enumerate(files.records(searcher.scheme, searcher.requirements)):
+    for number, record in enumerate(files.records(searcher)):
         n_read += 1
         if number in committed and isinstance(record, SequenceRecord) and refusal(searcher, number, record) is None:
             check_query(searcher, store, run_id, number, record, committed[number])

@@ -174,7 +174,7 @@ class Run(Closeable):
 
     def __post_init__(self) -> None:
         info = self.searcher.run_info(self.command)
-        info = replace(info, parameters={**info.parameters, **self.queries.parameters(self.searcher.scheme)})
+        info = replace(info, parameters={**info.parameters, **self.queries.parameters(self.searcher)})
         self.info: RunInfo = info.having_read(registry().sources)
         self.outcome = RunOutcome()
         self.search_repeated = self.search_repeated or self.store is None
@@ -332,7 +332,7 @@ class Run(Closeable):
         searcher, store, run_id = self.searcher, self._store, self.outcome.run_id
         first_with: dict[bytes, int] = {}
         count = QueryCount()
-        for number, record in enumerate(self.queries.records(searcher.scheme, searcher.requirements)):
+        for number, record in enumerate(self.queries.records(searcher)):
             add_to_count(count, record)
             if not asked.shard.holds(number):
                 continue

@@ -81,7 +81,7 @@ def survey(
     count = QueryCount()
     first: list[SequenceRecord] = []
     notes: list[str] = []
-    for path, form, records in files.by_file(searcher.scheme, searcher.requirements):
+    for path, form, records in files.by_file(searcher):
         letters: list[str] = []
         n_sampled = 0
         for record in records:
@@ -125,7 +125,7 @@ def add_to_count(count: QueryCount, record: SequenceRecord | InvalidRecord) -> N
 def count_queries(files: Queries, searcher: PlannedSearch, shard: Shard) -> AskedQueries:
     """The description of the files' queries; reads all files."""
     count = QueryCount()
-    for record in files.records(searcher.scheme, searcher.requirements):
+    for record in files.records(searcher):
         add_to_count(count, record)
     return count.asked(shard)
 

@@ -25,7 +25,6 @@ from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Wron
 from swsearch.hits.result import ALL_AGAINST_ALL
 from swsearch.query.profile import PositionSpecificQuery, SubjectQuery
 from swsearch.query.profile_files import QUERY_FORMATS, detect_query_format, read_profiles
-from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import TRANSLATE_ADVICE
 from swsearch.sequences.alphabet import (
     DNA,
@@ -318,11 +317,11 @@ def _sample(files: QueryFiles) -> str:
 class Queries(Protocol):
     """The queries of a run; they can be iterated over repeatedly."""
 
-    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         ...
 
-    def parameters(self, scheme: ScoringScheme) -> Mapping[str, str | bool]:
+    def parameters(self, search: PlannedSearch) -> Mapping[str, str | bool]:
         """The parameters that a run stores about the queries, in addition to their letters."""
         ...
 
@@ -331,7 +330,7 @@ class QueriesByFile(Queries, Protocol):
     """Queries that are read from files, or from a database in place of a file."""
 
     def by_file(
-        self, scheme: ScoringScheme, requirements: Requirements
+        self, search: PlannedSearch
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file."""
         ...
@@ -343,11 +342,11 @@ class QueryRecords:
 
     held: Sequence[SequenceRecord]
 
-    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order."""
         return iter(self.held)
 
-    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+    def parameters(self, search: PlannedSearch) -> dict[str, str]:
         """The digest of the scores of profiles, which their letters do not determine; empty for sequences."""
         profiles = [record for record in self.held if isinstance(record, PositionSpecificQuery)]
         return _stored_parameters(["records"], profiles) if profiles else {}
@@ -387,40 +386,40 @@ class QueryFiles:
         return any(form != "fasta" for form in self.formats)
 
     def by_file(
-        self, scheme: ScoringScheme, requirements: Requirements
+        self, search: PlannedSearch
     ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord | InvalidRecord]]]:
         """Path, format and records of each file; errors as for :meth:`records`."""
         for path, form in zip(self.paths, self.formats, strict=True):
-            yield path, form, _records(path, form, scheme, requirements)
+            yield path, form, _records(path, form, search)
 
-    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord | InvalidRecord]:
+    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord | InvalidRecord]:
         """All queries in order; a record that is not a sequence of the required alphabet becomes an invalid record.
 
         Raises :class:`InputError` if a file cannot be read, after the records before the error, and
         :class:`AlphabetMismatch` for profiles where queries must be DNA.
         """
-        for _, _, records in self.by_file(scheme, requirements):
+        for _, _, records in self.by_file(search):
             yield from records
 
-    def parameters(self, scheme: ScoringScheme) -> dict[str, str]:
+    def parameters(self, search: PlannedSearch) -> dict[str, str]:
         """The parameters that identify the queries: formats and a digest of all scores. Reads all profiles once."""
         if not self.hold_profiles:
             return {}
         read = zip(self.paths, self.formats, strict=True)
-        profiles = (profile for path, form in read for profile in read_profiles(path, form, scheme.matrix))
+        profiles = (profile for path, form in read for profile in read_profiles(path, form, search.scheme.matrix))
         return _stored_parameters(sorted(set(self.formats)), profiles)
 
 
 def _records(
-    path: str | os.PathLike[str], form: str, scheme: ScoringScheme, requirements: Requirements
+    path: str | os.PathLike[str], form: str, search: PlannedSearch
 ) -> Iterator[SequenceRecord | InvalidRecord]:
     if form != "fasta":
-        refuse_profiles(path, requirements)
-        yield from read_profiles(path, form, scheme.matrix)
+        refuse_profiles(path, search.requirements)
+        yield from read_profiles(path, form, search.scheme.matrix)
         return
-    for record in read_each(path, requirements.alphabet):
+    for record in read_each(path, search.requirements.alphabet):
         if isinstance(record, InvalidRecord):
-            yield replace(record, marked=requirements.of_this_search(record.marked))
+            yield replace(record, marked=search.requirements.of_this_search(record.marked))
         else:
             yield record
 
@@ -487,19 +486,17 @@ class SubjectQueries:
         order = self.subjects.order
         return order.subject_index[::-1], order.lengths[::-1]
 
-    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SubjectQuery]:
+    def records(self, search: PlannedSearch) -> Iterator[SubjectQuery]:
         """All queries in order."""
         database = self.subjects.database
         for index in self.order[0].tolist():
             yield SubjectQuery(database.header(index), database.codes(index), database.alphabet, index)
 
-    def by_file(
-        self, scheme: ScoringScheme, requirements: Requirements
-    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
+    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SubjectQuery]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.subjects.database.locations), "fasta", self.records(scheme, requirements)
+        yield ", ".join(self.subjects.database.locations), "fasta", self.records(search)
 
-    def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
+    def parameters(self, search: PlannedSearch) -> dict[str, str | bool]:
         """The parameter by which the run differs from a search with the same sequences."""
         return {ALL_AGAINST_ALL: True}
 
@@ -510,17 +507,15 @@ class DatabaseQueries:
 
     database: PackedDatabase
 
-    def records(self, scheme: ScoringScheme, requirements: Requirements) -> Iterator[SequenceRecord]:
+    def records(self, search: PlannedSearch) -> Iterator[SequenceRecord]:
         """All queries in order."""
         for index in range(self.database.n_subjects):
             yield SequenceRecord(self.database.header(index), self.database.codes(index), self.database.alphabet)
 
-    def by_file(
-        self, scheme: ScoringScheme, requirements: Requirements
-    ) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
+    def by_file(self, search: PlannedSearch) -> Iterator[tuple[str | os.PathLike[str], str, Iterator[SequenceRecord]]]:
         """The database in place of a file of sequences, with all queries."""
-        yield ", ".join(self.database.locations), "fasta", self.records(scheme, requirements)
+        yield ", ".join(self.database.locations), "fasta", self.records(search)
 
-    def parameters(self, scheme: ScoringScheme) -> dict[str, str | bool]:
+    def parameters(self, search: PlannedSearch) -> dict[str, str | bool]:
         """Empty: the run is that of a file with the same sequences."""
         return {}

@@ -82,7 +82,7 @@ def queries(folder: Path) -> list[SequenceRecord]:
 
 
 def read(path: Path, searcher: PlannedSearch) -> list[SequenceRecord]:
-    records = QueryFiles.of([path], "auto").records(searcher.scheme, searcher.requirements)
+    records = QueryFiles.of([path], "auto").records(searcher)
     return [record for record in records if isinstance(record, SequenceRecord)]
 
 

@@ -23,7 +23,7 @@ from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import matrix_lambda
 from swsearch.search.options import SearchOptions
-from swsearch.search.queries import QueryFiles, Requirements
+from swsearch.search.queries import QueryFiles
 from swsearch.sequences.alphabet import PAD_CODE, PROTEIN
 from tests.support import random_protein
 
@@ -149,12 +149,15 @@ def test_auto_knows_profiles_by_their_first_line(tmp_path):
 
 
 def test_profiles_are_for_proteins(tmp_path):
-    from swsearch.sequences.alphabet import DNA
-
     (tmp_path / "a.sto").write_text(STOCKHOLM)
+    (tmp_path / "dna.fa").write_text(">a\n" + "ACGT" * 10)
+    swsearch.build_database(tmp_path / "dna.fa", tmp_path / "dna.db")
     files = QueryFiles.of([tmp_path / "a.sto"], "auto")
-    with pytest.raises(AlphabetMismatch, match="profiles of DNA are not read"):
-        list(files.records(default_scheme(DNA), Requirements("a.db", DNA, None)))
+    with (
+        swsearch.open_searcher(tmp_path / "dna.db", engine="cpu", threads=1) as searcher,
+        pytest.raises(AlphabetMismatch, match="profiles of DNA are not read"),
+    ):
+        list(files.records(searcher))
 
 
 # --- scale and estimation ---
@@ -245,7 +248,7 @@ def search(folder, path, query_format="auto", engine="cpu", **options):
     options = SearchOptions(**{"top": 240, "evalue": math.inf, **options})
     with swsearch.open_searcher(folder / "proteins.db", options, engine=engine, threads=2) as searcher:
         files = QueryFiles.of([path], query_format)
-        return list(searcher.search(list(files.records(searcher.scheme, searcher.requirements))))
+        return list(searcher.search(list(files.records(searcher))))
 
 
 def matrix_as_pssm(letters: str) -> str:

@@ -164,7 +164,7 @@ def test_hardly_any_pair_is_scored_twice(tmp_path: Path) -> None:
     with swsearch.open_database(tmp_path / "some.db") as database, CountingEngine() as engine:
         searcher = Searcher(database, engine, SearchOptions(top=EVERY_SUBJECT))
         queries = SubjectQueries.of(searcher)
-        results = list(searcher.search(queries.records(searcher.scheme, searcher.requirements), done.append))
+        results = list(searcher.search(queries.records(searcher), done.append))
         n_pairs = STEPS * (STEPS - 1) // 2
         assert n_pairs <= engine.n_pairs <= n_pairs + 3 * STEPS
     n_cells = (sum(lengths) ** 2 - sum(length**2 for length in lengths)) // 2

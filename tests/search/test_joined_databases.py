@@ -61,7 +61,7 @@ def test_databases_together_are_their_concatenation(
         for databases in ([together(folder, alphabet)], paths(folder, alphabet)):
             searcher = Searcher(opened.enter_context(swsearch.open_database(databases)), engine, options)
             file = folder / queries if (folder / queries).exists() else DATA / queries
-            read = QueryFiles.of([file], "auto").records(searcher.scheme, searcher.requirements)
+            read = QueryFiles.of([file], "auto").records(searcher)
             records = [one for one in read if isinstance(one, SequenceRecord)]
             found.append((searcher.run_info(""), searcher, list(searcher.search(records))))
         (run, plain, _), (joined_run, _, _) = found

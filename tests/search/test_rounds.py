@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def records(folder: Path) -> list[SequenceRecord]:
     with open_database(folder / "s.db") as database, CpuEngine(1) as engine:
         searcher = Searcher(database, engine, SearchOptions())
-        found = QueryFiles.of([folder / "q.fasta"], "auto").records(searcher.scheme, searcher.requirements)
+        found = QueryFiles.of([folder / "q.fasta"], "auto").records(searcher)
         return [record for record in found if isinstance(record, SequenceRecord)]
 
 

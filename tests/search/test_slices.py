@@ -137,7 +137,7 @@ def test_merged_slices_are_the_whole_database(
         assert len(sliced.searchers) == (1 if "id_pattern" in chosen and database == "proteins" else 3)
         assert sliced.run_info("") == plain.run_info("")
         file = folder / queries if (folder / queries).exists() else DATA / queries
-        records = list(QueryFiles.of([file], "auto").records(plain.scheme, plain.requirements))
+        records = list(QueryFiles.of([file], "auto").records(plain))
         assert all(isinstance(one, SequenceRecord) for one in records)
         reports = {}
         for name, searcher in (("plain", plain), ("sliced", sliced)):
@@ -170,7 +170,7 @@ def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path,
             sliced = SlicedSearch(path, engine, options, opened)
             assert len(sliced.searchers) >= n_slices
             file = QueryFiles.of([folder / "queries.fasta"], "auto")
-            queries = [one for one in file.records(plain.scheme, plain.requirements) if isinstance(one, SequenceRecord)]
+            queries = [one for one in file.records(plain) if isinstance(one, SequenceRecord)]
             assert essence(sliced.search(queries)) == essence(plain.search(queries))
             assert sliced.run_info("") == plain.run_info("")
 
