@@ -106,6 +106,7 @@ auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimens
 class PythonPoll {
 public:
     PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}
+    PythonPoll(const Observer& observer, nb::object&& progress) = delete;  // it would be destroyed before the poll
 
     void operator()() {
         const nb::gil_scoped_acquire lock;

@@ -75,7 +75,8 @@ void context_columns(const Array& first, const Array& first_bias, const Array& s
     check_threads(n_threads);
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     Observer observer;
-    PythonPoll poll(observer, nb::none());
+    const nb::object no_progress = nb::none();
+    PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
     context::subject_columns(network, subjects, kernels, n_threads, observer, std::ref(poll), columns.data);
 }
@@ -100,7 +101,8 @@ void forward_totals(const Array& first, const Array& first_bias, const Array& se
     const context::Kernels& kernels = context::kernels_of(instruction_set);
     const context::ForwardQuery given{query.data, query.length, inverse_background.data, admixture, open, extend};
     Observer observer;
-    PythonPoll poll(observer, nb::none());
+    const nb::object no_progress = nb::none();
+    PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
     context::forward_totals(network, given, subjects, kernels, n_threads, observer, std::ref(poll), totals.data, exponents.data);
 }

@@ -162,3 +162,15 @@ def test_arrays_that_do_not_fit_are_refused():
         model.columns(codes, instruction_set="avx1024")
     with pytest.raises(TypeError, match="columns"):
         _native.context_columns(*model._layers(), codes, starts, lengths, np.empty((4, 19), dtype=np.float32))
+
+
+def test_signals_are_looked_for_while_columns_are_computed():
+    """A call that takes longer than the time between two looks, which is a tenth of a second."""
+    rng = np.random.default_rng(6)
+    model = random_model(rng, 13, 256, 64)
+    codes = random_codes(rng, 1000)
+    lengths = np.full(2000, 1000, dtype=np.uint32)
+    starts = np.zeros(2000, dtype=np.uint64)
+    query = model.query_columns(codes[:100])
+    found = model.forward(query, codes, starts, lengths, instruction_set="scalar")
+    assert np.unique(found).size == 1
