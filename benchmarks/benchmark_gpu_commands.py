@@ -14,7 +14,7 @@ dask     the workers of a Dask cluster, one for each GPU, search ``--dask-querie
          with one worker and with all, of a search whose workers were warm; and once more, while one worker is killed
 equal    whether the reports of all runs of the same queries are equal, byte for byte
 
-``--out`` writes the numbers with device, driver and commits as JSON.
+``--out`` writes the numbers with device, driver and commits as JSON, after each case.
 """
 
 from __future__ import annotations
@@ -222,7 +222,13 @@ def main() -> None:
         "commit": options.commit or commit(),
         "subjects": options.subjects,
         "n_processors": os.cpu_count(),
+        **device_of("cuda"),
     }
+
+    def save() -> None:
+        if options.out:
+            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
     for place, n_queries in enumerate(map(int, filter(None, options.queries.split(",")))):
         queries = write_queries(records[:n_queries], options.folder / f"{n_queries}.fasta")
         for install in installs.values() if place == 0 and options.warm_up else ():
@@ -230,12 +236,11 @@ def main() -> None:
         figures, digests = time_batches(options, installs, queries, path, options.folder)
         figures |= {"equal": len(digests) == 1, "residues": sum(map(len, records[:n_queries]))}
         report[f"batch of {n_queries}"] = figures
+        save()
     if options.dask_queries:
         short = [record for record in records if len(record) <= LONGEST_OF_DASK][: options.dask_queries]
         report["dask"] = time_dask(options, write_queries(short, options.folder / "dask.fasta"), path, options.folder)
-    report |= device_of("cuda")
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    save()
 
 
 if __name__ == "__main__":

@@ -43,9 +43,10 @@ from swsearch.words import shortened
 TASK_SECONDS: Final = 2.0
 """Predicted time of a part: long compared with the milliseconds that a task costs, short compared with a run."""
 LEAST_SECONDS: Final = 0.1
-LEAST_BACKGROUND_SECONDS: Final = 0.5
+LEAST_BACKGROUND_SECONDS: Final = 0.2
 """Predicted time of the smallest parts, those of the last batches of a search, for workers whose engine works in the
-background and so scores many queries together."""
+background and so scores many queries together. The workers' ends differ by about half of it, and the results of the
+last part are stored when all are there."""
 FIRST_CELLS_PER_SECOND: Final = 5e8
 """Speed of a thread that is assumed until it is measured; it is low, so that the first part is short."""
 MAX_HITS: Final = 50_000

@@ -11,6 +11,7 @@ of its own modules, so that both start in the time of one.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import queue
@@ -215,6 +216,11 @@ def work(threads: int, device: int | None) -> None:
     channel = Connection(os.dup(0))
 
     from swsearch.cluster.residents import Residents, Tasks, WorkerShare, prepared, searched
+
+    if device is not None:  # what the first request needs, while the driver imports its own modules
+        with suppress(ImportError):
+            for name in ("swsearch.engine.cuda.search.multi_gpu", "pycuda.driver"):
+                importlib.import_module(name)
 
     tasks = Tasks(Residents(host_bytes=_memory_bytes()))
     share = WorkerShare(threads, None if device is None else (device,))
