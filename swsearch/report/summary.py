@@ -137,8 +137,9 @@ def adjusts_evalues(run: RunInfo) -> bool:
 
 def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:
     """Whether some of the subjects that passed by score are not shown because their E-values were adjusted."""
-    wanted = min(query.n_passed, int(run.parameters["top"] or 0))
-    return query.n_stored is None and adjusts_evalues(run) and shown < wanted
+    if query.n_stored is not None or not adjusts_evalues(run):
+        return False
+    return shown < min(query.n_passed, int(run.parameters["top"] or 0))
 
 
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:

@@ -35,7 +35,7 @@ from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError,
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import FORMATS, new_report
 from swsearch.sequences.fasta_text import MAX_FLANK
-from swsearch.service.answers import EarlyAnswer, log_error
+from swsearch.service.answers import EarlyAnswer, described, log_error
 from swsearch.service.api import owner_of, service_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
 from swsearch.service.guard import SIGN_IN, SIGN_OUT, Identity, cookie, kept_token, local_address
@@ -87,12 +87,10 @@ class PageRoute(APIRoute):
             except (SearchNotFound, RunNotFound, RequestValidationError):
                 return problem_page(404, "There is no such result", "It has expired, or the address is not complete.")
             except SwSearchError as error:
-                # Messages of the store name files of the server, which are nobody else's business.
-                internal = isinstance(error, StoreError)
-                if internal:
+                status, _, message = described(error, service_of(request))
+                if status >= 500:
                     log_error(request, error)
-                text = "The store of results cannot be read now; try again." if internal else str(error)
-                return problem_page(503 if internal else 400, "This cannot be shown", text)
+                return problem_page(status, "This cannot be shown", message)
 
         return answered
 

@@ -15,6 +15,7 @@ import pytest
 from Bio.Seq import Seq
 
 from swsearch.database.opening import open_database
+from swsearch.errors import DatabaseError
 from swsearch.report.base import ReportContext
 from swsearch.report.formats import new_report
 from swsearch.scoring.matrix import matrix_text, named_matrix
@@ -375,6 +376,19 @@ def test_every_link_leads_somewhere_and_no_answer_has_a_path_of_the_server(serve
         assert str(served.settings.store).encode() not in answer.content, path
     assert any(path.endswith("/report/parquet?query=1") for path in seen)
     assert any(path.startswith("/static/LICENSES") or path.endswith("openapi.json") for path in seen)
+
+
+def test_errors_are_pages_with_the_status_and_the_words_of_the_api(served, monkeypatch):
+    """A database that cannot be read is named by no page, since its message has a path of the server."""
+
+    def fail(*_):
+        raise DatabaseError("/srv/secret/proteins.db cannot be read")
+
+    monkeypatch.setattr(served.app.state.service.store.runs, "get", fail)
+    answer = served.get("/results/run-1")
+    assert answer.status == 503
+    assert "the database cannot be read at the moment" in HtmlPage(answer.text).text
+    assert "/srv/secret" not in answer.text
 
 
 def test_pages_forbid_what_they_do_not_have(served, protein):
