@@ -123,6 +123,8 @@ class Option:
         All values of an option with few values; empty otherwise.
     range : Range or None
         The numbers that it accepts.
+    words : mapping of str to int
+        Words in place of numbers, and what they mean; a number may be among them.
     minimum, maximum : float or None
         Bounds that the command line states in the help and checks itself.
     metavar : str or None
@@ -149,6 +151,7 @@ class Option:
     label: str = ""
     choices: tuple[str, ...] = ()
     range: Range | None = None
+    words: Mapping[str, int] = field(default_factory=dict)
     minimum: float | None = None
     maximum: float | None = None
     metavar: str | None = None
@@ -196,6 +199,7 @@ class Option:
         """
         if value is None and self.default is None:
             return None
+        value = self.words.get(str(value), value)
         checks: dict[type, Callable[[str, Any], Any]] = {
             int: whole_number,
             float: number,
@@ -366,11 +370,12 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Alphabet of the queries. [detected]",
     ),
     Option(
-        "top", int, CHOICE, (*REPORTS, "msa"), 25,
+        "top", int, CHOICE, (*REPORTS, "msa"), 500,
         otherwise={"report": None, "msa": FAMILY_TOP, "allpairs": EVERY_SUBJECT, "cluster": EVERY_SUBJECT, "rbh": 1},
         short="-k", label="Hits to report",
-        range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}"), minimum=1,
-        help="Maximum number of subjects for each query.",
+        range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}, or all"),
+        words={"all": EVERY_SUBJECT, "0": EVERY_SUBJECT}, minimum=1,
+        help="Maximum number of subjects for each query, or all.",
     ),
     Option(
         "evalue", float, CHOICE, (*ALL_SEARCHES, "report"), 10.0,
@@ -729,7 +734,7 @@ def option_of(name: str, command: str | None = None) -> Option:
     """The row of an option, in a command or by its first row; a command need not offer it.
 
     >>> option_of("top").default, option_of("format", "batch").default
-    (25, 'none')
+    (500, 'none')
     """
     rows = [row for row in OPTIONS if row.name == name]
     return next((row for row in rows if command in row.commands), rows[0])

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 def align(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="FASTA or FASTQ file; any text for edit and lcs.")],
     subject: Annotated[
-        str | None, typer.Argument(metavar="[SUBJECT]", help="A file with as many records as QUERY; - is stdin.")
+        str | None,
+        typer.Argument(
+            metavar="[SUBJECT]",
+            help="A file with as many records as QUERY, unless one of them has one record; - is stdin.",
+        ),
     ] = None,
     *,
     context: typer.Context,
 ) -> None:
-    """Align two sequences, or the records of two files pair by pair, over all their cells.
+    """Align two sequences, one with each of a file, or the records of two files pair by pair, over all their cells.
 
     edit and lcs compare letters as they are written, in any text; the other modes score residues.
 

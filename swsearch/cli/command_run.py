@@ -73,15 +73,11 @@ class CommandRun:
         """
         if report is None:
             return []
-        from swsearch.cli.output import say_if_named_otherwise
         from swsearch.cli.report import report_called, steps_of_report
         from swsearch.report_context import report_context
 
         arguments, info = self.arguments, searcher.run_info("")
         report.format.check_fits(info)
-        usual = option_of("format", arguments.command).default_in(arguments.command)
-        default = "table" if usual == "none" else usual
-        say_if_named_otherwise(report.name, default, arguments.out, quiet=arguments.quiet)
         called = report_called(report)
         context = report_context(report, info, searcher.database, arguments.taxonomy, arguments.taxid_map, called)
         return steps_of_report(
@@ -263,7 +259,7 @@ def asked_report(arguments: options.Arguments) -> Report | None:
     InputError
         There is no such format, or an option that chooses a part of a report, or a taxonomy, is given for none.
     """
-    from swsearch.cli.output import table_width
+    from swsearch.cli.output import format_by_name, table_width
     from swsearch.cli.report import refuse_unused
     from swsearch.report.formats import new_report
 
@@ -283,6 +279,8 @@ def asked_report(arguments: options.Arguments) -> Report | None:
             refuse_unused(None, arguments.taxid, arguments.taxonomy, arguments.taxid_map)
             return None
         name = "table"
+    usual = option_of("format", arguments.command).default_in(arguments.command)
+    name = format_by_name(name, "table" if usual == "none" else usual, arguments.out)
     width = table_width(name, arguments.out, arguments.width)
     report = new_report(
         name, options.field_list(arguments.fields), arguments.rows, arguments.part, width, arguments.lca_top

@@ -134,7 +134,7 @@ def cluster(
     if output_format not in _FORMATS:
         raise InputError(f"--format {output_format}: choose {' or '.join(_FORMATS)}")
     from swsearch.cli.databases import open_databases
-    from swsearch.cli.output import result_stream, say, say_if_named_otherwise
+    from swsearch.cli.output import format_by_name, result_stream, say
     from swsearch.run.clusters import CLUSTER_MODES, PairGraph
     from swsearch.search.queries import SubjectQueries
     from swsearch.sequences.fasta_text import write_record
@@ -142,7 +142,7 @@ def cluster(
     if mode not in CLUSTER_MODES:
         raise InputError(f"--mode {mode}: choose {', '.join(CLUSTER_MODES)}")
     asked = prepared(arguments)
-    say_if_named_otherwise(output_format, "tsv", arguments.out, quiet=arguments.quiet, formats=_FORMATS)
+    output_format = format_by_name(output_format, "tsv", arguments.out, _FORMATS)
     with (
         open_databases(database, threads=arguments.threads, quiet=arguments.quiet) as subjects,
         compared(asked, subjects, subjects.n_residues // 2, SubjectQueries.of) as comparison,

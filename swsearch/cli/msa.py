@@ -85,26 +85,26 @@ def msa(
     Example: swsearch msa chains.fasta uniref.db --pair complete --out complex.a3m
     """
     arguments = options.Arguments.of(context)
-    format_name = arguments.format
     paths, databases = _split(files)
     if together and len(databases) == 1:
         raise InputError(f"--together: {databases[0]} is the only database; name further ones, or leave it out")
     rows = arguments.rows
     assert rows is not None
-    report = _report(format_name, pair)
+    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
+    from swsearch.report.formats import ALIGNMENTS
+
     folder = None if out is None or not (out.endswith("/") or Path(out).is_dir()) else Path(out)
+    file = out if folder is None else None
+    format_name = format_by_name(arguments.format, "a3m", file, ALIGNMENTS)
+    report = _report(format_name, pair)
     if folder is not None and pair != PAIRINGS[0]:
         raise InputError(f"--out {out}: a complex has one alignment; name a file")
-    from swsearch.cli.output import ProgressReport, result_stream, say, say_if_named_otherwise
     from swsearch.file_registry import registry
     from swsearch.output_files import text_file
     from swsearch.report.base import ReportContext
-    from swsearch.report.formats import ALIGNMENTS
     from swsearch.report.pairing import write_complex
     from swsearch.run.deep_alignments import deep_alignments
 
-    if folder is None:
-        say_if_named_otherwise(format_name, "a3m", out, quiet=arguments.quiet, formats=ALIGNMENTS)
     with ExitStack() as stack:
         searchers, queries = _opened(paths, databases, arguments, stack, together=together)
         files_of_queries = _files_of_queries(queries, folder, format_name)

@@ -21,7 +21,7 @@ from swsearch.cli import completion
 from swsearch.cli.stores import STORE_VARIABLE, check_staging, created_store, kept_store, store_or_none
 from swsearch.errors import InputError, UsageError
 from swsearch.file_registry import FileRegistry, registry
-from swsearch.options import OPTIONS, OUTPUT, Option, offered, option_of
+from swsearch.options import EVERY_SUBJECT, OPTIONS, OUTPUT, Option, offered, option_of
 from swsearch.words import quoted
 
 if TYPE_CHECKING:
@@ -71,6 +71,22 @@ class NamedFile(TyperPath):
         return value if self.name == "str" else super().convert(value, param, ctx)
 
 
+_WholeNumbers: Final[Any] = type(get_click_type(annotation=int, parameter_info=typer.Option(min=0)))
+"""Typer's type of whole numbers in a range, which it has no public name for."""
+
+
+class _NumberOrWord(_WholeNumbers):  # type: ignore[misc]
+    """The type of an option that takes whole numbers in a range, and words in their place."""
+
+    def __init__(self, row: Option) -> None:
+        super().__init__(min=row.minimum, max=row.maximum)
+        self._words = row.words
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The number that is given or that a word means."""
+        return self._words.get(str(value)) or super().convert(value, param, ctx)
+
+
 def _read(registry: FileRegistry, _option: str, name: str) -> None:
     registry.read_named(name)
 
@@ -104,6 +120,7 @@ def refuse_empty(option: str = "") -> NoReturn:
 
 _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
     "store": store_or_none, "kept store": kept_store, "created store": created_store, "stage_store": check_staging,
+    "format": lambda name: "blast6" if name == "m8" else name,  # as BLAST's -m 8 was called
     "subject_sets": lambda folder: refuse_empty("--subject-sets") if folder == "" else folder,
 }  # fmt: skip
 """What else the value of an option must be, by its name or by what it names."""
@@ -183,6 +200,8 @@ def _type(row: Option) -> Any:
     kind = str if row.type is list else row.type
     if row.minimum is None and row.maximum is None:
         return kind
+    if row.words:
+        return _NumberOrWord(row)
     return get_click_type(annotation=kind, parameter_info=typer.Option(min=row.minimum, max=row.maximum))
 
 
@@ -408,6 +427,8 @@ class Arguments:
         from swsearch.report.narrowing import Narrowing
 
         limits = Narrowing(**{one.name: getattr(self, one.name) for one in fields(Narrowing) if one.init})
+        if limits.top == EVERY_SUBJECT:  # all that are stored
+            limits.top = None
         if limits.given:
             from swsearch.search.options import SearchOptions
 

@@ -105,30 +105,32 @@ def say(message: str, *, quiet: bool = False) -> None:
         _write_stderr(f"swsearch: {message}\n")
 
 
-def say_if_named_otherwise(
-    format_name: str,
-    default: str,
-    out: str | os.PathLike[str] | None,
-    *,
-    quiet: bool,
-    formats: Collection[str] = (),
-) -> None:
-    """Say that a report has the default format, if the name of its file suggests another one.
+def format_by_name(
+    format_name: str, default: str, out: str | os.PathLike[str] | None, formats: Collection[str] = ()
+) -> str:
+    """The format of a report: as asked, or what the name of its file says if no format is given.
 
-    ``formats`` are those of the command; by default, all.
+    Parameters
+    ----------
+    format_name, default : str
+        The format that is given or follows from the command, and that of the command.
+    out : path or None
+        The file; ``.gz`` and its like may follow the suffix.
+    formats : collection of str
+        The formats of the command; by default, all.
 
-    The lines of blast6 are tab-separated, so ``.tsv`` suggests nothing else for them.
+    The lines of blast6 are tab-separated, so ``.tsv`` says nothing else for them.
     """
+    from swsearch.cli.command import words_give
     from swsearch.output_files import COMPRESSED
     from swsearch.report.formats import FORMATS, SUFFIXES
 
-    if out is None or format_name != default:
-        return
+    if out is None or format_name != default or words_give("format", "format_name", "output_format"):
+        return format_name
     path = Path(out)
     suffix = (Path(path.stem) if path.suffix.lower() in COMPRESSED else path).suffix.lower()
     named = SUFFIXES.get(suffix, default)
-    if named != default and named in (formats or FORMATS) and (named, default) != ("tsv", "blast6"):
-        say(f"warning: --out {path} is written in the format {default}; say --format {named} for {suffix}", quiet=quiet)
+    return default if named not in (formats or FORMATS) or (named, default) == ("tsv", "blast6") else named
 
 
 def _write_stderr(text: str) -> None:

@@ -203,7 +203,8 @@ def execute(
         arguments = translating(arguments, queries, subjects.name, subjects.alphabet)
         warm_up(arguments, subjects, query_residues, processes)
 
-        from swsearch.cli.report import SavedProfiles, query_fastas, refuse_run_without_checkpoints
+        from swsearch.cli.output import say
+        from swsearch.cli.report import CutMessage, SavedProfiles, query_fastas, refuse_run_without_checkpoints
         from swsearch.run import perform, survey
         from swsearch.search.searcher import Searcher
 
@@ -228,13 +229,15 @@ def execute(
             fastas = query_fastas(arguments.unaligned, arguments.aligned_queries, queries, running.stack)
             if fastas is not None:
                 steps.insert(0, fastas)
+            stored_too = bool(steps)
+            steps.append(CutMessage(partial(say, quiet=arguments.quiet), is_search=True))
             with running.searching(
                 queries,
                 searcher,
                 found,
                 skip_refused=skip_refused,
                 every_score=check is not None,
-                stored_too=bool(steps),
+                stored_too=stored_too,
             ) as searched:
                 perform(steps, searched.info, searched)
             outcome = searched.outcome

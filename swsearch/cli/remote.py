@@ -36,7 +36,7 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
             "a server searches one database at a time; give --db once, or search with `swsearch query` here"
         )
     _refuse_options_of_this_machine(arguments)
-    from swsearch.cli.output import ProgressReport, result_stream, say, say_if_named_otherwise
+    from swsearch.cli.output import ProgressReport, format_by_name, result_stream, say
     from swsearch.cli.query import translating
     from swsearch.report.formats import new_report
     from swsearch.search.queries import QueryFiles
@@ -45,13 +45,12 @@ def execute_on_server(url: str, files: list[str], arguments: options.Arguments) 
     names = options.field_list(arguments.fields)
     rows = arguments.rows
     report = new_report(
-        "table" if arguments.format == "none" else arguments.format,
+        format_by_name("table" if arguments.format == "none" else arguments.format, "table", arguments.out),
         names,
         rows,
         arguments.part,
         lca_top=arguments.lca_top,
     )
-    say_if_named_otherwise(report.name, "table", arguments.out, quiet=arguments.quiet)
     client = Client(url, notify=partial(say, quiet=arguments.quiet))
     subjects = _subjects(client, database)
     queries = QueryFiles.of(paths, arguments.query_format)

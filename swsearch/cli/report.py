@@ -124,6 +124,41 @@ class TaxonMessages(Step):
             self._say(message)
 
 
+# --- the ends of lists ---
+
+
+class CutMessage(Step):
+    """Says once for a run which lists end at ``--top``.
+
+    Parameters
+    ----------
+    say : callable
+        Called with the message.
+    is_search : bool
+        Whether the run is a search of this command, which could list more.
+    """
+
+    def __init__(self, say: Callable[[str], None], *, is_search: bool) -> None:
+        self._say = say
+        self._is_search = is_search
+
+    def begin(self, run: RunInfo) -> None:
+        """Count the lists of the run."""
+        from swsearch.report.summary import ListEnds
+
+        self._lists = ListEnds(run)
+
+    def write(self, result: QueryResult) -> None:
+        """Count the list of a query."""
+        self._lists.add(result)
+
+    def end(self) -> None:
+        """Say the message."""
+        message = self._lists.message(is_search=self._is_search)
+        if message is not None:
+            self._say(message)
+
+
 # --- --save-pssm ---
 
 
@@ -298,7 +333,7 @@ def report(
 
     Example: swsearch report latest --format fasta --flank 50
     """
-    from swsearch.cli.output import say, say_if_named_otherwise, table_width
+    from swsearch.cli.output import format_by_name, say, table_width
     from swsearch.cli.runs import find_run, what_is_missing
     from swsearch.report.formats import new_report
     from swsearch.report.steps import perform
@@ -308,12 +343,12 @@ def report(
     given = options.Arguments.of(context)
     out, save_pssm, taxonomy, taxid_map = given.out, given.save_pssm, given.taxonomy, given.taxid_map
     refuse_shared_stdout(save_pssm, out)
-    width = table_width(given.format, out, given.width)
+    name = format_by_name(given.format, "table", out)
+    width = table_width(name, out, given.width)
     fields = options.field_list(given.fields)
-    chosen = new_report(given.format, fields, given.rows, given.part, width, given.lca_top)
+    chosen = new_report(name, fields, given.rows, given.part, width, given.lca_top)
     narrowing = given.narrowing
     refuse_unused(chosen, None, taxonomy, taxid_map)
-    say_if_named_otherwise(given.format, "table", out, quiet=False)
     with Store(given.store, only_read=True) as opened:
         stored = find_run(opened, run)
         if stored.state != "finished":
@@ -333,6 +368,7 @@ def report(
             if save_pssm is not None:
                 refuse_run_without_checkpoints(stored.info)
                 steps.insert(0, SavedProfiles(save_pssm, stack))
+            steps.append(CutMessage(say, is_search=False))
             perform(steps, info, narrowing.results(stored.info, results))
     if narrowing.n_incomplete:
         lists = counted(narrowing.n_incomplete, "list was", "lists were")

@@ -156,6 +156,14 @@ class QueryResult:
         """Number of subjects among the hits."""
         return self.hits[-1].rank if self.hits else 0
 
+    def n_left_out(self, top: object) -> int:
+        """Number of subjects that passed and are behind the end of a list of ``top`` subjects; 0 if it has fewer.
+
+        ``top`` is the parameter of the run; None for a list that is not cut.
+        """
+        is_full = isinstance(top, int) and self.n_subjects >= top
+        return max(0, self.n_passed - self.n_subjects) if is_full else 0
+
     def alignments(self, rank: int) -> tuple[Hit, ...]:
         """The alignments of the subject with this rank, best first."""
         first = bisect_left(self.hits, rank, key=lambda hit: hit.rank)

@@ -53,6 +53,8 @@ def read_pairs(
 ) -> list[tuple[PairSequence, PairSequence]]:
     """Pairs of residue sequences: record i of one file with record i of the other, or successive records of one file.
 
+    The only record of a file is paired with each record of the other.
+
     Raises :class:`AlphabetMismatch` if one file looks like protein and the other like DNA, and :class:`InputError` if
     the files cannot be read or differ in their number of records.
     """
@@ -93,10 +95,14 @@ def _in_turns(sides: list[PairSequence], path: str) -> list[tuple[PairSequence, 
 def _matched(
     queries: list[PairSequence], subjects: list[PairSequence], query_path: str, subject_path: str
 ) -> list[tuple[PairSequence, PairSequence]]:
+    if len(queries) == 1:
+        queries *= len(subjects)
+    if len(subjects) == 1:
+        subjects *= len(queries)
     if len(queries) != len(subjects):
         raise InputError(
             f"{shown_name(query_path)} has {counted(len(queries), 'record')}, {shown_name(subject_path)} has "
-            f"{len(subjects):,}; they are aligned pair by pair and need equal numbers"
+            f"{len(subjects):,}; they are aligned pair by pair and need equal numbers, or one record in one of them"
         )
     return list(zip(queries, subjects, strict=True))
 

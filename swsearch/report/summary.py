@@ -142,6 +142,39 @@ def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:
     return shown < min(query.n_passed, int(run.parameters["top"] or 0))
 
 
+class ListEnds:
+    """Counts the lists of a run that end at ``--top``, and the subjects behind their ends."""
+
+    def __init__(self, run: RunInfo) -> None:
+        self._run = run
+        self._n_queries = 0
+        self._n_lists = 0
+        self._n_subjects = 0
+
+    def add(self, query: QueryResult) -> None:
+        """Count the list of a query."""
+        n_left_out = query.n_left_out(self._run.parameters.get("top"))
+        self._n_queries += 1
+        self._n_lists += n_left_out > 0
+        self._n_subjects += n_left_out
+
+    def message(self, *, is_search: bool) -> str | None:
+        """What is left out, and how to see it; None if nothing is. ``is_search``: the run is that of the command."""
+        if not self._n_lists:
+            return None
+        lists = "the list ends" if self._n_queries == 1 else f"{self._n_lists:,} of {self._n_queries:,} lists end"
+        if self._n_queries > 1 and self._n_lists == 1:
+            lists = f"1 of {self._n_queries:,} lists ends"
+        # Subjects are counted by their scores, before E-values are adjusted and alignments filtered.
+        may_fail = adjusts_evalues(self._run) or filters_alignments(self._run)
+        most = "up to " if may_fail and self._n_subjects > 1 else ""
+        passes = "passes" if self._n_subjects == 1 else "pass"
+        further = f"{most}{counted(self._n_subjects, 'further subject')} {passes}"
+        how = "--top all" if is_search else "a search with --top all"
+        them = "it" if self._n_subjects == 1 else "them"
+        return f"{lists} at --top {self._run.parameters['top']}; {further}, and {how} lists {them}"
+
+
 def _shown(run: RunInfo, query: QueryResult, shown: int) -> str:
     if loses_subjects(run, query, shown):
         after = "after the adjustment for composition" + (" and the filters" if filters_alignments(run) else "")

@@ -211,8 +211,7 @@ class CommonAncestors:
 
     def is_cut(self, run: RunInfo, query: QueryResult) -> bool:
         """Whether the list of a query ends at ``--top`` with a hit that counts, so that further subjects may count."""
-        top = run.parameters.get("top")
-        is_full = top is not None and query.n_subjects >= int(top) and query.n_passed > query.n_subjects
+        is_full = query.n_left_out(run.parameters.get("top")) > 0
         return is_full and any(hit.rank == query.hits[-1].rank for hit in self.counting(query))
 
 

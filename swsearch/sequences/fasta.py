@@ -14,6 +14,9 @@ Accepted content of a file
   order mark. Headers may contain all bytes except NUL, VT, FF and FS to US; trailing white space is not part of a
   header.
 - An empty header; the identifier of the record is then empty.
+- From a pipe: the letters of one sequence without a header, also with the blanks and numbers that GenBank and UniProt
+  print (:func:`swsearch.sequences.fasta_text.without_layout`), which are left out. In a file they are an error, because
+  a file of sequences that has lost its header, or has foreign lines, is damaged.
 
 Errors are a file without records, a record without residues, a comment line (``#`` or ``;``), a letter outside the
 alphabet, white space within a line of residues, UTF-16, and a directory. The first problem in the file is reported.
@@ -40,6 +43,7 @@ from swsearch.sequences import checked_text
 from swsearch.sequences.alphabet import INVALID, Alphabet, detect_alphabet
 from swsearch.sequences.archives import ARCHIVE_FORMATS, MAGIC_BYTES, archive_format, decompressed, decompressing
 from swsearch.sequences.checked_text import CheckedStream, ForeignBytes, fasta_records, first_problem
+from swsearch.sequences.fasta_text import without_layout
 from swsearch.sequences.record import (
     NO_RESIDUES,
     InvalidRecord,
@@ -48,7 +52,7 @@ from swsearch.sequences.record import (
     invalid_records,
     split_header,
 )
-from swsearch.sequences.source import seekable, shown_name
+from swsearch.sequences.source import BEFORE_TEXT, Spooled, seekable, shown_name
 from swsearch.threads import Threads, read_ahead
 from swsearch.typing import Codes
 from swsearch.words import shortened
@@ -60,6 +64,10 @@ SAMPLE_RESIDUES: Final = 1 << 20
 BLOCKS_BYTES: Final = 96 << 20
 """Approximate size of the text of all blocks that are in memory at the same time."""
 
+MAX_TYPED_BYTES: Final = 64 << 20
+"""Largest size of the letters of one sequence that are piped without a header."""
+FEWEST_LETTERS: Final = 12
+"""Length from which a name of letters alone, which is that of no file, may be a sequence."""
 Skip = Callable[[InvalidRecord], None]
 """Called with each record that is left out because it is not a sequence of the alphabet."""
 
@@ -152,6 +160,27 @@ def read_chunks(
                     yield chunk
 
 
+def _with_header(source: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """A source, or its copy as FASTA if it is a pipe with the letters of one sequence alone."""
+    if not isinstance(source, Spooled) or os.fstat(source.descriptor).st_size > MAX_TYPED_BYTES:
+        return source
+    start = os.pread(source.descriptor, MAX_TYPED_BYTES, 0)
+    if not start.lstrip(BEFORE_TEXT)[:1].isalnum():
+        return source
+    try:
+        text = without_layout(start.decode())
+    except UnicodeDecodeError:
+        return source
+    return source if text is None else Spooled(source.given, io.BytesIO(text.encode()))
+
+
+def _advice_for_letters(name: str) -> str:
+    """What to do if the letters of a sequence were given in place of a file."""
+    if len(name) < FEWEST_LETTERS or not re.fullmatch(r"[A-Za-z*]+", name, re.ASCII):
+        return ""
+    return f"; if it is a sequence, pipe it: echo {shortened(name)} | swsearch … -, or write it to a file"
+
+
 class _SequenceFile:
     """A source that can be read repeatedly from its start; a context manager, not to be shared between threads."""
 
@@ -159,13 +188,15 @@ class _SequenceFile:
         self.name = shown_name(path)
         self.is_fastq = False
         try:
-            self._raw: BinaryIO = open(seekable(path), "rb")  # noqa: SIM115 - the context closes it
+            self._source = _with_header(seekable(path))  # a copy exists as long as this object
+            self._raw: BinaryIO = open(self._source, "rb")  # noqa: SIM115 - the context closes it
             start = self._raw.read(MAGIC_BYTES)
         except InputError:
             raise
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise FastaFormatError(f"cannot be read: {reason}", self.name) from error
+            advice = _advice_for_letters(self.name) if isinstance(error, FileNotFoundError) else ""
+            raise FastaFormatError(f"cannot be read: {reason}{advice}", self.name) from error
         self._format = archive_format(start)
         suffix = os.path.splitext(self.name)[1].removeprefix(".")
         if self._format is None and suffix in ARCHIVE_FORMATS:

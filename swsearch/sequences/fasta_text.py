@@ -9,6 +9,7 @@ reads it through a :class:`SubjectReader`, so that reports need not know what a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol, TextIO
@@ -22,6 +23,8 @@ LINE_WIDTH: Final = 60
 """Residues on a line."""
 REVERSED: Final = "/rc"
 """What follows the name of a reverse complement."""
+_PRINTED_LINE: Final = re.compile(r"\s*(?:[0-9]+\s+)?([A-Za-z*-]+(?:[ \t]+[A-Za-z*-]+)*)(?:\s+[0-9]+)?\s*", re.ASCII)
+"""A line of residues as databases print it: groups of letters, and a number before or behind them."""
 _COMPLEMENT: Final = str.maketrans("ACGTRYSWKMBDHVNUacgtryswkmbdhvnu", "TGCAYRSWMKVHDBNAtgcayrswmkvhdbna")
 
 
@@ -93,6 +96,37 @@ def reverse_complement_letters(letters: str) -> str:
     'NcGTT'
     """
     return letters.translate(_COMPLEMENT)[::-1]
+
+
+def without_layout(text: str, *, has_headers: bool = False) -> str | None:
+    r"""Sequences as people copy and type them, as FASTA; None if the text is something else.
+
+    Lines of letters alone are one sequence without a header. GenBank and UniProt print blanks between groups of letters
+    and a number at an end of each line; both are left out. With ``has_headers``, the text may also be FASTA, in whose
+    records the same is left out; a line that is none of this stays as it is.
+
+    >>> print(without_layout("        1 acgtac gtacgt\n       13 ttga\n"), end="")
+    >
+    acgtacgtacgt
+    ttga
+    >>> print(without_layout(">one\nMKV LLA\n", has_headers=True), end="")
+    >one
+    MKVLLA
+    >>> without_layout(">one\nMKV\n"), without_layout("a file, line 1\n")
+    (None, None)
+    """
+    lines = text.removeprefix("\ufeff").splitlines()
+    first = next((line.lstrip() for line in lines if line.strip()), "")
+    has_header = first.startswith(">")
+    if not first or (has_header and not has_headers):
+        return None
+    found = [] if has_header else [">"]
+    for line in lines:
+        printed = None if line.startswith(">") else _PRINTED_LINE.fullmatch(line)
+        if printed is None and line.strip() and not has_header:
+            return None
+        found.append(line if printed is None else "".join(printed[1].split()))
+    return "\n".join([*found, ""])
 
 
 MAX_FLANK: Final = 1_000_000

@@ -29,7 +29,7 @@ from swsearch.sequences.archives import MAGIC_BYTES, archive_format, decompresse
 STDIN: Final = "-"
 _BLOCK_BYTES: Final = 1 << 20
 _SEQUENCE_STARTS: Final = (b">", b"@", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
-_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
+BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"
 """A byte order mark and white space."""
 
 
@@ -160,7 +160,7 @@ def is_sequence_file(path: str | os.PathLike[str]) -> bool:
         if not stat.S_ISREG(kind := os.stat(name).st_mode):
             return not stat.S_ISDIR(kind)
         with open(name, "rb") as file:
-            return file.read(_BLOCK_BYTES).lstrip(_BEFORE_TEXT).startswith(_SEQUENCE_STARTS)
+            return file.read(_BLOCK_BYTES).lstrip(BEFORE_TEXT).startswith(_SEQUENCE_STARTS)
     except (OSError, ValueError):
         return False
 

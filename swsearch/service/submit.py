@@ -18,7 +18,7 @@ from typing import Any, Final
 from swsearch import __version__
 from swsearch.errors import AlphabetMismatch, FastaFormatError, InputError, Refused
 from swsearch.hits.shards import all_of
-from swsearch.options import SEARCH_FILES, SEARCH_OPTIONS
+from swsearch.options import EVERY_SUBJECT, SEARCH_FILES, SEARCH_OPTIONS
 from swsearch.query.profile_files import detect_query_format
 from swsearch.scoring.matrix import matrix_name
 from swsearch.search.frames import Preparer
@@ -141,7 +141,8 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
         if name not in OPTIONS:
             raise InputError(f"there is no option {shortened(str(name))!r}; choose from {', '.join(OPTIONS)}")
         is_text = SEARCH_OPTIONS[name].type is str
-        if value is not None and is_text != isinstance(value, str) and not (name == "evalue" and value == "inf"):
+        is_word = (name == "evalue" and value == "inf") or value in SEARCH_OPTIONS[name].words
+        if value is not None and is_text != isinstance(value, str) and not is_word:
             raise InputError(f"option {name} is {'a text' if is_text else 'a number'}, not {shortened(repr(value))}")
     values = {name: value for name, value in given.items() if value is not None}
     if values.get("evalue") == "inf":
@@ -152,9 +153,8 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
         raise InputError(f"option id_pattern has {len(values['id_pattern'])} characters; {_MAX_PATTERN} at most")
     options = SearchOptions(**values)
     if options.top > limits.top:
-        raise Refused(
-            "top_too_large", f"option top is {options.top:,}; this server lists up to {limits.top:,} subjects"
-        )
+        top = "all" if options.top == EVERY_SUBJECT else f"{options.top:,}"
+        raise Refused("top_too_large", f"option top is {top}; this server lists up to {limits.top:,} subjects")
     return options
 
 

@@ -108,32 +108,78 @@ def test_an_empty_store_is_refused_and_an_empty_variable_counts_as_unset(
 # --- names of outputs ---
 
 
-def test_a_name_that_suggests_another_format_is_answered(swsearch, few_proteins_db, tmp_path):
-    """The name is no option: without --format, the report is that of the default."""
-    query = ["query", QUERIES, few_proteins_db, "--top", "1"]
-    expected = swsearch(*query).out
-    warning = "swsearch: warning: --out {} is written in the format table; say --format {} for .{}\n"
-    for name, form in (("a.html", "html"), ("a.tsv.gz", "tsv"), ("A.JSON", "json"), ("a.parquet", "parquet")):
+def test_the_name_of_a_file_chooses_the_format(swsearch, few_proteins_db, tmp_path):
+    """The reports are those with ``--format``, whose value takes precedence; other names leave the table."""
+    query = ["query", QUERIES, few_proteins_db, "--top", "1", "--quiet"]
+    for name, form in (
+        ("a.html", "html"),
+        ("a.tsv.gz", "tsv"),
+        ("A.JSON", "json"),
+        ("a.jsonl", "jsonl"),
+        ("a", "table"),
+    ):
+        assert swsearch(*query, "--format", form, "--out", "asked").code == 0
+        asked = (tmp_path / "asked").read_bytes()
         for command in (query, ["report", "latest"]):
-            named = swsearch(*command, "--out", name)
-            assert named.code == 0
-            assert warning.format(name, form, name.lower().removesuffix(".gz").partition(".")[2]) in named.err
-    assert (tmp_path / "a.html").read_text() == expected
-    for words in (["--out", "a.txt"], ["--out", "a.html", "--format", "html"], ["--out", "a.html", "--quiet"]):
-        assert "is written in the format" not in swsearch(*query, *words).err
+            assert swsearch(*command, "--out", name).code == 0
+            content = (tmp_path / name).read_bytes()
+            assert (gzip.decompress(content) if name.endswith("gz") else content) == asked
+    assert swsearch(*query, "--out", "b.html", "--format", "table").code == 0
+    assert (tmp_path / "b.html").read_bytes() == asked
 
 
-def test_a_name_that_suggests_another_format_of_pairs_is_answered(swsearch, tmp_path):
+def test_the_name_of_a_file_chooses_the_format_of_pairs(swsearch, tmp_path):
     """The default of these commands is not that of a query, and blast6 is tab-separated."""
     (tmp_path / "a.fa").write_text(">a\nMKVLLAWYRKNDCQEHGI\n>b\nMKVLLAWYRKNDCQEHGI\n")
-    for words, default in (("allpairs a.fa", "blast6"), ("rbh a.fa a.fa", "blast6"), ("cluster a.fa", "tsv")):
-        command = [*words.split(), "--evalue", "1e6"]
-        named = swsearch(*command, "--out", "a.jsonl")
-        assert named.code == 0
-        warning = f"warning: --out a.jsonl is written in the format {default}; say --format jsonl for .jsonl\n"
-        assert warning in named.err
-        for silent in (["--out", "a.tsv"], ["--out", "b.jsonl", "--format", "jsonl"], ["--out", "a.jsonl", "--quiet"]):
-            assert "is written in the format" not in swsearch(*command, *silent).err
+    for words in ("allpairs a.fa", "rbh a.fa a.fa", "cluster a.fa"):
+        command = [*words.split(), "--evalue", "1e6", "--store", "none"]
+        assert swsearch(*command, "--out", "a.jsonl").code == 0
+        assert (tmp_path / "a.jsonl").read_text().startswith("{")
+        assert swsearch(*command, "--out", "a.tsv").code == 0
+        assert (tmp_path / "a.tsv").read_text() == swsearch(*command).out
+
+
+def test_m8_is_a_name_of_blast6(swsearch, few_proteins_db):
+    query = ["query", QUERIES, few_proteins_db, "--top", "2"]
+    assert swsearch(*query, "--format", "m8").out == swsearch(*query, "--format", "blast6").out
+
+
+# --- what was left out ---
+
+
+def test_a_list_that_is_cut_says_so_in_every_format(swsearch, few_proteins_db):
+    """The number left out is that of the same search with ``--top all``, in scores without composition."""
+    query = ["query", QUERIES, few_proteins_db, "--composition", "none"]
+    whole = swsearch(*query, "--top", "all", "--format", "blast6")
+    assert "--top" not in whole.err
+    queries = [line.split("\t")[0] for line in whole.out.splitlines()]
+    counts = [queries.count(name) for name in dict.fromkeys(queries)]
+    n_cut, n_left_out = sum(n > 3 for n in counts), sum(max(0, n - 3) for n in counts)
+    assert n_cut > 1
+    for form in ("table", "blast6", "json", "fasta"):
+        said = swsearch(*query, "--top", "3", "--format", form).err
+        lists = f"{n_cut} of {len(counts)} lists end at --top 3"
+        assert f"{lists}; {n_left_out} further subjects pass, and --top all lists them\n" in said
+        assert said.count("--top") == 2
+    assert (
+        f"{n_left_out} further subjects pass, and a search with --top all lists them"
+        in swsearch("report", "latest").err
+    )
+    assert "--top" not in swsearch(*query, "--top", "3", "--quiet").err
+
+
+@pytest.mark.parametrize("words", ["--top 0", "-k all", "--max-target-seqs 0", "-max_target_seqs 0"])
+def test_a_list_may_have_all_subjects(swsearch, few_proteins_db, words):
+    query = ["query", QUERIES, few_proteins_db, "--format", "blast6", "--store", "none"]
+    assert swsearch(*query, *words.split()).out == swsearch(*query, "--top", "1000000").out
+
+
+def test_all_is_what_a_report_and_a_configuration_understand(swsearch, few_proteins_db, tmp_path, monkeypatch):
+    (tmp_path / "config.toml").write_text('[query]\ntop = "all"\n')
+    monkeypatch.setenv("SWSEARCH_CONFIG", str(tmp_path / "config.toml"))
+    found = swsearch("query", QUERIES, few_proteins_db, "--format", "blast6")
+    assert "--top" not in found.err
+    assert swsearch("report", "latest", "--top", "all", "--format", "blast6").out == found.out
 
 
 @pytest.mark.parametrize(("words", "path"), [("query a.fa a.db -k", "query"), ("db fetch a.db --range", "db fetch")])

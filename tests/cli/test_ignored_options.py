@@ -72,7 +72,6 @@ ALIGNMENTS = {
     "align {pair} --pairs --format pairwise --score-only": "--score-only finds none",
     "align {pair} --pairs --format pairwise --kernel wavefront --mode edit": "--kernel wavefront finds none",
     "align {pair} --text": "give QUERY and SUBJECT",
-    "align {pair} {one}": "they are aligned pair by pair",
     "align {one} {one} --text": "--text is for --mode edit and lcs",
 }
 BENCHES = {

@@ -108,7 +108,7 @@ def test_a_narrowed_report_states_its_limits_and_what_it_is_a_part_of(swsearch, 
         ("--min-identity 20", "--min-identity 20: the run keeps alignments with 25% identity and more"),
         ("--min-identity 120", "choose a percentage, 0 to 100"),
         ("--evalue 0", "choose a number above 0"),
-        ("--matrix BLOSUM45", "no such option: --matrix"),
+        ("--matrix BLOSUM45", "--matrix: it belongs to a search, and `swsearch report` computes nothing"),
         ("--query ENGB_MYCH", "run 1 has no query 'ENGB_MYCH'; 'ENGB_MYCH2' is similar"),
     ],
 )

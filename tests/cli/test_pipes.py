@@ -170,3 +170,44 @@ def test_a_copy_that_finds_no_room_is_one_line(shell, tmp_path, command):
     assert len(errors) == 1
     assert "cannot take a copy of a pipe: File too large" in errors[0]
     assert "Traceback" not in outcome.stderr
+
+
+LETTERS = "MKVLAAGIVGLLLAQWERTYHHEDKNRSTPACFW"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        LETTERS,
+        f"\n{LETTERS}\r\n",
+        f"        1 {LETTERS[:10].lower()} {LETTERS[10:20].lower()}\n       21 {LETTERS[20:].lower()}\n",
+        f"{LETTERS[:10]} {LETTERS[10:20]}         20\r{LETTERS[20:]}        34\r",
+    ],
+)
+def test_letters_alone_are_one_sequence(spawn, tmp_path, typed):
+    """As typed, and as GenBank and UniProt print them; the alignment is that of the letters with themselves."""
+    (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
+    words = ["query", "-", "one.fa", "--store", "none", "--format", "blast6", "--fields", "qlen nident"]
+    assert spawn(*words, stdin=subprocess.PIPE).communicate(typed)[0] == "34\t34\n"
+
+
+@pytest.mark.parametrize("typed", ["MKV1LLA\n", ">one\nMKV LLA\n", "a list of words, not letters\n"])
+def test_other_text_without_a_header_is_an_error(spawn, tmp_path, typed):
+    """Digits among letters are no numbers of a line; FASTA is read as it is in files."""
+    (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
+    process = spawn("query", "-", "one.fa", "--store", "none", stdin=subprocess.PIPE)
+    assert "error: <stdin>" in process.communicate(typed)[1]
+    assert process.returncode == 1
+
+
+def test_letters_in_a_file_need_a_header(swsearch, tmp_path):
+    (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
+    (tmp_path / "letters.fa").write_text(f"{LETTERS}\n")
+    assert "line 1, column 1: expected '>' or '@'" in swsearch("query", "letters.fa", "one.fa").error
+
+
+def test_letters_in_place_of_a_file_are_answered(swsearch, tmp_path):
+    (tmp_path / "one.fa").write_text(f">one\n{LETTERS}\n")
+    found = swsearch("query", LETTERS, "one.fa").error
+    assert f"if it is a sequence, pipe it: echo {LETTERS} | swsearch" in found
+    assert "pipe it" not in swsearch("query", "missing.fa", "one.fa").error

@@ -264,7 +264,8 @@ def test_files_that_do_not_pair_are_refused(run, dna_files, tmp_path):
     (tmp_path / "one.fa").write_text(">x\nACGT\n")
     (tmp_path / "protein.fa").write_text(">x\nMKVLAW\n>y\nMKVLAW\n")
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    assert "has 2 records" in run(dna_files[0], "one.fa")[2]
+    (tmp_path / "three.fa").write_text(">x\nACGT\n" * 3)
+    assert "has 2 records, three.fa has 3; they are aligned pair by pair" in run(dna_files[0], "three.fa")[2]
     assert "give --alphabet" in run(dna_files[0], "protein.fa")[2]
     assert "byte 4 is not UTF-8" in run("latin.txt", "latin.txt", "--mode", "edit")[2]
     assert "No such file" in run("none.txt", "none.txt", "--mode", "edit")[2]
@@ -298,3 +299,19 @@ def test_a_gpu_that_is_missing_is_an_error_only_where_it_was_asked_for(run, dna_
     monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_pair_cells", 1)
     monkeypatch.setitem(PairAligner.__init__.__kwdefaults__, "gpu_batch_cells", 1)
     assert run(*dna_files)[:2] == (0, plain[1])
+
+
+@pytest.mark.parametrize("mode", ["local", "edit"])
+def test_one_sequence_is_aligned_with_each_of_a_file(run, tmp_path, mode):
+    """As pair by pair with copies of the one sequence, on either side."""
+    (tmp_path / "one.fa").write_text(">q\nACGTTGCAAC\n")
+    (tmp_path / "thrice.fa").write_text(">q\nACGTTGCAAC\n" * 3)
+    (tmp_path / "three.fa").write_text(">a\nACGTTGC\n>b\nTTGCAAC\n>c\nGGACGTAA\n")
+    for each, copies in (("one three", "thrice three"), ("three one", "three thrice")):
+        (code, found, _), (_, expected, _) = (
+            run(*(f"{name}.fa" for name in names.split()), "--mode", mode, "--format", "tsv")
+            for names in (each, copies)
+        )
+        assert code == 0
+        assert found == expected
+        assert found.count("\n") == 4

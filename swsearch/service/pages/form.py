@@ -64,6 +64,8 @@ class FormField:
         if self.kind == "choice" and text not in {value for value, _ in self.choices}:
             raise InputError("Choose one of the values of the list.")
         if self.kind == "whole":
+            if text in SEARCH_OPTIONS[self.name].words:
+                return text
             if re.fullmatch(r"[-+]?[0-9]{1,18}", text) is None:
                 raise InputError("Give a whole number.")
             return int(text)

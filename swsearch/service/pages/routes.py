@@ -34,7 +34,7 @@ from starlette.datastructures import FormData, UploadFile
 from swsearch.errors import InputError, RunNotFound, SearchNotFound, StoreError, SwSearchError
 from swsearch.hits.result import QueryResult
 from swsearch.report.formats import FORMATS, new_report
-from swsearch.sequences.fasta_text import MAX_FLANK
+from swsearch.sequences.fasta_text import MAX_FLANK, without_layout
 from swsearch.service.answers import EarlyAnswer, described, log_error
 from swsearch.service.api import owner_of, service_of
 from swsearch.service.bodies import CLAIM, readers_of, sent_form
@@ -244,9 +244,11 @@ def _submit(
     keys: list[str] = []
     name, alphabet = "", options.pop("alphabet", None)
     queries_are = None if alphabet is None else str(alphabet)
-    subjects = [form.subjects] if form.subjects.strip() else []
+    pasted = form.subjects
+    subjects = [without_layout(pasted, has_headers=True) or pasted] if pasted.strip() else []
     try:
-        text = plain_text(sequences, service.settings.limits, CLAIM.get().take)
+        sent_text = plain_text(sequences, service.settings.limits, CLAIM.get().take)
+        text = without_layout(sent_text, has_headers=True) or sent_text
         for name, sent in [*((name, None) for name in form.databases), *(("", sent) for sent in subjects)]:
             submission = Submission(text, name, options, queries_are, subjects=sent)
             keys.append(service.submit(submission, owner)[0].key)

@@ -65,7 +65,7 @@ def test_values_are_read_as_their_types():
     ("name", "text", "problem"),
     [
         ("top", "many", "Give a whole number."),
-        ("top", "0", "Choose a number of subjects, 1 to 2,147,483,647"),
+        ("top", "-1", "Choose a number of subjects, 1 to 2,147,483,647, or all"),
         ("top", "1" * 30, "Give a whole number."),
         ("evalue", "small", "Give a number, such as 10 or 1e-5."),
         ("evalue", "nan", "Choose a number above 0"),
@@ -107,3 +107,8 @@ def test_the_option_of_a_message_is_found():
     assert option_of("--min-bits 4: there are no bit scores") == "min_bits"
     assert option_of("--include x: no such file") is None
     assert option_of("the query is empty") is None
+
+
+def test_all_subjects_may_be_listed():
+    assert SearchForm(values={"top": "all"}).options() == {"top": "all"}
+    assert SearchOptions(top="all") == SearchOptions(top=0) == SearchOptions(top=2**31 - 1)  # type: ignore[arg-type]
