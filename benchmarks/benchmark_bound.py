@@ -36,7 +36,7 @@ from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.score_batches import length_range, parts_by_length
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN

@@ -36,7 +36,7 @@ from scoring_matrices import ScoringMatrix
 
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.sequences.alphabet import PROTEIN
 

@@ -48,7 +48,7 @@ from swsearch.query.masking import mask_record, unknown_where_masked
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.composition_adjustment import PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.sequences.alphabet import PROTEIN

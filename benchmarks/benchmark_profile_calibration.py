@@ -37,7 +37,7 @@ from swsearch.query.profile import PositionSpecificQuery, QueryProfile, sequence
 from swsearch.query.profile_adjustment import ProfileAdjustment
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN

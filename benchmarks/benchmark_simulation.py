@@ -20,7 +20,7 @@ import numpy as np
 
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.parameters import estimated_statistics, find_statistics
+from swsearch.scoring.published_parameters import estimated_statistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.simulation import simulate

@@ -25,7 +25,7 @@ from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.errors import InputError
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background
 from swsearch.search.score_batches import score_by_length

@@ -28,7 +28,7 @@ def matrices(
     Example: swsearch matrices NUC.4.4
     """
     from swsearch.scoring.matrix import matrix_text, named_matrix
-    from swsearch.scoring.parameters import describe_matrices
+    from swsearch.scoring.published_parameters import describe_matrices
 
     if name is not None:
         print(matrix_text(named_matrix(name)), end="")

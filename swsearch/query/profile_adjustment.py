@@ -30,7 +30,7 @@ from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, EvalueAdjustment, encoded
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.scoring.parameters import NoStatistics
+from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import N_CODES, PROTEIN
 from swsearch.sequences.record import SequenceRecord

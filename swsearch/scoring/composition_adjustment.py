@@ -31,7 +31,7 @@ from swsearch import _native
 from swsearch.deterministic import exp, log
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix
-from swsearch.scoring.parameters import NoStatistics
+from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.typing import Floats

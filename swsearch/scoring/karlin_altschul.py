@@ -1,9 +1,9 @@
 """Bit scores and E-values of raw scores: Karlin-Altschul statistics with Spouge's finite-size correction.
 
 :class:`Statistics` has the parameters of one scoring scheme: λ (``lam``), K (``k``) and the finite-size parameters a,
-b, α, β, σ and τ, from NCBI's table or from simulation (:mod:`swsearch.scoring.parameters`). Inputs are raw scores
-and the lengths of the query and the subjects; outputs are bit scores, E-values, and the lowest raw score that can reach
-an E-value limit. The caller is :mod:`swsearch.search.significance`.
+b, α, β, σ and τ, from NCBI's table (:mod:`swsearch.scoring.published_parameters`) or from simulation. Inputs are raw
+scores and the lengths of the query and the subjects; outputs are bit scores, E-values, and the lowest raw score that
+can reach an E-value limit. The caller is :mod:`swsearch.search.significance`.
 
 E-values are computed after the scores of all partitions are merged, with the number of residues of the complete
 database, so they do not depend on the partitions. For a raw score S, a query of m and a subject of n residues, and a

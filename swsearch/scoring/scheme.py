@@ -100,7 +100,7 @@ class ScoringScheme:
 
 _GAPS: Final[Mapping[str, GapPenalty]] = MappingProxyType(
     {
-        # BLAST's defaults. Its BLOSUM80 is another matrix (swsearch.scoring.parameters).
+        # BLAST's defaults. Its BLOSUM80 is another matrix (swsearch.scoring.published_parameters).
         "BLOSUM45": GapPenalty(14, 2),
         "BLOSUM50": GapPenalty(13, 2),
         "BLOSUM90": GapPenalty(10, 1),

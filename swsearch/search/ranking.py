@@ -38,7 +38,7 @@ from swsearch.hits.score_block import ScoreBlock
 from swsearch.query.profile import PositionSpecificQuery
 from swsearch.scoring.composition_adjustment import EvalueAdjustment, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import NoStatistics
+from swsearch.scoring.published_parameters import NoStatistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.alignments import MOST_ALIGNMENTS, Comparison, SubjectAligner, SubjectAlignment
 from swsearch.search.options import SearchOptions

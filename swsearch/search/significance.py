@@ -13,7 +13,7 @@ import numpy as np
 
 from swsearch.errors import InputError
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.search_subjects import SearchSubjects

@@ -39,7 +39,7 @@ from swsearch.hits.traceback import align_hits
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import NoStatistics, estimated_statistics
+from swsearch.scoring.published_parameters import NoStatistics, estimated_statistics
 from swsearch.scoring.scheme import ScoringScheme
 from swsearch.scoring.ungapped import Ungapped, background, matrix_parameters
 from swsearch.typing import Codes, Floats

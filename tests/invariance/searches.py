@@ -20,7 +20,7 @@ from swsearch.query.scale import query_lambda
 from swsearch.scoring.extreme_value import fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, named_matrix
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.options import SearchOptions

@@ -13,7 +13,7 @@ import pytest
 
 from swsearch.cli.app import main
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.search.options import SearchOptions
 from swsearch.sequences.alphabet import DNA
 from tests.cli.conftest import DATA

@@ -11,7 +11,7 @@ from swsearch.errors import InputError
 from swsearch.scoring.composition_adjustment import PSEUDOCOUNTS, SMALLEST_RATIO, PairAdjustment
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, named_matrix
-from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import DNA, PROTEIN

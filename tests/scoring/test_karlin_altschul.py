@@ -16,7 +16,7 @@ from swsearch import _native
 from swsearch.errors import InputError
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.parameters import estimated_statistics, find_statistics
+from swsearch.scoring.published_parameters import estimated_statistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import matrix_parameters
 from swsearch.search.significance import scheme_statistics

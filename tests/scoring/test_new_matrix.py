@@ -19,7 +19,7 @@ import numpy as np
 
 from swsearch.scoring.matrix import named_matrix
 
-home = Path(importlib.util.find_spec("swsearch.scoring.parameters").origin)
+home = Path(importlib.util.find_spec("swsearch.scoring.published_parameters").origin)
 rows = Path("karlin_altschul.tsv")
 rows.write_text(home.with_name(rows.name).read_text().rstrip() + "\\n" + sys.argv[1])
 source, before = home.read_text(), "_MATRIX_DIGESTS: Final = {\\n"
@@ -27,7 +27,7 @@ assert source.count(before) == 1
 scores = np.ascontiguousarray(named_matrix("GONNET1992").scores[:20, :20])
 digest = hashlib.sha256(scores.tobytes()).hexdigest()[:16]
 Path("parameters.py").write_text(source.replace(before, f'{before}    "{digest}": "GONNET1992",\\n'))
-spec = importlib.util.spec_from_file_location("swsearch.scoring.parameters", "parameters.py")
+spec = importlib.util.spec_from_file_location("swsearch.scoring.published_parameters", "parameters.py")
 sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 

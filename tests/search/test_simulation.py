@@ -9,7 +9,7 @@ import pytest
 
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import match_mismatch, named_matrix
-from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme
 from swsearch.search import significance, simulation
 from swsearch.search.significance import scheme_statistics

@@ -15,7 +15,7 @@ import pytest
 import swsearch
 from swsearch.hits.limits import RankedCandidates
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.search.options import SearchOptions
 from swsearch.search.threshold import Threshold

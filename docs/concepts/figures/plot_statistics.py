@@ -21,7 +21,7 @@ import swsearch
 from swsearch.database.partition import Partition
 from swsearch.query.profile import sequence_profile
 from swsearch.scoring.karlin_altschul import Statistics
-from swsearch.scoring.parameters import find_statistics
+from swsearch.scoring.published_parameters import find_statistics
 from swsearch.scoring.scheme import default_scheme
 from swsearch.scoring.ungapped import background
 from swsearch.search.simulation import random_letters, score_all

@@ -15,7 +15,7 @@ import pytest
 
 from swsearch.scoring.karlin_altschul import Statistics
 from swsearch.scoring.matrix import SubstitutionMatrix, match_mismatch, matrix_file, named_matrix
-from swsearch.scoring.parameters import NoStatistics, find_statistics
+from swsearch.scoring.published_parameters import NoStatistics, find_statistics
 from swsearch.scoring.scheme import GapPenalty, ScoringScheme, default_scheme
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import DNA, N_CODES, PROTEIN
