@@ -27,9 +27,10 @@ import argparse
 import hashlib
 import json
 import lzma
+import os
 import subprocess
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ BACKGROUND = np.array(
 ) / 100_000  # fmt: skip
 MIN_DEPTH = 2.5
 N_DECOYS = 256
-ROWS_PER_PROFILE = 12
+ROWS_PER_PROFILE = 32
 CODE = np.full(256, OTHER, dtype=np.uint8)
 CODE[np.frombuffer(LETTERS.encode(), dtype=np.uint8)] = np.arange(20)
 
@@ -79,28 +80,34 @@ class Profile:
     names: list[str]
 
 
-def search(proteins: Path, seeds: list[tuple[str, str]], work: Path, engine: str, seconds: float) -> list[Path]:
+def search(
+    proteins: Path, seeds: list[tuple[str, str]], work: Path, engine: str, seconds: float, processes: int
+) -> list[Path]:
     """The alignments of the seeds, in files of 250 seeds; no further file is begun after ``seconds``."""
     database = work / "proteins.db"
     plain = work / "proteins.fasta"
     if not database.exists():
         plain.write_text("".join(f">{name}\n{letters}\n" for name, letters in records(proteins)))
         subprocess.run(["swsearch", "index", plain, "-o", database], check=True)
-    began, found = time.monotonic(), []
-    for start in range(0, len(seeds), 250):
+    began = time.monotonic()
+    threads = max(1, len(os.sched_getaffinity(0)) // processes)
+
+    def search_some(start: int) -> Path | None:
         target = work / f"alignments-{start}.a3m"
         if not target.exists():
             if time.monotonic() - began > seconds:
-                break
-            query = work / "seeds.fasta"
+                return None
+            query, part = work / f"seeds-{start}.fasta", work / f"part-{start}.a3m"
             query.write_text("".join(f">{name}\n{letters}\n" for name, letters in seeds[start : start + 250]))
             command = ["swsearch", "query", query, database, "--iterations", "3", "--evalue", "0.001", "--top", "300"]
-            command += ["--format", "a3m", "--store", "none", "--engine", engine, "--out", work / "part.a3m"]
-            subprocess.run(list(map(str, command)), check=True)
-            (work / "part.a3m").rename(target)
-        found.append(target)
-        print(f"searched {start + 250} seeds: {time.monotonic() - began:.0f} s", flush=True)
-    return found
+            command += ["--format", "a3m", "--store", "none", "--engine", engine, "--threads", threads, "--out", part]
+            subprocess.run(list(map(str, command)), check=True, stderr=subprocess.DEVNULL)
+            part.rename(target)
+        print(f"searched seeds {start} to {start + 250}: {time.monotonic() - began:.0f} s", flush=True)
+        return target
+
+    with ThreadPoolExecutor(processes) as pool:
+        return [found for found in pool.map(search_some, range(0, len(seeds), 250)) if found is not None]
 
 
 def profile(block: str, number: int) -> Profile | None:
@@ -111,6 +118,8 @@ def profile(block: str, number: int) -> Profile | None:
     texts = [body.replace("\n", "") for _, body in parts]
     inserted = str.maketrans("", "", "abcdefghijklmnopqrstuvwxyz")
     matched = [text.translate(inserted) for text in texts]
+    if len({len(text) for text in matched}) != 1:  # the end of a file that was cut
+        return None
     codes = np.stack([np.frombuffer(text.encode(), dtype=np.uint8) for text in matched])
     is_gap = codes == ord("-")
     codes = CODE[codes]
@@ -262,9 +271,10 @@ def context_columns(data: Windows, index: torch.Tensor, prior: Any, model: Any, 
 
 
 class Network(torch.nn.Module):
-    def __init__(self, width: int, first: int, second: int) -> None:
+    def __init__(self, width: int, first: int, second: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.width = width
+        self.dropout = torch.nn.Dropout(dropout)
         self.first = torch.nn.Linear(width * 21, first)
         self.second = torch.nn.Linear(first, second)
         self.third = torch.nn.Linear(second, 20)
@@ -273,7 +283,7 @@ class Network(torch.nn.Module):
 
     def forward(self, windows: torch.Tensor) -> torch.Tensor:
         x = torch.nn.functional.one_hot(windows, 21).flatten(1).to(self.first.weight.dtype)
-        x = self.first(x).clamp(0, CLIP / LEVELS)
+        x = self.dropout(self.first(x).clamp(0, CLIP / LEVELS))
         return self.third(self.second(x).clamp(0, CLIP / LEVELS))
 
     def integers(self) -> dict[str, np.ndarray]:
@@ -308,14 +318,16 @@ def integer_columns(model: dict[str, np.ndarray], windows: np.ndarray) -> np.nda
     return odds / odds.sum(axis=1, keepdims=True)
 
 
-def train(data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int, batch: int) -> tuple[Network, float]:
+def train(
+    data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int, dropout: float, batch: int
+) -> tuple[Network, float]:
     """A network, and its bits on the held-out columns."""
     torch.manual_seed(SEED)
     device = str(data.letters.device)
-    network = Network(*shape).to(device)
+    network = Network(*shape, dropout).to(device)
     decayed = [layer.weight for layer in (network.first, network.second, network.third)]
     biases = [layer.bias for layer in (network.first, network.second, network.third)]
-    groups = [{"params": decayed, "weight_decay": 0.02}, {"params": biases, "weight_decay": 0.0}]
+    groups = [{"params": decayed, "weight_decay": 0.05}, {"params": biases, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps, pct_start=0.1)
     for _ in range(steps):
@@ -328,6 +340,7 @@ def train(data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int
         loss.backward()
         optimizer.step()
         schedule.step()
+    network.eval()
     with torch.no_grad():
         index = torch.arange(len(valid.places), device=device)
         predicted = torch.cat(
@@ -351,11 +364,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the models")
     parser.add_argument("--seeds", type=int, default=5000)
     parser.add_argument("--search-seconds", type=float, default=1e9, help="begin no search after this time")
+    parser.add_argument("--processes", type=int, default=1, help="searches at a time")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--contexts", type=int, default=4000)
-    parser.add_argument("--steps", type=int, default=8000)
     parser.add_argument("--batch", type=int, default=16384)
-    parser.add_argument("--shapes", default="21x512x32,13x256x32,31x512x64,21x256x32")
+    parser.add_argument("--networks", default="13x256x32x4000x0.1", help="width, units, units, steps, dropout")
+    parser.add_argument("--skip", type=int, default=0, help="leave out so many of the seeds, of an earlier search")
+    parser.add_argument("--alignments", type=Path, nargs="*", default=[], help="alignments of an earlier search")
     parser.add_argument("--train-seconds", type=float, default=1e9, help="train no further network after this time")
     options = parser.parse_args()
     for folder in (options.work, options.out):
@@ -365,9 +380,9 @@ def main() -> None:
     proteins = records(options.proteins)
     fitting = [one for one in proteins if 60 <= len(one[1]) <= 700]
     chosen = np.random.default_rng(SEED).choice(len(fitting), min(options.seeds, len(fitting)), replace=False)
-    seeds = [fitting[index] for index in chosen.tolist()]
-    files = search(options.proteins, seeds, options.work, options.engine, options.search_seconds)
-    blocks = [block for file in files for block in file.read_text().split("\0")]
+    seeds = [fitting[index] for index in chosen[options.skip :].tolist()]
+    files = search(options.proteins, seeds, options.work, options.engine, options.search_seconds, options.processes)
+    blocks = [block for file in [*options.alignments, *files] for block in file.read_text().split("\0")]
     with ProcessPoolExecutor() as pool:
         profiles = [one for one in pool.map(profile, blocks, range(len(blocks)), chunksize=20) if one is not None]
     apart = held_out(profiles, 0.06)
@@ -401,18 +416,19 @@ def main() -> None:
     reversed_proteins = decoys(proteins)
     index = torch.arange(len(valid.places), device=device)
     windows = valid.window(index, 31).cpu().numpy()
-    for text in options.shapes.split(","):
+    for text in options.networks.split(","):
         if time.monotonic() - began > options.train_seconds:
             break
-        shape = tuple(map(int, text.split("x")))
-        network, value = train(data, valid, (shape[0], shape[1], shape[2]), options.steps, options.batch)
+        width, first, second, steps = map(int, text.split("x")[:4])
+        dropout = float(text.split("x")[4])
+        network, value = train(data, valid, (width, first, second), steps, dropout, options.batch)
         note(f"network {text}", value)
         model = network.integers()
-        middle = windows[:, (31 - shape[0]) // 2 : (31 - shape[0]) // 2 + shape[0]]
+        middle = windows[:, (31 - width) // 2 : (31 - width) // 2 + width]
         some = np.random.default_rng(SEED).choice(len(middle), min(20_000, len(middle)), replace=False)
         exact = torch.from_numpy(integer_columns(model, middle[some])).float().to(device)
         note(f"network {text}, integers", bits(exact, columns[some], valid.weights[some]))
-        summary = json.dumps(figures | {"network": text, "steps": options.steps, "batch": options.batch})
+        summary = json.dumps(figures | {"network": text, "batch": options.batch})
         arrays = {**model, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
         np.savez_compressed(options.out / f"columns-{text}.npz", **arrays)
     if options.contexts and time.monotonic() - began <= options.train_seconds:

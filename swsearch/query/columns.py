@@ -10,8 +10,8 @@ here a small neural network does it, which predicts better and takes a microseco
 * the columns of subjects, which are predicted in the same way;
 * local Forward scores of a query and subjects (:meth:`ColumnModel.forward`): the logarithm of the sum over all local
   alignments of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) /
-  p(a), where q and s are the columns and p is the composition of natural proteins. A gap of k residues has the odds
-  δ ε^(k-1).
+  p(a), where q and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a
+  pair hidden Markov model.
 
 The network has integer weights, and every sum of floating-point numbers has a fixed order, so all machines compute the
 same bytes. ``docs/design/sensitivity.md`` has the formulas.
@@ -44,7 +44,7 @@ SUBJECT_ADMIXTURE: Final = 0.9
 """The same share in the column of a subject."""
 GAP_OPEN: Final = 0.03
 GAP_EXTEND: Final = 0.5
-"""Odds δ of the first residue of a gap, and ε of each further one."""
+"""Probabilities δ that a gap begins in either sequence after a pair of residues, and ε that it is extended."""
 N_POWERS: Final = 1024
 """Number of powers of two from 1 to 2 in the table that the last layer uses."""
 _LN2: Final = 0.6931471805599453
@@ -171,9 +171,10 @@ class ColumnModel:
         """
         totals, exponents = np.empty(len(starts), dtype=np.float32), np.empty(len(starts), dtype=np.int32)
         inverse = (1.0 / background(PROTEIN)).astype(np.float32)
-        given = np.ascontiguousarray(query, dtype=np.float32)
+        no_gap = 1.0 - 2.0 * GAP_OPEN
+        given = np.ascontiguousarray(no_gap * query, dtype=np.float32)
         layers = self._layers()
-        gaps = SUBJECT_ADMIXTURE, GAP_OPEN, GAP_EXTEND
+        gaps = SUBJECT_ADMIXTURE, GAP_OPEN * (1.0 - GAP_EXTEND) / no_gap, GAP_EXTEND
         _native.forward_totals(
             *layers, given, inverse, *gaps, residues, starts, lengths, totals, exponents, n_threads, instruction_set
         )
@@ -184,3 +185,9 @@ class ColumnModel:
 @lru_cache(maxsize=1)
 def _powers_of_two() -> NDArray[np.float32]:
     return exp(np.arange(N_POWERS) * (_LN2 / N_POWERS)).astype(np.float32)
+
+
+@lru_cache(maxsize=1)
+def column_model() -> ColumnModel:
+    """The model of the program."""
+    return ColumnModel.read(Path(__file__).with_name("columns.npz"))

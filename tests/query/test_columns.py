@@ -1,14 +1,18 @@
 """Context columns and local Forward scores: the kernels against plain computations, and what the model predicts."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
-from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel
-from swsearch.scoring.ungapped import background
+from swsearch.query import columns
+from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model
+from swsearch.query.scale import query_lambda
+from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.ungapped import background, matrix_lambda
 from swsearch.sequences.alphabet import PROTEIN
 
 P = background(PROTEIN)
@@ -58,17 +62,22 @@ def plain_columns(model, codes):
 
 
 def plain_forward(model, query, codes):
-    """The logarithm of the sum over all local alignments, in float64 with one scale for the whole matrix."""
+    """The logarithm of the sum over all local alignments, in float64 with one scale for the whole matrix.
+
+    The sum is that of a pair hidden Markov model. Its constant factor for the last pair of an alignment is left out.
+    """
     shares = np.where((codes < 20)[:, None], SUBJECT_ADMIXTURE, 1.0) * plain_columns(model, codes).astype(float)
     shares[np.flatnonzero(codes < 20), codes[codes < 20]] += 1 - SUBJECT_ADMIXTURE
+    no_gap = 1 - 2 * GAP_OPEN
     odds = query @ (shares / P).T
     p, y, total, shift = np.zeros(len(query) + 1), np.zeros(len(query) + 1), 0.0, 0
     for column in odds.T:
         m, x = np.zeros(len(query) + 1), np.zeros(len(query) + 1)
-        m[1:] = column * (2.0**-shift + p[:-1] + y[:-1])
+        m[1:] = column * (no_gap * 2.0**-shift + p[:-1] + y[:-1])
         for i in range(1, len(query) + 1):
-            x[i] = GAP_OPEN * m[i - 1] + GAP_EXTEND * x[i - 1]
-        y, p = GAP_OPEN * p + GAP_EXTEND * y, m + x
+            x[i] = GAP_OPEN * (1 - GAP_EXTEND) * m[i - 1] + GAP_EXTEND * x[i - 1]
+        y = GAP_OPEN * (1 - GAP_EXTEND) / no_gap * p + GAP_EXTEND * y
+        p = no_gap * m + x
         total += m.sum()
         if total > 1e200:
             p, y, total, shift = p * 2.0**-500, y * 2.0**-500, total * 2.0**-500, shift + 500
@@ -169,8 +178,71 @@ def test_signals_are_looked_for_while_columns_are_computed():
     rng = np.random.default_rng(6)
     model = random_model(rng, 13, 256, 64)
     codes = random_codes(rng, 1000)
-    lengths = np.full(2000, 1000, dtype=np.uint32)
-    starts = np.zeros(2000, dtype=np.uint64)
+    lengths = np.full(300, 1000, dtype=np.uint32)
+    starts = np.zeros(300, dtype=np.uint64)
     query = model.query_columns(codes[:100])
     found = model.forward(query, codes, starts, lengths, instruction_set="scalar")
     assert np.unique(found).size == 1
+
+
+# --- the model of the program ---
+
+
+def globin():
+    """Residues 1 to 60 of sperm whale myoglobin (P02185)."""
+    return PROTEIN.encode("MVLSEGEWQLVLHVWAKVEADVAGHGQDILIRLFKSHPETLEKFDRFKHLKTEAEMKASE")
+
+
+def test_the_model_fits_the_package():
+    """Source: the ranges that the native code checks, and 2 MB for the file."""
+    model = column_model()
+    path = Path(columns.__file__).with_name("columns.npz")
+    assert path.stat().st_size < 2 * 2**20
+    assert model.width % 2 == 1
+    assert model.columns(globin()).shape == (60, 20)
+    lengths = np.diff(model.decoy_ends, prepend=0)
+    assert len(model.decoys) == model.decoy_ends[-1] == lengths.sum()
+    assert lengths.min() >= 100
+    assert model.decoys.max() < 20
+    assert model.training["profiles"] > 1000
+
+
+def test_the_model_predicts_the_plain_network():
+    """Source: the formulas of the module, one residue at a time."""
+    model, codes = column_model(), globin()
+    np.testing.assert_array_equal(model.columns(codes), plain_columns(model, codes))
+
+
+def test_predicted_columns_agree_better_with_a_relative_than_the_composition_of_proteins():
+    """Human myoglobin (P02144) has another residue at 11 of these positions; the columns foresee some of them."""
+    relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
+    codes = globin()
+    predicted = column_model().columns(codes)
+    np.testing.assert_allclose(predicted.sum(axis=1), 1.0, atol=1e-5)
+    changed = np.flatnonzero(relative != codes)
+    assert len(changed) == 12
+    gain = np.log2(predicted[changed, relative[changed]] / P[relative[changed]])
+    assert gain.mean() > 0
+
+
+def test_the_scores_of_a_query_have_the_scale_of_the_matrix():
+    """Source: λ of BLOSUM62 (Karlin and Altschul 1990), and of scores by bisection."""
+    matrix = named_matrix("BLOSUM62")
+    codes = globin()
+    codes[30] = PROTEIN.code("X")
+    query = column_model().query("globin", codes, matrix)
+    assert query_lambda(query.scores[:, :20]) == pytest.approx(matrix_lambda(matrix), rel=0.05)
+    np.testing.assert_array_equal(query.scores[30, :20], matrix.scores[codes[30], :20])
+    own = query.scores[np.arange(60), codes]
+    assert np.delete(own, 30).min() > 0
+
+
+def test_a_relative_has_a_larger_forward_score_than_reversed_proteins():
+    relative = PROTEIN.encode("MGLSDGEWQLVLNVWGKVEADIPGHGQEVLIRLFKGHPETLEKFDKFKHLKSEDEMKASE")
+    model = column_model()
+    query = model.query_columns(globin())
+    lengths = np.diff(model.decoy_ends, prepend=0).astype(np.uint32)
+    starts = (model.decoy_ends - lengths).astype(np.uint64)
+    of_decoys = model.forward(query, model.decoys, starts, lengths)
+    (of_relative,) = model.forward(query, *packed([relative]))
+    assert of_relative > of_decoys.max() + 20
