@@ -166,7 +166,6 @@ def test_an_alphabet_is_given_by_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value", "problem"),
     [
-        ("top", "0", "choose a number of subjects, 1 to 2,147,483,647"),
         ("max_hsps", "0", "choose a number of alignments of a subject, 1 to 2,147,483,647"),
         ("strand", "minus", "queries are proteins, which have one strand; leave it out"),
         ("mask", "lower,simple", "choose none, or one or more of tantan, dust, seg, lower separated by commas"),
@@ -186,7 +185,7 @@ def test_one_check_speaks_to_both_callers(place, tmp_path, capfd, option, value,
     error = capfd.readouterr().err
     assert name in error
     assert f"{option}=" not in error
-    if option not in ("top", "max_hsps"):  # which Typer refuses in words of its own
+    if option != "max_hsps":  # which Typer refuses in words of its own
         assert error.splitlines()[-1] == f"swsearch: error: {name} {value}{error.partition(value)[2].splitlines()[0]}"
         assert problem in error
 

@@ -44,7 +44,7 @@ def test_a_matrix_file_serves_dna(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"top": 0}, "top=0"),
+        ({"top": -1}, "top=-1"),
         ({"evalue": 0.0}, "evalue=0"),
         ({"evalue": math.nan}, "evalue=nan"),
         ({"ties": "some"}, "cut or all"),
