@@ -57,7 +57,7 @@ def test_the_units_command_is_one_of_the_program():
     (command,) = re.findall(r"^ExecStart=\S+/swsearch serve (.*)$", (EXAMPLES / "swsearch.service").read_text(), re.M)
     options = serve_options(command)
     assert list(options["trusted_proxy"]) == ["127.0.0.1"]
-    assert len(options["databases"]) == 2
+    assert len(options["paths"]) == 2
 
 
 # --- container ---
