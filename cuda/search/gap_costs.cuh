@@ -1,5 +1,5 @@
-// The gap costs of a kernel: constants of its code (SWS_GAP_OPEN, SWS_GAP_EXTEND) or, in a generic kernel, which has no
-// such constants and serves all gap costs, parameters of its launch.
+// The gap costs of a kernel: constants of its code (SWS_GAP_OPEN, SWS_GAP_EXTEND) or, in a generic kernel, whose
+// constants are negative and which serves all gap costs, parameters of its launch.
 
 #pragma once
 
@@ -16,13 +16,9 @@ struct GapCosts {
     SWS_DEVICE int first() const { return open + extend; }
 };
 
-// The gap costs by which a kernel scores. given: those of its launch.
-SWS_DEVICE GapCosts gap_costs([[maybe_unused]] const GapCosts& given) {
-#if defined(SWS_GAP_OPEN)
-    return {SWS_GAP_OPEN, SWS_GAP_EXTEND};
-#else
-    return given;
-#endif
+// The gap costs by which a kernel scores. open, extend: its constants. given: those of its launch.
+SWS_DEVICE GapCosts gap_costs(int open, int extend, const GapCosts& given) {
+    return open < 0 ? given : GapCosts{open, extend};
 }
 
 }  // namespace swsearch

@@ -51,12 +51,12 @@ struct InterTaskParameters {
     u32* work_counter;  // 0 before the launch, or so large that there is no work (open_counters.cu)
 };
 
-// strip: shared memory for one staged strip.
+// strip: shared memory for one staged strip. parameters: by value, since members that are read through a reference
+// within the loop take registers for the address.
 template <class Arithmetic, class Shape, int kBand, Edges kEdges, bool kListed>
-SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) {
+SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters parameters, const GapCosts& gap) {
     const StripOfQuery& query = parameters.query;
     const SubjectRange& subjects = parameters.subjects;
-    const GapCosts gap = gap_costs(parameters.gap);
     int* const scores_low = parameters.scores_low;
     int* const scores_high = parameters.scores_high;
     const u32 n_subjects = kListed ? *subjects.n_listed : subjects.n_subjects;
@@ -117,7 +117,7 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters& parameters) 
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
 // Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
-// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND, or neither; SWS_BAND (rows
+// SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND (gap_costs.cuh); SWS_BAND (rows
 // of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
 // SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).
 SWS_KERNEL(SWS_THREADS, SWS_BLOCKS)
@@ -125,5 +125,6 @@ inter_task(SWS_PARAMETERS swsearch::InterTaskParameters parameters) {
     using namespace swsearch;
     SWS_DYNAMIC_SHARED(uint4, strip);
     using Shape = Tile<SWS_GROUP, SWS_WORDS, SWS_COLUMNS, Pairing::SWS_PAIRING>;
-    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_BAND, Edges::SWS_EDGES, SWS_LISTED != 0>(strip, parameters);
+    swsearch::inter_task<SWS_ARITHMETIC, Shape, SWS_BAND, Edges::SWS_EDGES, SWS_LISTED != 0>(
+        strip, parameters, gap_costs(SWS_GAP_OPEN, SWS_GAP_EXTEND, parameters.gap));
 }

@@ -104,12 +104,13 @@ struct ListBlock {
 };
 
 // shared: shared memory for the staged strips and a ListBlock. kEdges: kNone if the query has one strip, else kOwn.
+// parameters: by value, as those of inter_task.
 template <class Arithmetic, class Shape, Edges kEdges, class ObserverData>
-SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters& parameters, const ObserverData& observer_data) {
+SWS_DEVICE void intra_task(uint4* shared, const IntraTaskParameters parameters, const GapCosts& gap,
+                           const ObserverData observer_data) {
     static_assert(Shape::kGroup == kWarpSize, "a warp has a strip");
     static_assert(sizeof(ListBlock) <= 64, "kernels.py reserves this space");
     const SubjectList& subjects = parameters.subjects;
-    const GapCosts gap = gap_costs(parameters.gap);
     const int n_strips = parameters.n_strips;
     const int team_size = parameters.team_size;
     const u32 boundary_stride = parameters.boundary_stride;

@@ -206,8 +206,8 @@ def _constants(**values: object) -> tuple[tuple[str, str], ...]:
 
 
 def _gap_constants(gap: GapPenalty | None) -> dict[str, object]:
-    """The constants of ``gap_costs.cuh``; a generic kernel has none."""
-    return {} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
+    """The constants of ``gap_costs.cuh``; those of a generic kernel are negative."""
+    return {"gap_open": -1, "gap_extend": -1} if gap is None else {"gap_open": gap.open, "gap_extend": gap.extend}
 
 
 @cache
