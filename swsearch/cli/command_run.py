@@ -92,7 +92,6 @@ class CommandRun:
         found: Survey,
         *,
         skip_refused: bool = False,
-        every_score: bool = False,
         search_repeated: bool = False,
         resume_finished: bool = False,
         stored_too: bool = True,
@@ -105,8 +104,6 @@ class CommandRun:
             As for :class:`swsearch.run.Run`.
         found : Survey
             The survey of the queries.
-        every_score : bool
-            Whether the scores of all subjects are needed.
         search_repeated : bool
             Whether queries with the same letters have different hits.
         resume_finished : bool
@@ -119,6 +116,7 @@ class CommandRun:
         _say_plan(searcher, found, quiet=arguments.quiet)
         events = None if arguments.events is None else _event_stream(arguments.events, self.stack)
         # A bound may take the place of the scores of some cells.
+        every_score = arguments.plot is not None
         every_cell = arguments.no_bound or every_score or searcher.engine_name == "reference"
         unit = "GCUPS" if every_cell else "effective GCUPS"
         progress = self.stack.enter_context(ProgressReport("searching", found.cells, unit, 1e9, arguments.quiet))

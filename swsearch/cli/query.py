@@ -236,7 +236,6 @@ def execute(
                 searcher,
                 found,
                 skip_refused=skip_refused,
-                every_score=check is not None,
                 stored_too=stored_too,
             ) as searched:
                 perform(steps, searched.info, searched)
@@ -247,8 +246,12 @@ def execute(
                 _say_misfits(sample, quiet=arguments.quiet)
             if arguments.plot is not None and check is not None:
                 scheme = searcher.scheme
-                scored = counted(outcome.n_done, "query", "queries")
-                title = f"{scored}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                is_one = outcome.n_done == len(found.sample) == 1
+                scored = found.sample[0].identifier if is_one else counted(outcome.n_done, "query", "queries")
+                database = searcher.run_info("").database.name
+                title = (
+                    f"{scored or 'unnamed'} in {database}, {scheme.matrix.name} {scheme.gap.open}/{scheme.gap.extend}"
+                )
                 _plot_scores(
                     check, outcome, title, arguments.plot, arguments, running.stores[0] if running.stores else None
                 )

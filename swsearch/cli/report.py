@@ -193,6 +193,7 @@ class SavedProfiles(Step):
         import numpy as np
 
         from swsearch.query.asn1 import write_checkpoint
+        from swsearch.scoring.scheme import GapPenalty
         from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 
         run = self._run
@@ -200,10 +201,8 @@ class SavedProfiles(Step):
         assert run.k is not None
         codes = PROTEIN.encode(result.letters) & np.uint8(CODE_MASK)
         scores = self._matrix.scores[codes, :20] if result.pssm is None else result.pssm.scores
-        write_checkpoint(
-            self._stream, result.header, codes, scores, lam=run.lam, k=run.k, gap_open=run.gap_open,
-            gap_extend=run.gap_extend, matrix=run.matrix,
-        )  # fmt: skip
+        gap = GapPenalty(run.gap_open, run.gap_extend)
+        write_checkpoint(self._stream, result.header, codes, scores, gap, run.matrix, lam=run.lam, k=run.k)
 
 
 def refuse_shared_stdout(path: Path | None, out: Path | None, *, printed: bool = True) -> None:

@@ -36,6 +36,7 @@ from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.profile_files import CHECKPOINT_TYPE
 from swsearch.query.scale import query_lambda, scaled_scores
 from swsearch.scoring.matrix import MIN_SCORE, SubstitutionMatrix
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.scoring.ungapped import background
 from swsearch.sequences.alphabet import CODE_MASK, PROTEIN
 from swsearch.sequences.record import split_header
@@ -219,12 +220,11 @@ def write_checkpoint(
     header: str,
     codes: Codes,
     scores: NDArray[np.int8],
+    gap: GapPenalty,
+    matrix: str,
     *,
     lam: float,
     k: float,
-    gap_open: int,
-    gap_extend: int,
-    matrix: str,
 ) -> None:
     """Write a profile as a checkpoint, which ``psiblast -in_pssm`` reads.
 
@@ -239,12 +239,11 @@ def write_checkpoint(
     codes : uint8 array, shape (length,)
         Residue codes of the query.
     scores : int8 array, shape (length, 20)
-    lam, k : float
-        λ and K of gapped alignments, with which psiblast computes E-values.
-    gap_open, gap_extend : int
-        A gap of k residues costs ``gap_open + k * gap_extend``.
+    gap : GapPenalty
     matrix : str
         Name of the substitution matrix.
+    lam, k : float
+        λ and K of gapped alignments, with which psiblast computes E-values.
     """
     n_positions = len(codes)
     letters = PROTEIN.decode(codes & np.uint8(CODE_MASK))
@@ -278,7 +277,7 @@ def write_checkpoint(
     # NCBI's readers require h, the relative entropy, but their statistics of gapped alignments do not use it.
     write(f"      h {_real(entropy)}\n    }}\n  }},\n")
     write(f"  params {{\n    pseudocount 0,\n    rpsdbparams {{\n      matrixName {_string(matrix)},\n")
-    write(f"      gapOpen {gap_open},\n      gapExtend {gap_extend}\n    }}\n  }}\n}}\n")
+    write(f"      gapOpen {gap.open},\n      gapExtend {gap.extend}\n    }}\n  }}\n}}\n")
 
 
 def _string(text: str) -> str:

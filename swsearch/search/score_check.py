@@ -364,8 +364,13 @@ def write_score_plot(checked: CheckedScores, title: str, path: Path) -> None:
     middle = (checked.edges[:-1] + checked.edges[1:]) / 2
     figure = Figure(figsize=(9, 5.5), layout="constrained")
     axes = figure.add_subplot()
-    axes.stairs(inner, checked.edges, fill=True, color="0.8", label=f"{checked.n_scores:,} scores")
-    axes.plot(middle, expected_counts(checked), color="tab:blue", label="the run's statistics")
+    axes.stairs(inner, checked.edges, fill=True, color="0.8", label=f"observed: {checked.n_scores:,} scores")
+    axes.plot(
+        middle,
+        expected_counts(checked),
+        color="tab:blue",
+        label="expected by chance, by the statistics of the E-values",
+    )
     if checked.fit is not None:
         curve = expected_counts(checked, checked.fit.lam, checked.fit.log_k)
         axes.plot(
@@ -373,14 +378,20 @@ def write_score_plot(checked: CheckedScores, title: str, path: Path) -> None:
             curve,
             color="tab:red",
             linestyle="--",
-            label=f"fit up to {TOP:.1f}; {checked.ratio:.2g} × as many hits",
+            label=f"distribution that fits the scores up to {TOP:.1f}:\n{checked.ratio:.2g} times as many chance hits",
         )
-    axes.axvline(checked.cut, color="0.4", linewidth=0.8, label=f"E = {checked.evalue:.2g} at average length")
+    axes.axvline(
+        checked.cut,
+        color="0.4",
+        linewidth=0.8,
+        label=f"E-value {checked.evalue:.2g} of a subject of average length",
+    )
     axes.set_yscale("log")
     axes.set_ylim(0.5, 3.0 * max(inner.max(), 1))
     axes.set_xlim(leftmost - 0.5, max(rightmost, checked.cut) + 1.0)
-    axes.set_xlabel("reduced score: -ln(E within one subject)")
-    axes.set_ylabel("pairs of a query and a subject")
-    axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="small")
+    axes.set_xlabel("score, as -ln of the E-value within one subject (to the right: stronger)")
+    axes.set_ylabel("number of subjects with this score")
+    shown = title.encode("utf-8", "replace").decode()  # headers and names of files may have bytes of no text
+    axes.set_title(shown.replace("$", r"\$"), loc="left", fontsize="small")
     axes.legend(fontsize="small")
     save_figure(figure, path)

@@ -278,6 +278,17 @@ def queries(request: Request, key: Key, offset: Offset = 0, limit: Limit = 100) 
     )
 
 
+def hit_filter(
+    text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
+    max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
+    min_identity: Annotated[float | None, Query(ge=0, le=100)] = None,
+    min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
+) -> HitFilter:
+    """The conditions on the hits of a page."""
+    return HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
+
+
 @router.get("/searches/{key}/queries/{number}/hits", response_model=models.HitPage)
 def hits(
     request: Request,
@@ -287,14 +298,10 @@ def hits(
     limit: Limit = 100,
     sort: Annotated[str, Query(json_schema_extra=models.one_of(SORTS))] = "rank",
     order: Literal["asc", "desc"] = "asc",
-    text: Annotated[str, Query(max_length=200, description="Part of the subject's header.")] = "",
-    max_evalue: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
-    min_bits: Annotated[float | None, Query(ge=0, allow_inf_nan=False)] = None,
-    min_identity: Annotated[float | None, Query(ge=0, le=100)] = None,
-    min_query_coverage: Annotated[float | None, Query(ge=0, le=100)] = None,
+    *,
+    keep: Annotated[HitFilter, Depends(hit_filter)],
 ) -> Response:
     """One page of the hits of a query, sorted and filtered by the server."""
-    keep = HitFilter(text, None, None, max_evalue, min_bits, min_identity, min_query_coverage)
     page = service_of(request).hit_page(
         key, owner_of(request), number, HitView(sort, order == "desc", keep=keep, offset=offset, limit=limit)
     )

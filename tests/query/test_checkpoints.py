@@ -15,6 +15,7 @@ from swsearch.errors import InputError
 from swsearch.query.asn1 import LETTERS, read_values, write_checkpoint
 from swsearch.query.profile_files import detect_query_format, read_profiles
 from swsearch.scoring.matrix import named_matrix
+from swsearch.scoring.scheme import GapPenalty
 from swsearch.sequences.alphabet import PROTEIN, SOFT_MASK_BIT
 from tests.support import random_protein
 
@@ -159,7 +160,7 @@ def test_binary_files_are_refused_with_the_program_that_converts_them(tmp_path):
 
 def written(header, codes, scores):
     stream = io.StringIO()
-    write_checkpoint(stream, header, codes, scores, lam=0.267, k=0.041, gap_open=11, gap_extend=1, matrix="BLOSUM62")
+    write_checkpoint(stream, header, codes, scores, GapPenalty(11, 1), "BLOSUM62", lam=0.267, k=0.041)
     return stream.getvalue()
 
 
