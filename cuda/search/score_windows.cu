@@ -8,8 +8,8 @@
 namespace swsearch {
 
 struct WindowsParameters {
-    IntraTaskParameters windows;  // as listed subjects
     Checkpoints checkpoints;
+    IntraTaskParameters windows;  // as listed subjects
 };
 
 }  // namespace swsearch

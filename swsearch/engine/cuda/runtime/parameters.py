@@ -49,7 +49,7 @@ CHECKPOINTS: Final = _structure(
     before=ADDRESS, entries=ADDRESS, steps=ADDRESS, words=ADDRESS, reached=ADDRESS, agreed=ADDRESS
 )
 # WindowsParameters
-WINDOWS: Final = _structure(windows=INTRA_TASK, checkpoints=CHECKPOINTS)
+WINDOWS: Final = _structure(checkpoints=CHECKPOINTS, windows=INTRA_TASK)
 # EndsParameters
 ENDS: Final = _structure(list=INTRA_TASK, wanted=_structure(scores=ADDRESS, ends=ADDRESS))
 # CompareCheckpointsParameters
