@@ -85,7 +85,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/python scripts/lint_arithmetic.py
 	$(BIN)/python scripts/house.py
 	$(BIN)/hadolint --config .hadolint.yaml Dockerfile
-	find cuda tests/engine/cuda -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.h' | xargs $(BIN)/clang-format --dry-run --Werror
+	sh scripts/check_cuda_format.sh $(BIN)/clang-format
 
 # Programs of others, with which tests compare. What cannot be installed fails the tests that need it.
 $(VENV)/.peers: $(VENV)/.installed-test tests/peers.py scripts/install_peers.sh scripts/install_clients.sh scripts/install_snakemake.sh

@@ -370,7 +370,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
         help="Alphabet of the queries. [detected]",
     ),
     Option(
-        "top", int, CHOICE, (*REPORTS, "msa"), 500,
+        "top", int, CHOICE, (*REPORTS, "msa"), 100,
         otherwise={"report": None, "msa": FAMILY_TOP, "allpairs": EVERY_SUBJECT, "cluster": EVERY_SUBJECT, "rbh": 1},
         short="-k", label="Hits to report",
         range=Range(1, EVERY_SUBJECT, f"a number of subjects, 1 to {EVERY_SUBJECT:,}, or all"),
@@ -734,7 +734,7 @@ def option_of(name: str, command: str | None = None) -> Option:
     """The row of an option, in a command or by its first row; a command need not offer it.
 
     >>> option_of("top").default, option_of("format", "batch").default
-    (500, 'none')
+    (100, 'none')
     """
     rows = [row for row in OPTIONS if row.name == name]
     return next((row for row in rows if command in row.commands), rows[0])

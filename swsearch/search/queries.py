@@ -278,7 +278,7 @@ def offered_translation(files: QueryFiles, holds: Alphabet, alphabet: Alphabet |
     holds : Alphabet
         The alphabet of the database.
     alphabet : Alphabet, optional
-        That of the queries, if it is known; otherwise, the first sequences of the first file tell it.
+        What the user says of the queries; otherwise, the first sequences of the first file tell it.
 
     Returns
     -------
@@ -286,17 +286,18 @@ def offered_translation(files: QueryFiles, holds: Alphabet, alphabet: Alphabet |
         ``query`` or ``subject``; None if the queries have the alphabet of the database, or if their letters do not tell
         clearly that they have the other one.
     """
-    if alphabet is not None:
-        is_dna, is_protein = alphabet is DNA, alphabet is PROTEIN
-    elif files.hold_profiles:
+    if files.hold_profiles or alphabet is PROTEIN:
         is_dna, is_protein = False, True
     else:
         letters = _sample(files)
         n_bases = len([letter for letter in letters.upper() if letter in "ACGTUN"])
         is_telling = len(letters) >= MIN_TELLING_RESIDUES
-        is_dna = is_telling and detect_alphabet(letters.encode()) is DNA
         # A single wrong letter does not make protein of DNA.
         is_protein = is_telling and n_bases < MOST_BASES_OF_PROTEIN * len(letters)
+        if alphabet is DNA:  # what is clearly protein is refused instead of translated
+            is_dna, is_protein = not is_protein, False
+        else:
+            is_dna = is_telling and detect_alphabet(letters.encode()) is DNA
     if holds is PROTEIN:
         return "query" if is_dna else None
     return "subject" if is_protein else None

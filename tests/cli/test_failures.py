@@ -70,7 +70,7 @@ def test_protein_given_as_dna_names_the_letter_and_the_way_out(swsearch, tmp_pat
 
 
 def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch, lambda_db, protein_db):
-    outcome = swsearch("query", QUERIES, lambda_db)
+    outcome = swsearch("query", QUERIES, lambda_db, "--translate", "none")
     assert outcome.code == 1
     assert "not in alphabet dna" in outcome.error
     assert "--translate subject" in outcome.error
@@ -80,7 +80,7 @@ def test_proteins_against_dna_are_refused_with_the_way_to_translate_it(swsearch,
 def test_dna_is_not_taken_for_protein_unless_it_is_said_to_be(swsearch, tmp_path, protein_db):
     """Every DNA letter is also a protein letter; 30 residues distinguish them, a short peptide does not."""
     reads = DATA / "lambda_reads.fastq"
-    outcome = swsearch("query", reads, protein_db)
+    outcome = swsearch("query", reads, protein_db, "--translate", "none")
     assert outcome.code == 1
     assert "lambda_reads.fastq is dna, but protein is needed" in outcome.error
     assert "--alphabet protein" in outcome.error
@@ -120,7 +120,7 @@ def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["index", "x.fasta"]])
+@pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["align", "x.fasta"]])
 def test_wrong_usage_is_one_line_and_exits_with_2(swsearch, arguments):
     outcome = swsearch(*arguments)
     assert outcome.code == 2

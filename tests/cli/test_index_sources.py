@@ -57,7 +57,7 @@ def test_a_database_that_is_not_named_has_the_name_of_its_file(swsearch, tmp_pat
     (tmp_path / "sub").mkdir()
     content = b">one\nMKVLA\n"
     (tmp_path / "sub" / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    assert swsearch("index", f"sub/{name}").error.startswith(f"swsearch: {database}: 1 sequence, ")
+    assert swsearch("index", f"sub/{name}").err.startswith(f"swsearch: {database}: 1 sequence, ")
     assert (tmp_path / database).is_dir()
     again = swsearch("index", f"sub/{name}")
     assert again.code == 1

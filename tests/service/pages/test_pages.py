@@ -303,7 +303,7 @@ def test_a_search_can_be_made_again_with_other_options(served, several):
     for line in SEVERAL.splitlines():
         if line.startswith(">"):
             assert line in page.text
-    assert page.values["top"] == "500"
+    assert page.values["top"] == "100"
     assert HtmlPage(served.get(f"/?again={served.search(PROTEIN, top='9').split('/')[2]}").text).values["top"] == "9"
 
 
