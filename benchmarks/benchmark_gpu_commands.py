@@ -7,9 +7,9 @@ The database is that of ``benchmark_bound.py --database``: the proteins of the f
 residues, about ``--subjects``. Queries are the first proteins of the file. An installation is a folder for
 ``PYTHONPATH``; they take turns.
 
-batch    ``swsearch batch`` with a new store, from its start to its end: seconds and seconds of the processors, on
-         the first GPU and on all; ``times`` is the ratio of the medians. ``--kill`` also runs it once more and kills
-         one of its worker processes with SIGKILL after half of the time; it may have none
+batch    ``swsearch batch --top 25`` with a new store, from its start to its end: seconds and seconds of the
+         processors, on the first GPU and on all; ``times`` is the ratio of the medians. ``--kill`` also runs it once
+         more and kills one of its worker processes with SIGKILL after half of the time; it may have none
 dask     the workers of a Dask cluster, one for each GPU, search ``--dask-queries`` of at most 300 residues: seconds
          with one worker and with all, of a search whose workers were warm; and once more, while one worker is killed
 equal    whether the reports of all runs of the same queries are equal, byte for byte
@@ -78,7 +78,7 @@ def batch(
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     command = [sys.executable, "-P", "-m", "swsearch", "batch", str(queries), str(database), "--engine", "cuda"]
-    command += ["--devices", devices, "--store", str(store), "--events", str(events)]
+    command += ["--devices", devices, "--top", "25", "--store", str(store), "--events", str(events)]
     with (folder / "messages").open("wb") as messages:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages, env=environment(install))
         killed = 0

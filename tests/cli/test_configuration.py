@@ -46,7 +46,7 @@ def test_the_command_line_precedes_the_environment_the_file_and_the_default(
         return top
 
     monkeypatch.setenv("SWSEARCH_EVALUE", "1e9")
-    assert n_hits() == 500
+    assert n_hits() == 100
     path = configured("# mine\ntop = 4\n")
     assert n_hits() == 4
     assert sources()["--top"] == (4, "file", f"{path}, line 2")

@@ -120,7 +120,7 @@ def test_wrong_arguments_are_one_line_with_advice(swsearch, tmp_path, protein_db
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["align", "x.fasta"]])
+@pytest.mark.parametrize("arguments", [["query"], ["nonsense"], ["query", "--nonsense"], ["report"]])
 def test_wrong_usage_is_one_line_and_exits_with_2(swsearch, arguments):
     outcome = swsearch(*arguments)
     assert outcome.code == 2
