@@ -24,9 +24,9 @@ FILES = (
     "pairs/test_emulated_paths.py",
     "search/test_verified_windows.py",
     "search/test_bound.py",
-    "test_cudasw2_kernels.py",
+    "history/test_cudasw2_kernels.py",
     "pairs/test_short_pairs.py",
-    "pairs/test_wavefront.py",
+    "history/test_wavefront.py",
 )
 CHOSEN = (
     "gap_costs or strands or beyond_each_type or (streamed and bands) or no_residue or (rule and 10000) "

@@ -261,7 +261,7 @@ def searched_with_ends() -> tuple[list[list[int]], list[tuple[Hit, ...]]]:
     found = []
     with Noting([0], opener()) as engine, CpuEngine(1) as cpu:
         for each in (engine, cpu):
-            searcher = Searcher(open_database("subjects.db"), each, SearchOptions())
+            searcher = Searcher(open_database("subjects.db"), each, SearchOptions(max_hsps=1))
             (result,) = searcher.search(read_queries("queries.fasta", DNA, force_alphabet=True))
             found.append(result.hits)
     return asked, found
