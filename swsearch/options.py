@@ -88,7 +88,7 @@ class Range:
 
 _COUNT: Final = Range(1, EVERY_SUBJECT, f"a whole number, 1 to {EVERY_SUBJECT:,}")
 _PERCENTAGE: Final = Range(0, 100, "a percentage, 0 to 100")
-_THREADS_HELP: Final = "CPU threads. [the cores available to this process]"
+_THREADS_HELP: Final = "CPU threads. [the cores of this process]"
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Option:
         """What it does, with the names of options as those of arguments.
 
         >>> option_of("genetic_code").help_in_python
-        "NCBI's number of the genetic code for translate. [1]"
+        "NCBI's genetic code for translate. [1]"
         """
         return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", "_"), self.help)
 
@@ -398,7 +398,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "genetic_code", int, CHOICE, SEARCHES, label="Genetic code",
-        help="NCBI's number of the genetic code for --translate. [1]",
+        help="NCBI's genetic code for --translate. [1]",
     ),
     Option(
         "max_hsps", int, CHOICE, REPORTS, label="Alignments per subject",
@@ -408,7 +408,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "max_intron", int, CHOICE, SEARCHES, label="Largest intron",
         range=Range(1, 10**7, "a number of bases, 1 to 10,000,000"), metavar="BASES",
-        help="Join the alignments of a protein with a genome that may be exons of one gene, with introns up to this "
+        help="Join alignments of a protein with a genome that may be exons of one gene, with introns up to this "
         "length; they have one E-value.",
     ),
     # --- scoring ---
