@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,22 @@ class Process(subprocess.Popen[str]):
     def __exit__(self, *_: Any) -> None:
         self.kill()
         super().__exit__(*_)
+
+
+def run_with_file_limit(
+    arguments: Sequence[str | os.PathLike[str]], folder: Path, limit: int
+) -> subprocess.CompletedProcess[str]:
+    """Run `swsearch` in a folder to its end, while none of its files may grow beyond ``limit`` bytes."""
+    return subprocess.run(
+        [SWSEARCH, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        # The limit would cut off the bytecode of modules, too, which later processes then cannot load.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
 
 
 def start(arguments: Sequence[str | os.PathLike[str]], **options: Any) -> Process:

@@ -135,6 +135,8 @@ def forked(
     try:
         os.setpgid(0, 0)
         _become_command(arguments, folder, out, err, stdout)
+        # A limit or a fault would cut off the bytecode of modules, too, which later processes then cannot load.
+        sys.dont_write_bytecode = True
         for kind, most in (limits or {}).items():
             resource.setrlimit(kind, (most, most))
         if fault.at or fault.action == faults.COUNT:
@@ -242,6 +244,8 @@ def started(
         os.closerange(3, 256)
         for stream in closed:
             os.close(stream)
+        # A limit or a fault would cut off the bytecode of modules, too, which later processes then cannot load.
+        sys.dont_write_bytecode = True
         for kind, most in (limits or {}).items():
             resource.setrlimit(kind, (most, most))
         os.execve(COMMAND, [str(COMMAND), *arguments], variables)

@@ -18,7 +18,7 @@ import pytest
 from swsearch.errors import StoreError
 from tests.cli.conftest import DATA
 from tests.patience import wait_until
-from tests.processes import PROGRAMS, SWSEARCH
+from tests.processes import PROGRAMS, SWSEARCH, run_with_file_limit
 from tests.tiers import mostly_thorough
 
 QUERIES = DATA / "queries.fasta"
@@ -271,11 +271,7 @@ def test_a_file_that_cannot_take_more_is_named_and_not_left(protein_db, tmp_path
     """Source: the system's limit on a file's size, which has the effect of a full disk, and /dev/full."""
     command, *options = arguments
     limit = resource.RLIM_INFINITY if "/dev/full" in options else 5_000
-    outcome = subprocess.run(
-        [SWSEARCH, command, QUERIES, protein_db, *options],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )  # fmt: skip
+    outcome = run_with_file_limit([command, QUERIES, protein_db, *options], tmp_path, limit)
     assert outcome.returncode == 1
     assert re.search(f"error: {re.escape(place)}: (File too large|No space left)", outcome.stderr), outcome.stderr
     assert not list(tmp_path.glob("*hits*"))

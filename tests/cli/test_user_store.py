@@ -3,15 +3,13 @@
 Expected values: by hand, and reports of searches that are not stored.
 """
 
-import resource
 import stat
-import subprocess
 
 import pytest
 
 from swsearch.store.store import Store
 from tests.cli.conftest import DATA
-from tests.processes import SWSEARCH
+from tests.processes import run_with_file_limit
 
 QUERIES = DATA / "queries.fasta"
 NO_FILE_HERE = "is not used, runs are kept in"
@@ -136,11 +134,7 @@ def test_a_disk_that_is_full_ends_the_storing_and_not_the_search(
     (tmp_path / "q.fasta").write_text("".join(f">q{number} {records[number % 3]}" for number in range(40)))
     command = ["query", "q.fasta", few_proteins_db, "--format", "blast6", "--evalue", "1000", "--threads", "1"]
     expected = swsearch(*command, "--store", "none").out
-    outcome = subprocess.run(
-        [SWSEARCH, *map(str, command)],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-    )  # fmt: skip
+    outcome = run_with_file_limit(command, tmp_path, limit)
     assert (outcome.returncode, outcome.stdout) == (0, expected), outcome.stderr
     warnings = [line for line in outcome.stderr.splitlines() if "warning" in line]
     assert len(warnings) == 1, outcome.stderr
