@@ -298,8 +298,9 @@ class ProgressReport:
         last_line.clear_bar()
 
     def note(self, text: str) -> None:
-        """Add a note to the line, such as ``3 of 20 queries done``."""
+        """Add a note to the line, such as ``3 of 20 queries done``; print a line when the interval is over."""
         self._note = text
+        self.reach(self._done)
 
     def advance(self, units: int) -> None:
         """Add ``units`` to the number of complete units; print a line when the interval is over."""

@@ -48,7 +48,7 @@ REPLACED: Final = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?"), "TIME"),
     (re.compile(r"\b\d+(\.\d+)? (s|ms|minutes?|seconds?)\b"), "N s"),
     (re.compile(r"\b\d[\d,.]* (GCUPS|MB/s)"), "N \\1"),
-    (re.compile(r"cpu engine \([^\n]*\)"), "cpu engine (…)"),
+    (re.compile(r"cpu engine \([^\n]*\)(; not cuda: [^\n]*)?"), "cpu engine (…)"),
     (re.compile(r"\b\d+ threads?\b"), "N threads"),
     (re.compile(r"\b\d[\d,.]* (kB|MB|GB)\b"), "N \\1"),
 )
