@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import mmap
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -84,6 +85,11 @@ def build_shim(folder: Path) -> Path:
 def is_loaded() -> bool:
     """Return whether the library is preloaded in this process, so that its children can be armed after a fork."""
     return hasattr(ctypes.CDLL(None), "campaign_arm")
+
+
+def without_shim() -> dict[str, str]:
+    """Return the environment without the library of :func:`build_shim`: sanitizers must be loaded first."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def arm(root: Path, page: Path, fault: Fault) -> None:

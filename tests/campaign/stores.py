@@ -186,7 +186,7 @@ class Server:
         ]
         subprocess.run(
             [*command, "-E", "UTF8", "--locale=C"],
-            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_plain(),
+            check=True, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=faults.without_shim(),
         )  # fmt: skip
         self.start()
 
@@ -198,12 +198,12 @@ class Server:
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [*command, "-c", "listen_addresses=", "-c", "max_connections=20"],
-                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_plain(),
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=faults.without_shim(),
                 preexec_fn=die_with_parent,  # noqa: PLW1509  # a part has no threads
             )  # fmt: skip
         ends = time.monotonic() + LIMIT_SECONDS
         ready = [str(POSTGRES[-1].with_name("pg_isready")), "-q", "-h", str(self.folder)]
-        while subprocess.run(ready, check=False, env=_plain()).returncode:
+        while subprocess.run(ready, check=False, env=faults.without_shim()).returncode:
             assert self._process.poll() is None, (self.folder / "log").read_text()[-1000:]
             assert time.monotonic() < ends, "the server does not answer"
             time.sleep(0.02)
@@ -234,11 +234,6 @@ class Server:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")  # type: ignore[arg-type]
             admin.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
         return f"postgresql://swsearch@/{name}?host={self.folder}"
-
-
-def _plain() -> dict[str, str]:
-    """Return the environment without the campaign's library."""
-    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def _has_ended(process: int) -> bool:

@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tests.campaign.faults import without_shim
 from tests.simd.test_native import ADDRESS, build
 
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ def problems(program: Path, arguments: Sequence[str]) -> list[str]:
     """Return the final output of a run of a built target, if the run failed."""
     # With address-space randomization, as some kernels do it, the thread sanitizer's runtime cannot start.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    done = subprocess.run([*fixed, str(program), *arguments], capture_output=True, check=False)
+    done = subprocess.run([*fixed, str(program), *arguments], capture_output=True, check=False, env=without_shim())
     if done.returncode == 0:
         return []
     words = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return [f"{program.parent.name}: exit code {done.returncode}: {words[-2500:]}"]
+    return [f"{program.name}: exit code {done.returncode}: {words[-2500:]}"]
 
 
 def run(budget: Budget, seed: int, state_dir: Path) -> Outcome:
