@@ -10,7 +10,8 @@
 3. Models are trained that predict a column from the residues around it. *Contexts* (Biegert and Söding 2009, doi
    10.1073/pnas.0810767106) are 4,000 typical windows of 13 columns, found by expectation maximization. The *network*
    sees a window of one sequence (the seed, or a homologue in the same columns): a table of the residues at each place,
-   two layers of clipped sums, and the exponentials of 20 sums.
+   two layers of clipped sums, and the exponentials of 20 sums. It learns either the columns of the alignments, or
+   (``NxWIDTHx…``) what N contexts predict from the same window, which takes them too long to compute in a search.
 4. Both are judged by columns that no model has seen: seeds that are connected by alignments are held out together. The
    figure is the mean of Σ f(a) log2(t(a) / p(a)) over the columns, in bits, weighted by the square root of the
    effective number of sequences, where f is the column, t what the model says of the seed alone, and p the
@@ -30,8 +31,10 @@ import lzma
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -301,7 +304,7 @@ class Network(torch.nn.Module):
         for name, layer, scale in (("second", self.second, FINE), ("third", self.third, FINE * log2e)):
             found[f"{name}_bias"] = units(layer.bias, scale * LEVELS)
             most = np.abs(found[name]).sum(axis=1) * CLIP + np.abs(found[f"{name}_bias"])
-            assert most.max() < 2**31, f"the sums of the {name} layer overflow"
+            assert most.max() < 2**30, f"the sums of the {name} layer overflow"
             assert np.abs(found[name]).max() < 2**15, f"the weights of the {name} layer overflow"
         types = {"second_bias": np.int32, "third_bias": np.int32}
         return {name: value.astype(types.get(name, np.int16)) for name, value in found.items()}
@@ -319,21 +322,30 @@ def integer_columns(model: dict[str, np.ndarray], windows: np.ndarray) -> np.nda
 
 
 def train(
-    data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int, dropout: float, batch: int
+    data: Windows,
+    valid: Windows,
+    shape: tuple[int, int, int],
+    steps: int,
+    dropout: float,
+    batch: int,
+    teacher: Callable[[torch.Tensor], torch.Tensor] | None = None,
 ) -> tuple[Network, float]:
-    """A network, and its bits on the held-out columns."""
+    """A network, and its bits on the held-out columns; ``teacher`` gives the columns that it learns for windows."""
     torch.manual_seed(SEED)
     device = str(data.letters.device)
     network = Network(*shape, dropout).to(device)
     decayed = [layer.weight for layer in (network.first, network.second, network.third)]
     biases = [layer.bias for layer in (network.first, network.second, network.third)]
-    groups = [{"params": decayed, "weight_decay": 0.05}, {"params": biases, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": 0.05 if teacher is None else 0.0},
+        {"params": biases, "weight_decay": 0.0},
+    ]
     optimizer = torch.optim.AdamW(groups, lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps, pct_start=0.1)
     for _ in range(steps):
         index = torch.randint(len(data.places), (batch,), device=device)
         sums = network(data.window(index, network.width))
-        columns = data.columns[data.targets[index]]
+        columns = data.columns[data.targets[index]] if teacher is None else teacher(index)
         loss = -(columns * torch.log_softmax(sums, dim=1)).sum(dim=1)
         loss = (loss * data.weights[index]).mean()
         optimizer.zero_grad(set_to_none=True)
@@ -366,9 +378,11 @@ def main() -> None:
     parser.add_argument("--search-seconds", type=float, default=1e9, help="begin no search after this time")
     parser.add_argument("--processes", type=int, default=1, help="searches at a time")
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--contexts", type=int, default=4000)
+    parser.add_argument("--contexts", default="4000x1.6", help="numbers of contexts, each with the weight w_0")
     parser.add_argument("--batch", type=int, default=16384)
-    parser.add_argument("--networks", default="13x256x32x4000x0.1", help="width, units, units, steps, dropout")
+    parser.add_argument(
+        "--networks", default="4000x13x512x64x10000x0", help="[contexts,] width, units, units, steps, dropout"
+    )
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of the seeds, of an earlier search")
     parser.add_argument("--alignments", type=Path, nargs="*", default=[], help="alignments of an earlier search")
     parser.add_argument("--train-seconds", type=float, default=1e9, help="train no further network after this time")
@@ -416,27 +430,31 @@ def main() -> None:
     reversed_proteins = decoys(proteins)
     index = torch.arange(len(valid.places), device=device)
     windows = valid.window(index, 31).cpu().numpy()
+    teachers: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {}
+    for text in filter(None, options.contexts.split(",")):
+        n, w0 = int(text.split("x")[0]), float(text.split("x")[1])
+        prior, model = contexts(*profile_windows(learned, device), n, w0, 20)
+        parts = [context_columns(valid, part, prior, model, w0) for part in index.split(8192)]
+        note(f"{n} contexts, w0 {w0}", bits(torch.cat(parts), columns, valid.weights))
+        kept = {"prior": prior.half().cpu(), "columns": model.half().cpu(), "w0": w0}
+        np.savez_compressed(options.out / f"contexts-{text}.npz", **kept)
+        teachers[str(n)] = partial(context_columns, data, prior=prior, model=model, w0=w0)
     for text in options.networks.split(","):
         if time.monotonic() - began > options.train_seconds:
             break
-        width, first, second, steps = map(int, text.split("x")[:4])
-        dropout = float(text.split("x")[4])
-        network, value = train(data, valid, (width, first, second), steps, dropout, options.batch)
+        *taught_by, width, first, second, steps, dropout = text.split("x")
+        shape = int(width), int(first), int(second)
+        teacher = teachers[taught_by[0]] if taught_by else None
+        network, value = train(data, valid, shape, int(steps), float(dropout), options.batch, teacher)
         note(f"network {text}", value)
-        model = network.integers()
-        middle = windows[:, (31 - width) // 2 : (31 - width) // 2 + width]
+        integers = network.integers()
+        middle = windows[:, (31 - shape[0]) // 2 : (31 - shape[0]) // 2 + shape[0]]
         some = np.random.default_rng(SEED).choice(len(middle), min(20_000, len(middle)), replace=False)
-        exact = torch.from_numpy(integer_columns(model, middle[some])).float().to(device)
+        exact = torch.from_numpy(integer_columns(integers, middle[some])).float().to(device)
         note(f"network {text}, integers", bits(exact, columns[some], valid.weights[some]))
         summary = json.dumps(figures | {"network": text, "batch": options.batch})
-        arrays = {**model, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
+        arrays = {**integers, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
         np.savez_compressed(options.out / f"columns-{text}.npz", **arrays)
-    if options.contexts and time.monotonic() - began <= options.train_seconds:
-        for w0 in (1.6, 1.2):
-            prior, model_ = contexts(*profile_windows(learned, device), options.contexts, w0, 20)
-            parts = [context_columns(valid, part, prior, model_, w0) for part in index.split(8192)]
-            note(f"{options.contexts} contexts, w0 {w0}", bits(torch.cat(parts), columns, valid.weights))
-        np.savez_compressed(options.out / "contexts.npz", prior=prior.half().cpu(), columns=model_.half().cpu())
 
 
 if __name__ == "__main__":

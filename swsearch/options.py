@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from swsearch.arguments import number, path, text, whole_number
+from swsearch.arguments import flag, number, path, text, whole_number
 from swsearch.errors import InputError
 from swsearch.words import option
 
@@ -204,6 +204,7 @@ class Option:
             int: whole_number,
             float: number,
             str: path if self.file else text,
+            bool: flag,
         }
         checked = checks[self.type](self.name, value)
         if self.choices and checked not in self.choices:
@@ -436,7 +437,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "dbsize", int, SCORING, STORED, label="Database size",
         range=Range(1, 10**17, "a number of residues, at least 1, at most 10^17"),
-        help="Database size for E-values, in residues. [actual size]",
+        help="Residues to which E-values refer. [actual]",
     ),
     Option(
         "mask", str, SCORING, ALL_SEARCHES, "none", label="Mask queries", metavar="NAME[,NAME…]",
@@ -451,6 +452,10 @@ OPTIONS: Final[tuple[Option, ...]] = (
         "composition", str, SCORING, ALL_SEARCHES, "adjust", label="Composition", choices=("adjust", "bias", "none"),
         help="adjust: E-values account for the composition of what is aligned; bias: residues frequent nearby score "
         "lower; for proteins.",
+    ),
+    Option(
+        "sensitive", bool, CHOICE, SEARCHES, False, label="Sensitive",
+        help="Also find remote relatives. For proteins.",
     ),
     # --- rounds ---
     Option(

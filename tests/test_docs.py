@@ -115,7 +115,7 @@ def test_the_page_on_names_shows_what_is_printed(indexed_workplace, capfd):
     assert run_commands(page, capfd) == 7
     for command in (
         "query proteins.db data/queries.fasta",
-        "query data/queries.fasta proteins.db --sensitive",
+        "query data/queries.fasta proteins.db --fast",
         "makeblastdb -in proteins.fasta -dbtype prot -out proteins.db",
     ):
         capfd.readouterr()

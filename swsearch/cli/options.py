@@ -309,6 +309,7 @@ class Arguments:
 
     alphabet: str | None
     iterations: int
+    sensitive: bool
     translate: str | None
     matrix: str | None
     taxid: str | None

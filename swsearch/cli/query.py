@@ -342,6 +342,8 @@ def _refuse_contradictions(arguments: options.Arguments) -> None:
         raise InputError("--plot needs the scores of all queries, --resume does not search all again; leave one out")
     if arguments.plot is not None and arguments.iterations > 1:
         raise InputError("--plot shows the scores of one round; leave --iterations or --plot out")
+    if arguments.plot is not None and arguments.sensitive:
+        raise InputError("--plot shows scores, and --sensitive ranks by the sums of all alignments; leave one out")
     if arguments.plot is not None and arguments.cluster is not None:
         raise InputError(
             "--plot needs the scores of all subjects, which the workers of --cluster do not send; leave one out"

@@ -388,6 +388,11 @@ class RunInfo:
         return int(self.parameters.get("iterations") or 1)
 
     @property
+    def is_sensitive(self) -> bool:
+        """Whether subjects were ranked by their Forward scores."""
+        return bool(self.parameters.get("sensitive"))
+
+    @property
     def query_alphabet(self) -> str:
         """The alphabet of the queries, ``protein`` or ``dna``."""
         return "dna" if self.translates in ("query", "both") else self.aligned_alphabet

@@ -50,13 +50,16 @@ def scoring_line(run: RunInfo) -> str:
     matrix = run.matrix
     if run.parameters.get("query_format"):
         matrix = f"position-specific scores on the scale of {run.matrix}"
+    if run.is_sensitive:
+        matrix = f"scores that the query's context predicts, on the scale of {run.matrix}"
     scheme = f"{matrix}, a gap of k residues costs {opening}{run.gap_extend}k{_treatment(run)}"
     if run.lam is None:
         indent = " " * len("Scoring:  ")
         why = textwrap.fill(f"no E-values: {run.statistics}", 100, initial_indent=indent, subsequent_indent=indent)
         return f"{scheme}\n{why}"
     simulated = " (simulated statistics)" if run.statistics.startswith("simulated") else ""
-    return f"{scheme}; E-values for {counted(run.search_space, 'residue')}{simulated}"
+    what = "E-values of Forward scores" if run.is_sensitive else "E-values"
+    return f"{scheme}; {what} for {counted(run.search_space, 'residue')}{simulated}"
 
 
 def _treatment(run: RunInfo) -> str:
@@ -132,7 +135,8 @@ def adjusts_evalues(run: RunInfo) -> bool:
     """Whether E-values were adjusted for composition, after the subjects that passed were counted."""
     if run.lam is None or run.iterations > 1:
         return run.iterations > 1
-    return run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
+    is_adjusted = run.parameters.get("composition") == "adjust" and run.aligned_alphabet == "protein"
+    return is_adjusted and not run.is_sensitive
 
 
 def loses_subjects(run: RunInfo, query: QueryResult, shown: int) -> bool:

@@ -29,6 +29,7 @@ module                holds
 ``alignments``        the alignments of the best subjects
 *where they are needed*
 ``chaining``          alignments of one subject that are the exons of a gene, and their common E-value
+``rescoring``         Forward scores of the candidates of a sensitive search, and their E-values
 ``rounds``            iterated searches: each round searches with a profile of the hits of the round before
 ``slices``            slices of a database, and how their results become those of the whole
 ``simulation``        λ and K of scoring schemes without published ones

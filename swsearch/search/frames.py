@@ -86,9 +86,15 @@ class Preparer:
         return [length for frame in self._options.query_frames if (length := frame_length(n_letters, frame))]
 
     def as_searched(self, query: SequenceRecord) -> SequenceRecord:
-        """The query as it is reported: with its mask in its letters, or unchanged if it is translated."""
+        """The query as it is reported: with its mask in its letters, or unchanged if it is translated; in a sensitive
+        search, with the scores that its context predicts.
+        """
         if self._translates or isinstance(query, PositionSpecificQuery):
             return query
+        if self._options.sensitive:
+            from swsearch.query.columns import column_model
+
+            return column_model().query(query.header, query.codes, self._scheme.matrix)
         return self._masked(query)
 
     def frames(self, query: SequenceRecord) -> list[Frame]:

@@ -126,6 +126,9 @@ class SearchOptions:
         For protein queries only.
     inclusion_evalue : float
         Largest E-value of a subject that is included in the profile of the next round, above 0 and at most ``evalue``.
+    sensitive : bool
+        Whether proteins are scored with columns that are predicted from their context, and subjects are ranked by the
+        sum over all alignments (:mod:`swsearch.search.rescoring`).
 
     Raises
     ------
@@ -168,6 +171,7 @@ class SearchOptions:
     taxonomy: str | None = None
     iterations: int = _default("iterations")
     inclusion_evalue: float = _default("inclusion_evalue")
+    sensitive: bool = _default("sensitive")
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -178,6 +182,7 @@ class SearchOptions:
             object.__setattr__(self, "translate", None)
         self._check_translation()
         self._check_iterations()
+        self._check_sensitive()
         self._check_chains()
         self._check_filters()
         self._check_matrix()
@@ -234,6 +239,22 @@ class SearchOptions:
             raise InputError(f"{problem}; only reported subjects can be included")
         if self.translate in ("query", "both"):
             raise InputError(f"{self._given('iterations')}: no profile is made of a translated query")
+
+    def _check_sensitive(self) -> None:
+        if not self.sensitive:
+            return
+        usual = {"translate": None, "iterations": 1, "mask": "none"}
+        for name, value in usual.items():
+            if getattr(self, name) != value:
+                raise InputError(
+                    f"{self._given(name)} and {option('sensitive', True)} exclude each other; leave one out"
+                )
+        if self.composition == "bias":
+            raise InputError(
+                f"{self._given('composition')} and {option('sensitive', True)} exclude each other; leave one out"
+            )
+        if self.max_hsps not in (None, 1):
+            raise InputError(f"{self._given('max_hsps')}: {option('sensitive', True)} lists one alignment of a subject")
 
     @property
     def subject_filters(self) -> SubjectFilters:
@@ -306,15 +327,17 @@ class SearchOptions:
             usual.open if self.gap_open is None else self.gap_open,
             usual.extend if self.gap_extend is None else self.gap_extend,
         )
-        if self.iterations > 1:
-            if alphabet is not PROTEIN:
-                advice = f"say {option('iterations', 1)}"
-                raise InputError(f"{self._given('iterations')}: only searches with proteins can be iterated; {advice}")
-            if matrix_lambda(matrix) is None:
-                raise ScoringError(
-                    f"{self._given('iterations')}: matrix {matrix.name} scores random residues 0 or more on "
-                    "average, so no profile can be estimated; choose another matrix"
-                )
+        if self.iterations > 1 and alphabet is not PROTEIN:
+            advice = f"say {option('iterations', 1)}"
+            raise InputError(f"{self._given('iterations')}: only searches with proteins can be iterated; {advice}")
+        if self.sensitive and alphabet is not PROTEIN:
+            raise InputError(f"{option('sensitive', True)} is for proteins, not for {alphabet.name}; leave it out")
+        if (self.iterations > 1 or self.sensitive) and matrix_lambda(matrix) is None:
+            given = option("sensitive", True) if self.sensitive else self._given("iterations")
+            raise ScoringError(
+                f"{given}: matrix {matrix.name} scores random residues 0 or more on average, so no profile can be "
+                "estimated; choose another matrix"
+            )
         scheme = ScoringScheme(matrix, gap)
         if local:
             scheme.check_local()
@@ -381,4 +404,6 @@ class SearchOptions:
             del parameters["iterations"], parameters["inclusion_evalue"]
         if self.max_intron is None:  # as in runs that were stored before there were chains
             del parameters["max_intron"]
+        if not self.sensitive:  # as in runs that were stored before there was this option
+            del parameters["sensitive"]
         return parameters

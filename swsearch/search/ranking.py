@@ -10,7 +10,9 @@ If a filter judges alignments, or E-values are adjusted for the composition of w
 aligned as it takes to know the best ones; otherwise the best ones alone. :func:`adjustment_of` chooses the method of
 the adjustment: if the option ``composition`` is ``adjust``, sequences by the composition of both aligned parts
 (:mod:`swsearch.scoring.composition_adjustment`); in an iterated search, profiles by that of the subject
-(:mod:`swsearch.query.profile_adjustment`). E-values only increase by it, so no subject is missed.
+(:mod:`swsearch.query.profile_adjustment`). E-values only increase by it, so no subject is missed. In a sensitive
+search, candidates have the E-values of their Forward scores (:mod:`swsearch.search.rescoring`), which are those of
+their alignments.
 
 The alignments of a subject are ordered by ascending E-value, then descending score, then by comparison, then in the
 order of the traceback. An adjustment may raise the E-value of the alignment with the best score above that of another;
@@ -22,7 +24,7 @@ are requested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -440,9 +442,13 @@ class _Alignments:
             if most_in_all is not None:
                 del several[max(0, int(most_in_all[row]) - len(before)) :]
             self._n_aligned[number, row] += len(several)
-        aligned = [one for subject in subjects.tolist() for one in found[subject]]
-        lengths = np.repeat(self._residues[rows], [len(found[subject]) for subject in subjects.tolist()])
-        evalues = iter(self._selection.evalues(self._prepared, lengths, aligned))
+        n_found = [len(found[subject]) for subject in subjects.tolist()]
+        if self._prepared.threshold.of_search.is_rescored and self._candidates.evalue is not None:
+            evalues: Iterator[float | None] = iter(np.repeat(self._candidates.evalue[rows], n_found).tolist())
+        else:
+            aligned = [one for subject in subjects.tolist() for one in found[subject]]
+            lengths = np.repeat(self._residues[rows], n_found)
+            evalues = iter(self._selection.evalues(self._prepared, lengths, aligned))
         for row, subject, before in zip(rows.tolist(), subjects.tolist(), known, strict=True):
             for place, one in enumerate(found[subject], len(before)):
                 self._found[row].append(_Aligned(next(evalues), number, place, one))

@@ -257,6 +257,7 @@ class SampleCheck:
             and searcher.options.query_frames == searcher.search_subjects.frames == (0,)
             and searcher.search_subjects.n_subjects >= SMALLEST_SAMPLE
             and searcher.options.iterations == 1
+            and not searcher.options.sensitive
         )
 
     @property

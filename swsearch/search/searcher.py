@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from swsearch.arguments import function, of_type, whole_number
 from swsearch.database.opening import Databases, opened
@@ -35,6 +35,9 @@ from swsearch.search.score_batches import PreparedQuery, ScoreBatch, in_proporti
 from swsearch.search.search_subjects import PositiveSubjects
 from swsearch.sequences.record import SequenceRecord
 from swsearch.words import counted, option
+
+if TYPE_CHECKING:
+    from swsearch.search.rescoring import Rescoring
 
 Observer = Callable[[int, RankedCandidates], None]
 """A function of the length of a query and of all subjects with the scores of their best comparisons."""
@@ -95,6 +98,11 @@ class Searcher(PlannedSearch):
         ends_engine = engine if isinstance(engine, EndsEngine) else None
         aligner = SubjectAligner(self.search_subjects, aligned, matrix, self.threads, ends_engine)
         self._selection = HitSelection(database, options, self.significance, aligner)
+        self._rescoring: Rescoring | None = None
+        if options.sensitive:
+            from swsearch.search.rescoring import Rescoring
+
+            self._rescoring = Rescoring(self.search_subjects, self.significance, self.limits, self.threads)
 
     # --- the plan of the engine ---
 
@@ -248,6 +256,8 @@ class Searcher(PlannedSearch):
         threshold = prepared.threshold
         compared, masked = self._compared(prepared, blocks)
         candidates, n_left_out = threshold.listable(merge_frames(compared), masked)
+        if self._rescoring is not None:
+            candidates = self._rescoring.rescored(query.codes, candidates)
         best = None
         if threshold.is_certain(candidates.evalue):
             best = self._selection.best(prepared, compared, candidates.in_order())

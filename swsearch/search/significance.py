@@ -70,6 +70,8 @@ class Significance:
             raise InputError(
                 f"{option('iterations', options.iterations)}: there are no E-values for inclusion, {reason}"
             )
+        if options.sensitive:
+            raise InputError(f"{option('sensitive', True)}: there are no E-values to choose candidates by, {reason}")
         if options.dbsize is not None:
             raise InputError(
                 f"{option('dbsize', options.dbsize)}: there are no E-values to scale, {reason}; leave it out"

@@ -47,6 +47,9 @@ SMALLEST_SHARE: Final = 8
 
 JUDGED_CELLS: Final = 1 << 24
 """Cells of the alignment matrices of one comparison that its alignments may cost where E-values are adjusted."""
+RESCORED_EVALUE: Final = 1000.0
+"""E-value of the score of a subject up to which a sensitive search judges it by its Forward score, which may be better
+than its score."""
 FEWEST_JUDGED: Final = 2
 """Alignments of a comparison that are judged, however long the sequences are."""
 
@@ -62,6 +65,7 @@ class SearchThresholds:
     def __init__(self, options: SearchOptions, significance: Significance, search_subjects: SearchSubjects) -> None:
         self.limits = options.limits(search_subjects.database.alphabet)
         self.filters_alignments = bool(options.alignment_filter)
+        self.is_rescored = options.sensitive
         self.significance = significance
         self.chaining: Chaining | None = None
         if options.max_intron is not None and isinstance(significance.statistics, Statistics):
@@ -72,6 +76,11 @@ class SearchThresholds:
         if isinstance(statistics, Statistics) and options.min_bits is not None:
             self.lowest_score = max(self.lowest_score, statistics.min_score_of_bits(options.min_bits))
         self._min_scores: dict[tuple[int, float], list[tuple[int, int, int]]] = {}
+
+    @property
+    def scored_evalue(self) -> float:
+        """The largest E-value of the score of a subject that may be listed."""
+        return max(self.limits.evalue, RESCORED_EVALUE) if self.is_rescored else self.limits.evalue
 
     @property
     def has_evalue_limit(self) -> bool:
@@ -94,7 +103,8 @@ class SearchThresholds:
         """
         n_comparisons = n_frames * len(self.subjects.frames)
         needs_every_subject = isinstance(query, SubjectQuery)  # the best may be some that it is not compared with
-        needs_every_subject |= self.filters_alignments  # any subject may be needed to complete the list
+        # Any subject may be needed to complete the list.
+        needs_every_subject |= self.filters_alignments or self.is_rescored
         initial = None
         # The subjects that pass without a limit are counted by their letters; any other condition would change their
         # number. Further alignments of a subject may be those of a strand or a frame that scores less.
@@ -183,7 +193,7 @@ class Threshold:
     @property
     def evalue(self) -> float:
         """The largest E-value of the score of a subject that matters."""
-        return self.of_search.limits.evalue if self.initial is None else self.initial
+        return self.of_search.scored_evalue if self.initial is None else self.initial
 
     def min_score(self, lengths: LengthRange | None = None) -> int:
         """The score threshold of the engine, for all subjects or those from the shortest to the longest length, both
@@ -260,7 +270,7 @@ class Threshold:
             scored = scored.rows(np.flatnonzero(scored.score >= self.lowest(scored.score, lengths)))
         n_left_out = n_scored - len(scored)
         scored = replace(scored, evalue=self._evalues(scored.subject_index, scored.score))
-        limits = self.of_search.limits
+        limits = replace(self.of_search.limits, evalue=self.of_search.scored_evalue)
         if self.chaining is not None:  # a chain may reach a limit that none of its pieces reaches
             limits = replace(limits, evalue=max(limits.evalue, SIGNIFICANT_EVALUE))
         passed = limits.passes(scored.score, None, scored.evalue, scored.masked_evalue)

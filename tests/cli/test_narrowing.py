@@ -45,6 +45,13 @@ def test_narrower_limits_give_the_hits_of_a_search_with_them(swsearch, few_prote
     assert "warning" not in narrowed.err
 
 
+@pytest.mark.parametrize("limits", ["--top 3", "--evalue 1e-5 --top 7", "--min-score 150"])
+def test_a_sensitive_run_is_narrowed_by_its_own_evalues(swsearch, few_proteins_db, limits):
+    narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 60", limits, "--sensitive")
+    assert narrowed.out == searched
+    assert searched.count("\n") > 3
+
+
 @pytest.mark.parametrize("limits", FILTERS)
 def test_filters_of_complete_lists_give_the_hits_of_a_search_with_them(swsearch, few_proteins_db, limits):
     narrowed, searched = report_and_search(swsearch, few_proteins_db, "--top 60 --max-hsps 3", limits)

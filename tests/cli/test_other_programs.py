@@ -138,7 +138,7 @@ REFUSED = {
     },
     DIAMOND: {
         "-f 100": "lists the formats", "--top 10": "--lca-top PERCENT", "--log": "say --log FILE",
-        "--sensitive": "no such option: --sensitive",
+        "--fast": "no such option: --fast",
     },
     MMSEQS: {
         "--format-output fident": "pident", "--min-seq-id half": "PERCENT", "--alt-ali x": "--max-hsps N",
@@ -206,7 +206,7 @@ PROGRAM_LINES = {
         "swsearch query q.fa d --evalue 1e-5 --threads 4 --top 3 --format blast6 --fields 'std qlen' --out 'x y.tsv'"
     ),
     "blastp -query q.fa -db d -word_size 3": ("swsearch query QUERY… DB (no such option: -w)"),
-    "blastp -q q.fa -d d --sensitive -k 5": ("swsearch query QUERY… DB (no such option: --sensitive)"),
+    "blastp -q q.fa -d d --fast -k 5": ("swsearch query QUERY… DB (no such option: --fast)"),
     "blastn -query q.fa -subject s.fa -strand plus": "swsearch query q.fa s.fa --strand plus",
     "blastp -query q.fa -db 'd e' -evalue 1": "swsearch query q.fa --db d --db e --evalue 1",
     "megablast -query q.fa -db d": "swsearch query q.fa d",
@@ -298,7 +298,7 @@ def test_a_search_in_other_words_is_the_same_search(swsearch, few_proteins_db, g
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("--sensitive", "no such option: --sensitive"),
+        ("--fast", "no such option: --fast"),
         ("-word 3", "no such option: -w"),
         ("-d x", "no such option: -d"),
         ("-m 8", "no such option: -m"),

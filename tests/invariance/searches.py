@@ -35,6 +35,7 @@ SEARCHES = {
     "no_table_either": "queries.fasta proteins.db --matrix PAM250 --gap-open 90 --gap-extend 20",
     "composition": "queries.fasta proteins.db --composition bias",
     "profile": "obg.sto proteins.db",
+    "sensitive": "queries.fasta proteins.db --sensitive",
     "dna": "reads.fastq lambda.db",
     "dna_no_table": "reads.fastq lambda.db --match 4 --mismatch -6 --gap-open 60 --gap-extend 9",
     "translated": "queries.fasta lambda.db --translate subject",

@@ -84,7 +84,9 @@ def test_databases_together_are_their_concatenation(
             assert written[0] == written[1], form
 
 
-@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"max_hsps": 2, "top": 3}])
+@pytest.mark.parametrize(
+    "chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"max_hsps": 2, "top": 3}, {"sensitive": True}]
+)
 def test_every_engine_gives_the_hits_of_the_concatenation(tmp_path: Path, chosen: dict[str, Any]) -> None:
     """Equal sequences in all databases, so equal hits at all ranks; an emulated GPU leaves subjects out by bounds.
 

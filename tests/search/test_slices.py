@@ -100,6 +100,7 @@ PROTEIN: list[dict[str, Any]] = [
     {"iterations": 3, "max_hsps": 2, "ties": "all", "top": 3, "inclusion_evalue": 1e-5},
     {"gap_open": 1, "gap_extend": 0, "min_score": 60, "top": 5},
     {"dbsize": 10**9, "min_bits": 30},
+    {"sensitive": True, "top": 5, "ties": "all", "min_identity": 25},
 ]
 BASES: list[dict[str, Any]] = [
     {"evalue": 1000},
@@ -175,7 +176,7 @@ def test_slices_of_an_index_are_the_whole_database(folder: Path, tmp_path: Path,
             assert sliced.run_info("") == plain.run_info("")
 
 
-@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}])
+@pytest.mark.parametrize("chosen", [{}, {"top": 2, "evalue": float("inf"), "ties": "all"}, {"sensitive": True}])
 def test_a_background_engine_leaves_no_hit_of_a_slice_out(tmp_path: Path, chosen: dict[str, Any]) -> None:
     """An emulated GPU, whose bounds leave subjects out slice by slice; expected value: the reference engine."""
     rng = np.random.default_rng(3)

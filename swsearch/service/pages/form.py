@@ -63,6 +63,8 @@ class FormField:
             return None
         if self.kind == "choice" and text not in {value for value, _ in self.choices}:
             raise InputError("Choose one of the values of the list.")
+        if SEARCH_OPTIONS[self.name].type is bool:
+            return text == "True"
         if self.kind == "whole":
             if text in SEARCH_OPTIONS[self.name].words:
                 return text
@@ -88,11 +90,13 @@ def form_fields() -> tuple[FormField, ...]:
 
 def _field(row: Option) -> FormField:
     choices = tuple(matrix_names()) if row.name == "matrix" else row.choices
-    kind = "choice" if choices else {int: "whole", float: "number", str: "text"}[row.type]
+    kind = "choice" if choices else {int: "whole", float: "number", str: "text", bool: "choice"}[row.type]
     dna = matrix_names(DNA) if row.name == "matrix" else ()
     words = [(value, f"{value} (DNA)" if value in dna else value) for value in choices]
     if choices and row.default is None:
         words.insert(0, ("", _AUTOMATIC if row.name in ("alphabet", "matrix") else "no"))
+    if row.type is bool:
+        words = [("False", "no"), ("True", "yes")]
     shown = "" if row.default is None else _text(row.default)
     return FormField(row.name, row.label, in_form(_without_files(row)), in_form(row.panel), kind, shown, tuple(words))
 
