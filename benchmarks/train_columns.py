@@ -7,17 +7,15 @@
 2. Each alignment becomes a profile: rows that cover half of the seed, weights of Henikoff and Henikoff 1994 (doi
    10.1016/0022-2836(94)90032-9), columns that the rows of 30 % of the weight have. The effective number of sequences is
    the exponential of the mean entropy of these columns; profiles below 2.5 are left out.
-3. Models are trained that predict a column from the residues around it. *Contexts* (Biegert and Söding 2009, doi
-   10.1073/pnas.0810767106) are 4,000 typical windows of 13 columns, found by expectation maximization. The *network*
-   sees a window of one sequence (the seed, or a homologue in the same columns): a table of the residues at each place,
-   two layers of clipped sums, and the exponentials of 20 sums. It learns either the columns of the alignments, or
-   (``NxWIDTHx…``) what N contexts predict from the same window, which takes them too long to compute in a search.
-4. Both are judged by columns that no model has seen: seeds that are connected by alignments are held out together. The
+3. A network is trained that predicts a column from the residues around it: it sees a window of one sequence (the seed,
+   or a homologue in the same columns), and has a table of the residues at each place, two layers of clipped sums, and
+   the exponentials of 20 sums.
+4. It is judged by columns that no model has seen: seeds that are connected by alignments are held out together. The
    figure is the mean of Σ f(a) log2(t(a) / p(a)) over the columns, in bits, weighted by the square root of the
    effective number of sequences, where f is the column, t what the model says of the seed alone, and p the
    composition of natural proteins.
 
-``--out`` receives ``columns-NAME.npz`` for each network, ``contexts.npz`` and ``training.json`` with the figures, the
+``--out`` receives ``columns-NAME.npz`` for each network, ``training.json`` with the figures, the
 SHA-256 of the data, the seeds of the random numbers and the options. A model file has int16 weights, so the program
 computes with integers. Sampled reversed proteins for the calibration of E-values (``decoys``) are in the file, too.
 """
@@ -31,35 +29,21 @@ import lzma
 import os
 import subprocess
 import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from train_contexts import BACKGROUND, CODE, LETTERS, OTHER, ROWS_PER_PROFILE, SEED, Profile, profile
 
-SEED = 39
-LETTERS = "ARNDCQEGHILKMFPSTWYV"
-OTHER = 20
-"""Code of another letter, and of a place outside the sequence."""
 LEVELS = 256
 """Units of an activation, and of the weights of the first layer."""
 FINE = 1024
 """Units of the weights of the later layers."""
 CLIP = 1023
 """Largest activation, in units."""
-BACKGROUND = np.array(
-    [7805, 5129, 4487, 5364, 1925, 4264, 6295, 7377, 2199, 5142,
-     9019, 5744, 2243, 3856, 5203, 7120, 5841, 1330, 3216, 6441]
-) / 100_000  # fmt: skip
-MIN_DEPTH = 2.5
 N_DECOYS = 256
-ROWS_PER_PROFILE = 32
-CODE = np.full(256, OTHER, dtype=np.uint8)
-CODE[np.frombuffer(LETTERS.encode(), dtype=np.uint8)] = np.arange(20)
 
 
 def records(path: Path) -> list[tuple[str, str]]:
@@ -69,18 +53,6 @@ def records(path: Path) -> list[tuple[str, str]]:
 
 
 # --- Profiles ---
-
-
-@dataclass
-class Profile:
-    """``columns`` are frequencies (length, 20); ``letters`` of some rows, with the column of each letter or -1."""
-
-    name: str
-    columns: np.ndarray
-    is_filled: np.ndarray
-    depth: float
-    rows: list[tuple[np.ndarray, np.ndarray]]
-    names: list[str]
 
 
 def search(
@@ -111,54 +83,6 @@ def search(
 
     with ThreadPoolExecutor(processes) as pool:
         return [found for found in pool.map(search_some, range(0, len(seeds), 250)) if found is not None]
-
-
-def profile(block: str, number: int) -> Profile | None:
-    """The profile of one alignment; None if it is too shallow."""
-    rng = np.random.default_rng([SEED, number])
-    parts = [part.split("\n", 1) for part in block.split(">")[1:]]
-    names = [head.split()[0] for head, _ in parts]
-    texts = [body.replace("\n", "") for _, body in parts]
-    inserted = str.maketrans("", "", "abcdefghijklmnopqrstuvwxyz")
-    matched = [text.translate(inserted) for text in texts]
-    if len({len(text) for text in matched}) != 1:  # the end of a file that was cut
-        return None
-    codes = np.stack([np.frombuffer(text.encode(), dtype=np.uint8) for text in matched])
-    is_gap = codes == ord("-")
-    codes = CODE[codes]
-    codes[is_gap] = 21
-    _, first = np.unique(codes, axis=0, return_index=True)  # the seed is among its own hits
-    keep = [index for index in sorted(first.tolist()) if (codes[index] < 20).mean() >= 0.5]
-    if len(keep) < 3:
-        return None
-    codes = codes[keep]
-    onehot = codes[:, :, None] == np.arange(20)
-    counts = onehot.sum(axis=0)
-    kinds = (counts > 0).sum(axis=1)
-    share = np.where(onehot, 1 / np.maximum(counts * kinds[:, None], 1)[None], 0).sum(axis=2)
-    weights = share.sum(axis=1) / np.maximum((codes < 20).sum(axis=1), 1)
-    weights /= weights.sum()
-    columns = np.einsum("n,nla->la", weights, onehot)
-    filled = columns.sum(axis=1)
-    columns /= np.maximum(filled, 1e-9)[:, None]
-    is_filled = filled > 0.3
-    if not is_filled.any():
-        return None
-    entropy = -(columns * np.log(np.maximum(columns, 1e-12))).sum(axis=1)
-    depth = float(np.exp(entropy[is_filled].mean()))
-    if depth < MIN_DEPTH:
-        return None
-    others = np.arange(1, len(keep))
-    chosen = [0, *rng.permutation(others)[: ROWS_PER_PROFILE - 1].tolist()]
-    rows = []
-    for index in chosen:
-        text = texts[keep[index]]
-        raw = np.frombuffer(text.encode(), dtype=np.uint8)
-        is_match = (raw < ord("a")) | (raw > ord("z"))
-        column = np.where(is_match, np.cumsum(is_match) - 1, -1)
-        here = raw != ord("-")
-        rows.append((CODE[np.frombuffer(text.upper().encode(), dtype=np.uint8)][here], column[here].astype(np.int32)))
-    return Profile(names[0], columns.astype(np.float32), is_filled, depth, rows, names)
 
 
 def held_out(profiles: list[Profile], share: float) -> np.ndarray:
@@ -223,53 +147,6 @@ def bits(predicted: torch.Tensor, columns: torch.Tensor, weights: torch.Tensor) 
     return float((each * weights).sum() / weights.sum())
 
 
-# --- Contexts ---
-
-
-def profile_windows(profiles: list[Profile], device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Windows of 13 filled columns (windows, 13, 20) and their weights."""
-    found, weights = [], []
-    for one in profiles:
-        padded = np.where(one.is_filled[:, None], one.columns, BACKGROUND.astype(np.float32))
-        windows = np.lib.stride_tricks.sliding_window_view(padded, 13, axis=0)
-        windows = windows.transpose(0, 2, 1)[one.is_filled[6:-6]]
-        found.append(windows.astype(np.float16))
-        weights.append(np.full(len(windows), min(one.depth, 8.0) ** 0.5, np.float32))
-    return torch.from_numpy(np.concatenate(found)).to(device), torch.from_numpy(np.concatenate(weights)).to(device)
-
-
-def contexts(windows: torch.Tensor, weights: torch.Tensor, n: int, w0: float, passes: int) -> tuple[Any, Any]:
-    """Logarithms of priors (n,) and of columns (n, 13, 20)."""
-    device = windows.device
-    p = torch.tensor(BACKGROUND, dtype=torch.float32, device=device)
-    w = w0 * 0.85 ** torch.abs(torch.arange(13, device=device) - 6).float()
-    generator = torch.Generator().manual_seed(SEED)
-    chosen = torch.randperm(len(windows), generator=generator)[:n].to(device)
-    model = (windows[chosen].float() + 0.4 * p) / 1.4
-    prior = torch.full((len(chosen),), 1.0 / len(chosen), device=device)
-    for _ in range(passes):
-        table = (torch.log(model) * w[:, None]).reshape(len(chosen), 260).T
-        counts, sums = torch.zeros(len(chosen), 260, device=device), torch.zeros(len(chosen), device=device)
-        for start in range(0, len(windows), 32768):
-            x = windows[start : start + 32768].reshape(-1, 260).float()
-            # A column of Neff sequences counts as so many observations, as in the search with a profile.
-            share = torch.softmax(weights[start : start + 32768, None] * (x @ table) + torch.log(prior), dim=1)
-            share = share * weights[start : start + 32768, None]
-            counts += share.T @ x
-            sums += share.sum(dim=0)
-        model = (counts.reshape(-1, 13, 20) + 2 * p) / (sums + 2)[:, None, None]
-        prior = (sums + 1e-3) / (sums + 1e-3).sum()
-    return torch.log(prior), torch.log(model)
-
-
-def context_columns(data: Windows, index: torch.Tensor, prior: Any, model: Any, w0: float) -> torch.Tensor:
-    """The columns that contexts predict for windows of single sequences."""
-    w = w0 * 0.85 ** torch.abs(torch.arange(13, device=index.device) - 6).float()
-    onehot = torch.nn.functional.one_hot(data.window(index, 13), 21)[:, :, :20].float()
-    posterior = torch.softmax(onehot.reshape(-1, 260) @ (model * w[:, None]).reshape(-1, 260).T + prior, dim=1)
-    return posterior @ model[:, 6].exp()
-
-
 # --- The network ---
 
 
@@ -304,7 +181,7 @@ class Network(torch.nn.Module):
         for name, layer, scale in (("second", self.second, FINE), ("third", self.third, FINE * log2e)):
             found[f"{name}_bias"] = units(layer.bias, scale * LEVELS)
             most = np.abs(found[name]).sum(axis=1) * CLIP + np.abs(found[f"{name}_bias"])
-            assert most.max() < 2**30, f"the sums of the {name} layer overflow"
+            assert most.max() < 2**31, f"the sums of the {name} layer overflow"
             assert np.abs(found[name]).max() < 2**15, f"the weights of the {name} layer overflow"
         types = {"second_bias": np.int32, "third_bias": np.int32}
         return {name: value.astype(types.get(name, np.int16)) for name, value in found.items()}
@@ -322,30 +199,21 @@ def integer_columns(model: dict[str, np.ndarray], windows: np.ndarray) -> np.nda
 
 
 def train(
-    data: Windows,
-    valid: Windows,
-    shape: tuple[int, int, int],
-    steps: int,
-    dropout: float,
-    batch: int,
-    teacher: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    data: Windows, valid: Windows, shape: tuple[int, int, int], steps: int, dropout: float, batch: int
 ) -> tuple[Network, float]:
-    """A network, and its bits on the held-out columns; ``teacher`` gives the columns that it learns for windows."""
+    """A network, and its bits on the held-out columns."""
     torch.manual_seed(SEED)
     device = str(data.letters.device)
     network = Network(*shape, dropout).to(device)
     decayed = [layer.weight for layer in (network.first, network.second, network.third)]
     biases = [layer.bias for layer in (network.first, network.second, network.third)]
-    groups = [
-        {"params": decayed, "weight_decay": 0.05 if teacher is None else 0.0},
-        {"params": biases, "weight_decay": 0.0},
-    ]
+    groups = [{"params": decayed, "weight_decay": 0.05}, {"params": biases, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 3e-3, total_steps=steps, pct_start=0.1)
     for _ in range(steps):
         index = torch.randint(len(data.places), (batch,), device=device)
         sums = network(data.window(index, network.width))
-        columns = data.columns[data.targets[index]] if teacher is None else teacher(index)
+        columns = data.columns[data.targets[index]]
         loss = -(columns * torch.log_softmax(sums, dim=1)).sum(dim=1)
         loss = (loss * data.weights[index]).mean()
         optimizer.zero_grad(set_to_none=True)
@@ -378,11 +246,8 @@ def main() -> None:
     parser.add_argument("--search-seconds", type=float, default=1e9, help="begin no search after this time")
     parser.add_argument("--processes", type=int, default=1, help="searches at a time")
     parser.add_argument("--engine", default="auto")
-    parser.add_argument("--contexts", default="4000x1.6", help="numbers of contexts, each with the weight w_0")
     parser.add_argument("--batch", type=int, default=16384)
-    parser.add_argument(
-        "--networks", default="4000x13x512x64x10000x0", help="[contexts,] width, units, units, steps, dropout"
-    )
+    parser.add_argument("--networks", default="13x256x32x4000x0.1", help="width, units, units, steps, dropout")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many of the seeds, of an earlier search")
     parser.add_argument("--alignments", type=Path, nargs="*", default=[], help="alignments of an earlier search")
     parser.add_argument("--train-seconds", type=float, default=1e9, help="train no further network after this time")
@@ -430,30 +295,20 @@ def main() -> None:
     reversed_proteins = decoys(proteins)
     index = torch.arange(len(valid.places), device=device)
     windows = valid.window(index, 31).cpu().numpy()
-    teachers: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {}
-    for text in filter(None, options.contexts.split(",")):
-        n, w0 = int(text.split("x")[0]), float(text.split("x")[1])
-        prior, model = contexts(*profile_windows(learned, device), n, w0, 20)
-        parts = [context_columns(valid, part, prior, model, w0) for part in index.split(8192)]
-        note(f"{n} contexts, w0 {w0}", bits(torch.cat(parts), columns, valid.weights))
-        kept = {"prior": prior.half().cpu(), "columns": model.half().cpu(), "w0": w0}
-        np.savez_compressed(options.out / f"contexts-{text}.npz", **kept)
-        teachers[str(n)] = partial(context_columns, data, prior=prior, model=model, w0=w0)
     for text in options.networks.split(","):
         if time.monotonic() - began > options.train_seconds:
             break
-        *taught_by, width, first, second, steps, dropout = text.split("x")
-        shape = int(width), int(first), int(second)
-        teacher = teachers[taught_by[0]] if taught_by else None
-        network, value = train(data, valid, shape, int(steps), float(dropout), options.batch, teacher)
+        width, first, second, steps = map(int, text.split("x")[:4])
+        dropout = float(text.split("x")[4])
+        network, value = train(data, valid, (width, first, second), steps, dropout, options.batch)
         note(f"network {text}", value)
-        integers = network.integers()
-        middle = windows[:, (31 - shape[0]) // 2 : (31 - shape[0]) // 2 + shape[0]]
+        model = network.integers()
+        middle = windows[:, (31 - width) // 2 : (31 - width) // 2 + width]
         some = np.random.default_rng(SEED).choice(len(middle), min(20_000, len(middle)), replace=False)
-        exact = torch.from_numpy(integer_columns(integers, middle[some])).float().to(device)
+        exact = torch.from_numpy(integer_columns(model, middle[some])).float().to(device)
         note(f"network {text}, integers", bits(exact, columns[some], valid.weights[some]))
         summary = json.dumps(figures | {"network": text, "batch": options.batch})
-        arrays = {**integers, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
+        arrays = {**model, **reversed_proteins, "training": np.frombuffer(summary.encode(), dtype=np.uint8)}
         np.savez_compressed(options.out / f"columns-{text}.npz", **arrays)
 
 

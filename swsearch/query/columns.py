@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.deterministic import exp, log
 from swsearch.hits.result import N_AMINO_ACIDS
+from swsearch.query.contexts import contexts
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
@@ -129,7 +130,7 @@ class ColumnModel:
         A position that is no amino acid has the composition of natural proteins.
         """
         plain = codes & np.uint8(CODE_MASK)
-        mixed: Floats = QUERY_ADMIXTURE * self.columns(codes).astype(np.float64)
+        mixed: Floats = QUERY_ADMIXTURE * contexts().predicted(codes)
         known = np.flatnonzero(plain < N_AMINO_ACIDS)
         mixed[known, plain[known]] += 1.0 - QUERY_ADMIXTURE
         mixed[plain >= N_AMINO_ACIDS] = background(PROTEIN)
