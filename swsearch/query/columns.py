@@ -2,12 +2,12 @@
 
 :class:`ColumnModel` predicts, for each position of a sequence, the distribution of the 20 amino acids in the columns of
 alignments of its relatives. Biegert and Söding 2009 (doi 10.1073/pnas.0810767106) do this with a library of contexts;
-here a small neural network does it, which predicts better and takes a microsecond for each residue
-(``benchmarks/train_columns.py`` trains it). Three things are made of the columns:
+for a query, such a library does it (:mod:`swsearch.query.contexts`), and for subjects a small neural network, which
+takes a microsecond for each residue (``benchmarks/train_columns.py`` trains it). Three things are made of the columns:
 
 * the position-specific scores of a query (:meth:`ColumnModel.query`): its own residue has the share 1 - τ of each
   column, and the predicted column τ = :data:`QUERY_ADMIXTURE`;
-* the columns of subjects, which are predicted in the same way;
+* the columns of subjects, which are mixed in the same way;
 * local Forward scores of a query and subjects (:meth:`ColumnModel.forward`): the logarithm of the sum over all local
   alignments of their odds. The odds of position i of the query and position j of the subject are Σ_a q_i(a) s_j(a) /
   p(a), where q and s are the columns and p is the composition of natural proteins. Gaps have the probabilities of a
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from swsearch import _native
 from swsearch.deterministic import exp, log
 from swsearch.hits.result import N_AMINO_ACIDS
-from swsearch.query.contexts import contexts
+from swsearch.query.contexts import predicted_columns
 from swsearch.query.profile import PositionSpecificQuery, with_other_letters
 from swsearch.query.scale import scaled_scores
 from swsearch.scoring.matrix import SubstitutionMatrix
@@ -130,7 +130,7 @@ class ColumnModel:
         A position that is no amino acid has the composition of natural proteins.
         """
         plain = codes & np.uint8(CODE_MASK)
-        mixed: Floats = QUERY_ADMIXTURE * contexts().predicted(codes)
+        mixed: Floats = QUERY_ADMIXTURE * predicted_columns(codes.tobytes())
         known = np.flatnonzero(plain < N_AMINO_ACIDS)
         mixed[known, plain[known]] += 1.0 - QUERY_ADMIXTURE
         mixed[plain >= N_AMINO_ACIDS] = background(PROTEIN)

@@ -30,6 +30,8 @@ UNITS: Final = 100.0
 """Of a logarithm."""
 FILE_UNITS: Final = 20.0
 """Of a logarithm in the file."""
+SHARE_UNITS: Final = 65536.0
+WEIGHT_UNITS: Final = 1048576.0
 CENTRAL_WEIGHT: Final = 1.6
 DECAY: Final = 0.85
 _BLOCK: Final = 128
@@ -66,7 +68,7 @@ class Contexts:
     def _central(self) -> NDArray[np.int64]:
         """p_k0(a) in units of 2^-16, shape (20, K)."""
         shares = exp(self.columns[:, WIDTH // 2].T / -FILE_UNITS)
-        return np.rint(shares * 2.0**16).astype(np.int64)
+        return np.rint(shares * SHARE_UNITS).astype(np.int64)
 
     def predicted(self, codes: Codes) -> Floats:
         """The predicted columns of a sequence, float64 of shape (length, 20), whose rows sum to 1.
@@ -85,13 +87,22 @@ class Contexts:
             weights = _weights()[costs - costs.min(axis=1, keepdims=True)]
             for letter in range(N_AMINO_ACIDS):
                 sums[first : first + n, letter] = (weights * self._central[letter]).sum(axis=1, dtype=np.int64)
-        return sums / sums.sum(axis=1, keepdims=True, dtype=np.int64)
+        columns: Floats = sums / sums.sum(axis=1, keepdims=True, dtype=np.int64)
+        return columns
 
 
 @lru_cache(maxsize=1)
 def _weights() -> NDArray[np.int64]:
     """exp(-x) of each difference of logarithms x, in units of 2^-20."""
-    return np.rint(exp(np.arange(2**15) / -UNITS) * 2.0**20).astype(np.int64)
+    return np.rint(exp(np.arange(1 << 15) / -UNITS) * WEIGHT_UNITS).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def predicted_columns(codes: bytes) -> Floats:
+    """The columns that the library of the program predicts; a query needs them for its scores and for Forward."""
+    columns = contexts().predicted(np.frombuffer(codes, dtype=np.uint8))
+    columns.flags.writeable = False
+    return columns
 
 
 @lru_cache(maxsize=1)

@@ -10,6 +10,7 @@ from swsearch import _native
 from swsearch.engine.cpu.engine import usable_instruction_sets
 from swsearch.query import columns
 from swsearch.query.columns import GAP_EXTEND, GAP_OPEN, SUBJECT_ADMIXTURE, ColumnModel, column_model
+from swsearch.query.contexts import Contexts
 from swsearch.query.scale import query_lambda
 from swsearch.scoring.matrix import named_matrix
 from swsearch.scoring.ungapped import background, matrix_lambda
@@ -111,12 +112,32 @@ def test_columns_equal_the_plain_network(width, n_first, n_second):
         np.testing.assert_array_equal(model.columns(codes, n_threads=3), expected)
 
 
+def test_contexts_predict_the_mean_of_their_central_columns():
+    """Source: the formula of the module in float64; the whole numbers are rounded to a hundredth and 2^-20."""
+    rng = np.random.default_rng(6)
+    shares = rng.dirichlet(np.full(20, 0.4), (50, 13)) * 0.99 + 0.01 / 20
+    library = Contexts(rng.integers(0, 100, 50, dtype=np.uint8), np.rint(-20 * np.log(shares)).astype(np.uint8))
+    weights = 1.6 * 0.85 ** np.abs(np.arange(-6, 7))
+    for length in (1, 7, 300):  # a part of a sequence has 128 residues
+        codes = random_codes(rng, length)
+        found = library.predicted(codes | np.uint8(32))  # a flag: lower case
+        for i in range(length):
+            costs = library.priors / 20.0
+            for j in range(max(-6, -i), min(7, length - i)):
+                if codes[i + j] < 20:
+                    costs = costs + weights[j + 6] * library.columns[:, j + 6, codes[i + j]] / 20.0
+            column = np.exp(-(costs - costs.min())) @ np.exp(-library.columns[:, 6] / 20.0)
+            np.testing.assert_allclose(found[i], column / column.sum(), atol=0.02)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
 def test_forward_scores_equal_the_plain_sum_over_alignments():
     """Source: the recurrence in float64. Related sequences have sums that no float holds."""
     rng = np.random.default_rng(2)
     model = random_model(rng)
     family = random_codes(rng, 260)
-    query = model.query_columns(family)
+    query = np.where((family < 20)[:, None], 0.9 * model.columns(family).astype(float), P)
+    query[np.flatnonzero(family < 20), family[family < 20]] += 0.1
     related = [np.where(rng.random(260) < share, random_codes(rng, 260), family) for share in (0.0, 0.3, 0.6)]
     deleted = np.delete(family, np.arange(100, 130))
     subjects = [*related, deleted, *(random_codes(rng, int(length)) for length in rng.integers(1, 300, 40))]
