@@ -121,8 +121,8 @@ def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecuto
         per_word = (counts[family, most] - counts[family, least]) / max(most - least, 1)
         return counts[family, least] - per_word * least, per_word
 
-    exact = [entry for pairing, entry in tiles if pairing is Pairing.ROW_BLOCKS and "band" not in entry]
-    base, per_word = line(Family(Pairing.ROW_BLOCKS, 0, edges=False))
+    exact = [entry for pairing, entry in tiles if pairing is Pairing.TWO_BLOCKS and "band" not in entry]
+    base, per_word = line(Family(Pairing.TWO_BLOCKS, 0, edges=False))
     per_row = min((base + per_word * n_words) / (2 * n_words) for entry in exact for n_words in words_of(entry))
     scale = measured_per_row() / per_row
     for pairing, entry in tiles:
@@ -133,7 +133,7 @@ def calculated(tuning: dict[str, Any], counter: Counter, pool: ThreadPoolExecuto
 @cache
 def measured_per_row() -> float:
     """Picoseconds per row and residue of the fastest measured tile for one query's exact scores."""
-    entries = tuned_for(MEASURED)["inter_task"][Pairing.ROW_BLOCKS.value]
+    entries = tuned_for(MEASURED)["inter_task"][Pairing.TWO_BLOCKS.value]
     return min(entry["alone"] / (2 * entry["group"] * entry["words"]) for entry in entries)
 
 
@@ -154,7 +154,7 @@ def main() -> None:
             return
         shown = [
             Family(pairing, band, edges=False)
-            for pairing in (Pairing.TWO_QUERIES, Pairing.ROW_BLOCKS)
+            for pairing in (Pairing.TWO_QUERIES, Pairing.TWO_BLOCKS)
             for band in SHOWN_WORDS
         ]
         counts = pool.map(lambda family: counter.count(family.spec(SHOWN_WORDS[family.band])), shown)

@@ -1,6 +1,6 @@
 """Measures the speed of the inter-task CUDA kernel on this GPU for different tiles.
 
-    python benchmarks/tune_cuda.py [--pairing kRowBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
+    python benchmarks/tune_cuda.py [--pairing kTwoBlocks] [--groups 8] [--words 8,16,28] [--launches 256x2]
     python benchmarks/tune_cuda.py --bands 4,5,6,8 --words 40,48 --groups 4,8
     python benchmarks/tune_cuda.py --write cuda/tuning/hopper.json [--sections bound]
 
@@ -199,7 +199,7 @@ def write_tuning(path: Path, tuner: Tuner, sections: Sequence[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairing", default="kRowBlocks,kTwoQueries")
+    parser.add_argument("--pairing", default="kTwoBlocks,kTwoQueries")
     parser.add_argument("--groups", default="8")
     parser.add_argument("--words", default="8,16,24,28")
     parser.add_argument("--launches", default="256x2", help="threads x blocks, several with commas")

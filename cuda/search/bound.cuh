@@ -102,7 +102,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
     const Word first_gap = Arithmetic::decrement(gap.first());
     const Word pass_band = Arithmetic::decrement(band_gap);
     constexpr bool kBoundary = kEdges != Edges::kNone;
-    constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    constexpr bool kTwoBlocks = Shape::kPairing == Pairing::kTwoBlocks;
     static_assert(Arithmetic::kPair, "a word has two halves");
     static_assert(kWords % kBand == 0, "a band lies within a half of a lane");
 
@@ -156,7 +156,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                 above.take(boundary, step, column, edge);
             }
             Word corner, f;  // kept diagonal to the first row, and F above it
-            if constexpr (kRowBlocks) {
+            if constexpr (kTwoBlocks) {
                 const u32 outgoing = permute_bytes(kept[kWords - 1], last_f, kHighHalves);
                 u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
                 if constexpr (kBoundary) {
@@ -185,7 +185,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
             }
             Word t[kWords];
             Word y[kBands];
-            if constexpr (kRowBlocks || kBoundary) {
+            if constexpr (kTwoBlocks || kBoundary) {
                 t[0] = Arithmetic::add(corner, score[0]);
             } else {
                 t[0] = half2_fma(corner, from_above, score[0]);
@@ -200,14 +200,14 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                 y[band] = Arithmetic::max3(e[band], f, largest);
                 e[band] = Arithmetic::decay_or(e[band], extend, largest);
                 f = Arithmetic::decay_or(y[band], pass_band, largest);
-                if constexpr (!kRowBlocks) {
+                if constexpr (!kTwoBlocks) {
 #pragma unroll
                     for (int k = band * kBand; k < (band + 1) * kBand; ++k) {
                         kept[k] = Arithmetic::decay_or(y[band], first_gap, t[k]);
                     }
                 }
             }
-            if constexpr (kRowBlocks) {
+            if constexpr (kTwoBlocks) {
                 const Word from_low = f << 16;  // F above the high half's first row
                 pass_f<Arithmetic, kBands>(y, from_low, band_gap);
                 f = Arithmetic::decay_or(from_low, Arithmetic::decrement(decay(band_gap, kBands)), f);
@@ -223,7 +223,7 @@ SWS_DEVICE typename Arithmetic::Word bound_strip(const uint4* strip, const u32* 
                 static_assert((Columns::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
                 const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
                 const bool wanted = static_cast<u32>(step + Columns::kFirstWritten + first) < n_written;
-                if constexpr (kRowBlocks) {
+                if constexpr (kTwoBlocks) {
                     store_if(wanted, words_from(below, column), permute_bytes(kept[kWords - 1], last_f, kHighHalves));
                 } else {
                     store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(kept[kWords - 1]),

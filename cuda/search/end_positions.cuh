@@ -33,7 +33,7 @@ class EndObserver {
     static constexpr bool kObservesRounds = false;
 
     SWS_DEVICE EndObserver(const WantedEnds& wanted, u32 subject, int strip, int lane)
-        : score_(kRowBlocks ? both_halves(static_cast<u32>(wanted.scores[subject]))
+        : score_(kTwoBlocks ? both_halves(static_cast<u32>(wanted.scores[subject]))
                             : static_cast<u32>(wanted.scores[subject])),
           end_(wanted.ends + subject),
           first_row_(strip * Shape::kRows + lane * Shape::kRows / Shape::kGroup),
@@ -44,7 +44,7 @@ class EndObserver {
     template <class Word>
     SWS_DEVICE void word(int k, int step, Word h) {
         const u32 differs = static_cast<u32>(h) ^ score_;
-        if constexpr (kRowBlocks) {
+        if constexpr (kTwoBlocks) {
             if ((differs & 0xFFFFu) == 0) {
                 add_end(k, step);
             }
@@ -58,7 +58,7 @@ class EndObserver {
 
    private:
     static_assert(Shape::kPairing != Pairing::kTwoQueries, "ends are those of one query");
-    static constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    static constexpr bool kTwoBlocks = Shape::kPairing == Pairing::kTwoBlocks;
 
     // This function is called so seldom that the cost of the atomic operation is negligible.
     SWS_DEVICE void add_end(int row, int step) {

@@ -116,7 +116,7 @@ SWS_DEVICE void inter_task(uint4* strip, const InterTaskParameters parameters, c
 // residues with the subjects' starts in bytes and lengths; the boundary of the strip above. Outputs: the boundary of
 // this strip, and the int32 score of each subject, scores_low and, for two queries, scores_high.
 //
-// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, kTwoQueries, kSingle),
+// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kTwoBlocks, kTwoQueries, kOneScore),
 // SWS_GROUP, SWS_WORDS and SWS_COLUMNS (the tile); SWS_GAP_OPEN and SWS_GAP_EXTEND (gap_costs.cuh); SWS_BAND (rows
 // of a band of the bound, 0 for none); SWS_LISTED (1 if the subjects are listed); SWS_EDGES (kNone, kOwn, kReadsPair);
 // SWS_THREADS and SWS_BLOCKS (threads per block, minimum of blocks per multiprocessor).

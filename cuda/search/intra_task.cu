@@ -4,7 +4,7 @@
 // bytes and lengths (subject.cuh); the list of subject indices. Output: the int32 score of each listed subject, stored
 // by subject index.
 //
-// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kRowBlocks, or kSingle for Wide),
+// Compile-time constants: SWS_ARITHMETIC (FastPair, ShortPair, Wide); SWS_PAIRING (kTwoBlocks, or kOneScore for Wide),
 // SWS_WORDS and SWS_COLUMNS (the tile, whose group is a complete warp); SWS_GAP_OPEN and SWS_GAP_EXTEND
 // (gap_costs.cuh); SWS_EDGES (kNone for a query of one strip, else kOwn); SWS_THREADS and SWS_BLOCKS (maximum number of
 // threads per block, minimum number of blocks per multiprocessor).

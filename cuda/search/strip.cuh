@@ -64,7 +64,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
     using Word = typename Arithmetic::Word;
     constexpr int kWords = Shape::kWords;
     constexpr bool kBoundary = kEdges != Edges::kNone;
-    constexpr bool kRowBlocks = Shape::kPairing == Pairing::kRowBlocks;
+    constexpr bool kTwoBlocks = Shape::kPairing == Pairing::kTwoBlocks;
     const Word first_gap = Arithmetic::addend(-gap.first());
     const Word extend = Arithmetic::decrement(gap.extend);
 
@@ -126,7 +126,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 above.take(boundary, step, column, edge);
             }
             Word h, f;
-            if constexpr (kRowBlocks) {
+            if constexpr (kTwoBlocks) {
                 const u32 outgoing = permute_bytes(last_h, last_f, kHighHalves);
                 u32 incoming = __shfl_up_sync(kWholeWarp, outgoing, 1, Shape::kGroup);
                 if constexpr (kBoundary) {
@@ -149,7 +149,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 if (k % 4 == 3 && k + 1 < kWords) {
                     StagedScores<Shape>::load(scores, k / 4 + 1, score + k + 1);
                 }
-                if constexpr (kRowBlocks) {
+                if constexpr (kTwoBlocks) {
                     t = Arithmetic::add_low(diagonal_h[k], score[k]);
                     diagonal_h[k] = Arithmetic::add_high(h, score[k]);
                     h = Arithmetic::max3_floor(t, e[k], f);
@@ -181,7 +181,7 @@ SWS_DEVICE typename Arithmetic::Word align_strip(const uint4* strip, const u32* 
                 static_assert((ColumnRange::kFirstWritten - 1) % kColumnsPerRound == 0, "lanes lie whole rounds deep");
                 const int first = column < kColumnsPerRound - 1 ? 0 : kColumnsPerRound - 1;
                 const bool wanted = static_cast<u32>(step + ColumnRange::kFirstWritten + first) < n_written;
-                if constexpr (kRowBlocks) {
+                if constexpr (kTwoBlocks) {
                     store_if(wanted, words_from(below, column), permute_bytes(last_h, last_f, kHighHalves));
                 } else {
                     store_pair_if(wanted, words_from(below, 2 * column), static_cast<u32>(last_h),

@@ -12,12 +12,12 @@
 // A group of kGroup lanes of a warp aligns one subject with a strip of kRows query rows. Each lane stores kWords words
 // of H and of E in registers. The pairing determines the contents of a word:
 //
-//   kRowBlocks   One query. Lane l has the 2 * kWords rows from l * 2 * kWords on: the low halves are the first kWords
+//   kTwoBlocks   One query. Lane l has the 2 * kWords rows from l * 2 * kWords on: the low halves are the first kWords
 //                of them, at column j, and the high halves the other kWords, at column j - 1. Lanes are two columns
 //                apart.
 //   kTwoQueries  Two queries of similar length, row for row, one in the low halves and one in the high halves. Lanes
 //                are one column apart.
-//   kSingle      One query, one 32-bit score per word. Lanes are one column apart.
+//   kOneScore    One query, one 32-bit score per word. Lanes are one column apart.
 //
 // A strip of the profile is an array of 16-byte units; a unit contains four words (a chunk) of one lane for one residue
 // code. Units are ordered by chunk and, within a chunk, by lane (kSlots lanes have words of their own). Every 16
@@ -33,7 +33,7 @@
 
 namespace swsearch {
 
-enum class Pairing { kRowBlocks, kTwoQueries, kSingle };
+enum class Pairing { kTwoBlocks, kTwoQueries, kOneScore };
 
 template <int kGroupLanes, int kLaneWords, int kResidueColumns, Pairing kHalves>
 struct Tile {
@@ -42,14 +42,14 @@ struct Tile {
     static constexpr int kColumns = kResidueColumns;
     static constexpr Pairing kPairing = kHalves;
 
-    static constexpr int kLag = kPairing == Pairing::kRowBlocks ? 2 : 1;
+    static constexpr int kLag = kPairing == Pairing::kTwoBlocks ? 2 : 1;
     // Steps between the computation of a column in the first row and in the last row.
     static constexpr int kDepth = kLag * kGroup - 1;
-    static constexpr int kBlocks = kPairing == Pairing::kRowBlocks ? 2 : 1;
+    static constexpr int kBlocks = kPairing == Pairing::kTwoBlocks ? 2 : 1;
     static constexpr int kRows = kGroup * kWords * kBlocks;
     static constexpr int kGroupsPerWarp = kWarpSize / kGroup;
     // 32-bit words per column of the boundary between strips. Row blocks have H and F, 16 bits each, in one word.
-    static constexpr int kBoundaryWords = kPairing == Pairing::kRowBlocks ? 1 : 2;
+    static constexpr int kBoundaryWords = kPairing == Pairing::kTwoBlocks ? 1 : 2;
 
     static constexpr int kSlots = kGroup < 8 ? 8 : kGroup;
     static constexpr int kChunks = (kWords + 3) / 4;

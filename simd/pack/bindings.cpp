@@ -22,6 +22,21 @@ pack::PackedRows checked_rows(const Array& rows_array, const Array& table_array)
     return {rows.data, rows.length, table.data, table.length};
 }
 
+// What a word holds, by the name of the kernels' constant.
+pack::Pairing pairing_named(const std::string& name) {
+    if (name == "kTwoBlocks") return pack::Pairing::kTwoBlocks;
+    if (name == "kTwoQueries") return pack::Pairing::kTwoQueries;
+    check_that(name == "kOneScore", "pairing is not kTwoBlocks, kTwoQueries or kOneScore");
+    return pack::Pairing::kOneScore;
+}
+
+pack::ScoreType type_named(const std::string& name) {
+    if (name == "FastPair") return pack::ScoreType::kFast;
+    if (name == "ShortPair") return pack::ScoreType::kShort;
+    check_that(name == "Wide", "arithmetic is not FastPair, ShortPair or Wide");
+    return pack::ScoreType::kWide;
+}
+
 void pack_strips(const Array& low_rows, const Array& low_table, const Array& high_rows, const Array& high_table,
                  std::size_t group, std::size_t words, std::size_t columns, const std::string& pairing,
                  const std::string& arithmetic, std::size_t first_row, std::size_t n_strips, const OutputArray& out_array) {
@@ -31,16 +46,8 @@ void pack_strips(const Array& low_rows, const Array& low_table, const Array& hig
                "no tile has this shape");
     check_that(n_strips > 0 && out.length / n_strips == tile.strip_words() && out.length % n_strips == 0,
                "out has another number of words than the strips");
-    const auto contents = pairing == "kRowBlocks"    ? pack::Pairing::kRowBlocks
-                          : pairing == "kTwoQueries" ? pack::Pairing::kTwoQueries
-                          : pairing == "kFourBlocks" ? pack::Pairing::kFourBlocks
-                                                     : pack::Pairing::kSingle;
-    const auto type = arithmetic == "FastPair"    ? pack::ScoreType::kFast
-                      : arithmetic == "ShortPair" ? pack::ScoreType::kShort
-                      : arithmetic == "ByteQuad"  ? pack::ScoreType::kByte
-                                                  : pack::ScoreType::kWide;
-    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, contents, type, first_row,
-                      n_strips, out.data);
+    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, pairing_named(pairing),
+                      type_named(arithmetic), first_row, n_strips, out.data);
 }
 
 }  // namespace

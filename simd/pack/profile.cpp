@@ -44,8 +44,6 @@ std::uint32_t encoded(std::int8_t score) {
         return score < 0 ? 0x8000u | static_cast<std::uint32_t>(-score) : static_cast<std::uint32_t>(score);
     } else if constexpr (kType == ScoreType::kShort) {
         return static_cast<std::uint16_t>(score);
-    } else if constexpr (kType == ScoreType::kByte) {
-        return static_cast<std::uint8_t>(score);
     } else {
         return static_cast<std::uint32_t>(static_cast<std::int32_t>(score));
     }
@@ -137,7 +135,6 @@ template <std::size_t kParts>
 auto pack_of(ScoreType type) {
     return type == ScoreType::kFast    ? pack<ScoreType::kFast, kParts>
            : type == ScoreType::kShort ? pack<ScoreType::kShort, kParts>
-           : type == ScoreType::kByte  ? pack<ScoreType::kByte, kParts>
                                        : pack<ScoreType::kWide, kParts>;
 }
 
@@ -145,9 +142,7 @@ auto pack_of(ScoreType type) {
 
 void pack_strips(const PackedRows& low, const PackedRows& high, const TileShape& tile, Pairing pairing, ScoreType type,
                  std::size_t first_row, std::size_t n_strips, std::uint32_t* words) {
-    const auto run = pairing == Pairing::kSingle       ? pack_of<1>(type)
-                     : pairing == Pairing::kFourBlocks ? pack_of<4>(type)
-                                                       : pack_of<2>(type);
+    const auto run = pairing == Pairing::kOneScore ? pack_of<1>(type) : pack_of<2>(type);
     run(low, high, tile, pairing, first_row, n_strips, words);
 }
 

@@ -1,4 +1,4 @@
-// Packs query profiles for the CUDA kernels: words of four scores, of two or of one, in the order of a tile's lanes
+// Packs query profiles for the CUDA kernels: words of two scores or of one, in the order of a tile's lanes
 // (cuda/search/tile.cuh). Inputs: the rows of a query's profile and a tile. Output: the words of some strips.
 
 #pragma once
@@ -8,12 +8,11 @@
 
 namespace swsearch::pack {
 
-// How a kernel adds scores: FastPair, ShortPair, Wide and ByteQuad of cuda/search/arithmetic.cuh.
-enum class ScoreType { kFast, kShort, kWide, kByte };
+// How a kernel adds scores: FastPair, ShortPair and Wide of cuda/search/arithmetic.cuh.
+enum class ScoreType { kFast, kShort, kWide };
 
-// The rows of the parts of a word: halves of two blocks of one query or of two queries, one score, or bytes of four
-// blocks of one query.
-enum class Pairing { kRowBlocks, kTwoQueries, kSingle, kFourBlocks };
+// What a word holds: scores of two blocks of rows of one query, of two queries, or one score.
+enum class Pairing { kTwoBlocks, kTwoQueries, kOneScore };
 
 // Profile rows: `rows` are `length` row numbers of a table of `n_table_rows` rows of kCodes scores each.
 struct PackedRows {
@@ -29,9 +28,7 @@ struct TileShape {
     std::size_t words;
     std::size_t columns;
 
-    std::size_t rows(Pairing pairing) const {
-        return group * words * (pairing == Pairing::kRowBlocks ? 2 : pairing == Pairing::kFourBlocks ? 4 : 1);
-    }
+    std::size_t rows(Pairing pairing) const { return group * words * (pairing == Pairing::kTwoBlocks ? 2 : 1); }
     std::size_t slots() const { return group > 8 ? group : 8; }
     std::size_t planes() const { return ((words + 3) / 4 * slots() + 15) / 16; }
     std::size_t strip_words() const { return planes() * columns * 16 * 4; }

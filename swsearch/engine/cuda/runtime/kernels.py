@@ -67,14 +67,14 @@ class Arithmetic(Enum):
 class Pairing(Enum):
     """Contents of the parts of a word; the values are those of ``tile.cuh``."""
 
-    ROW_BLOCKS = "kRowBlocks"
+    TWO_BLOCKS = "kTwoBlocks"
     TWO_QUERIES = "kTwoQueries"
-    SINGLE = "kSingle"
+    ONE_SCORE = "kOneScore"
 
     @property
     def blocks(self) -> int:
         """Blocks of rows of a query in a word."""
-        return 2 if self is Pairing.ROW_BLOCKS else 1
+        return 2 if self is Pairing.TWO_BLOCKS else 1
 
 
 class BoundaryMode(Enum):
@@ -151,12 +151,12 @@ class Tile:
     @property
     def boundary_words(self) -> int:
         """32-bit words per column that a strip passes to the next strip."""
-        return 1 if self.pairing is Pairing.ROW_BLOCKS else 2
+        return 1 if self.pairing is Pairing.TWO_BLOCKS else 2
 
     @property
     def slant(self) -> int:
         """Columns by which a strip of a window lags behind the strip above (``column_range.cuh``)."""
-        return self.group * (2 if self.pairing is Pairing.ROW_BLOCKS else 1)
+        return self.group * (2 if self.pairing is Pairing.TWO_BLOCKS else 1)
 
     @property
     def checkpoint_words(self) -> int:

@@ -33,7 +33,7 @@ from swsearch.engine.cuda.search.tuning import TunedTile, tiles
 
 COLUMNS: Final = 28
 """Profile columns of all generic kernels: those of proteins, which DNA fits as well."""
-EXACT_WORDS: Final = {Pairing.ROW_BLOCKS: (6, 12, 20), Pairing.TWO_QUERIES: (8, 20)}
+EXACT_WORDS: Final = {Pairing.TWO_BLOCKS: (6, 12, 20), Pairing.TWO_QUERIES: (8, 20)}
 """Words per lane of the tiles that compute every score."""
 BAND: Final = 5
 BOUND_WORDS: Final = (10, 25, 40)
@@ -63,12 +63,12 @@ def generic_tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[T
 
 def listed_tiles() -> list[Tile]:
     """The tiles for the list of subjects that pass a bound: a warp per subject."""
-    return [Tile(Pairing.ROW_BLOCKS, WARP, words, COLUMNS) for words in LISTED_WORDS]
+    return [Tile(Pairing.TWO_BLOCKS, WARP, words, COLUMNS) for words in LISTED_WORDS]
 
 
 def list_tile(arithmetic: Arithmetic) -> Tile:
     """The tile of the kernels for listed subjects and windows."""
-    return Tile(Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS, WARP, LIST_WORDS, COLUMNS)
+    return Tile(Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS, WARP, LIST_WORDS, COLUMNS)
 
 
 def generic_inter_task_kernel(shape: TunedTile, *, band: int = 0, listed: bool = False) -> KernelSpec:
@@ -86,7 +86,7 @@ def generic_list_kernel(arithmetic: Arithmetic, entry: IntraTaskEntry) -> Kernel
 
 def generic_kernels(architecture: int) -> list[KernelSpec]:
     """All generic kernels for a device of this architecture, and the kernels that have no constants."""
-    pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
     kernels = [
         generic_inter_task_kernel(shape) for pairing in pairings for shape in generic_tiles(architecture, pairing)
     ]

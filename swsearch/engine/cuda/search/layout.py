@@ -67,7 +67,7 @@ def layout(
     Otherwise two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the
     longer one, whichever is cheapest; below these rows the longer one continues in row blocks.
     """
-    one = _table(architecture, Pairing.ROW_BLOCKS, columns, band, generic)
+    one = _table(architecture, Pairing.TWO_BLOCKS, columns, band, generic)
     if len(lengths) == 1:
         return _linked(_cover(one, lengths[0], whole=True))
     shorter, longer = lengths
@@ -91,7 +91,7 @@ def listed_layout(columns: int, n_rows: int) -> Layout:
     """
     n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
     words = -(-n_rows // (2 * WARP * n_strips))
-    tile = Tile(Pairing.ROW_BLOCKS, WARP, words, columns)
+    tile = Tile(Pairing.TWO_BLOCKS, WARP, words, columns)
     return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips)
 
 

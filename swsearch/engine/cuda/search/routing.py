@@ -238,7 +238,7 @@ def plan_intra_task(
     """Tile of the kernel for listed subjects, or of the kernel for windows."""
     if generic:
         return list_tile(arithmetic)
-    pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
+    pairing = Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS
     entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
     return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
 

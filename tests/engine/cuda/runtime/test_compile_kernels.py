@@ -87,7 +87,7 @@ def range_spec(architecture: int, pairing: Pairing, place: int) -> KernelSpec:
 
 def inter_task_kernels(architecture: int) -> list[KernelSpec]:
     """Return the kernels of the first and last tile of each pairing."""
-    pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
     return [range_spec(architecture, pairing, index) for pairing in pairings for index in (0, -1)]
 
 
@@ -102,7 +102,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
         )
         for band in available_bands(architecture)
         for pairing, edges in (
-            (Pairing.ROW_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
+            (Pairing.TWO_BLOCKS, BoundaryMode.READS_PAIR), (Pairing.TWO_QUERIES, BoundaryMode.OWN),
         )
         for shape in [max(tiles(architecture, pairing, 28, band), key=lambda shape: shape.tile.words)]
     ]  # fmt: skip
@@ -111,7 +111,7 @@ def bound_kernels(architecture: int) -> list[KernelSpec]:
 def list_kernels(architecture: int) -> list[KernelSpec]:
     specs = []
     for arithmetic, entry in itertools.product(Arithmetic, ["intra_task", "score_windows", "end_positions"]):
-        pairing = Pairing.SINGLE if arithmetic is Arithmetic.WIDE else Pairing.ROW_BLOCKS
+        pairing = Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS
         tiles_of = "score_windows" if entry == "score_windows" else "intra_task"
         tile = choose_intra_task_tile(architecture, pairing, 17, 10_000, tiles_of)
         specs.append(intra_task_kernel(arithmetic, tile, GAP, strips=40, warps=12, entry=entry))
@@ -120,7 +120,7 @@ def list_kernels(architecture: int) -> list[KernelSpec]:
 
 def window_kernels(architecture: int) -> list[KernelSpec]:
     """Return kernels of the largest tile, for a query of one strip and of two."""
-    largest = choose_intra_task_tile(architecture, Pairing.ROW_BLOCKS, 28, 2_000, "score_windows")
+    largest = choose_intra_task_tile(architecture, Pairing.TWO_BLOCKS, 28, 2_000, "score_windows")
     return [
         intra_task_kernel(Arithmetic.FAST, largest, GAP, strips=strips, warps=16, entry="score_windows")
         for strips in (1, 2)

@@ -53,7 +53,7 @@ class PlayedCompiler:
 
 
 def a_list_kernel(words: int) -> KernelSpec:
-    tile = Tile(Pairing.ROW_BLOCKS, 32, words, 28)
+    tile = Tile(Pairing.TWO_BLOCKS, 32, words, 28)
     return intra_task_kernel(Arithmetic.SHORT, tile, GapPenalty(11, 1), strips=1, warps=2)
 
 

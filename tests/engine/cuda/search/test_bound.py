@@ -146,7 +146,7 @@ def expected_results(query: int, profile: QueryProfile, partition: Partition, pl
 def test_a_counted_number_opens_launches(emulated: MakeDevice, number: int, is_open: bool) -> None:
     """From 5 to 9, both included; only the two counters of the launch change."""
     device = emulated()
-    buffer, closed = device.allocate(16), Tile(Pairing.ROW_BLOCKS, 4, 3, 28).closed_counter
+    buffer, closed = device.allocate(16), Tile(Pairing.TWO_BLOCKS, 4, 3, 28).closed_counter
     device.upload(buffer, np.array([number, closed, closed, 7], np.uint32), Stream.COMPUTE)
     parameters = packed(
         OPEN_COUNTERS, number=buffer.address, least=5, most=9, counters=buffer.address + 4, n_counters=2
@@ -188,7 +188,7 @@ def related_subjects(rng: np.random.Generator, queries: Sequence[Codes], letters
 
 
 def one(group: int, words: int) -> Tile:
-    return Tile(Pairing.ROW_BLOCKS, group, words, 28)
+    return Tile(Pairing.TWO_BLOCKS, group, words, 28)
 
 
 def two(group: int, words: int) -> Tile:
@@ -237,7 +237,7 @@ def test_the_kernel_computes_the_bound(
             np.testing.assert_array_equal(found[query], expected)
 
 
-@pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
+@pytest.mark.parametrize("pairing", [Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES])
 @pytest.mark.parametrize("architecture", [75, 86, 90])
 def test_rounded_values_remain_bounds(emulated: MakeDevice, architecture: int, pairing: Pairing) -> None:
     """Scores of up to 127 x 64 exceed the type: every result is at least what the largest exact score would give."""
@@ -419,7 +419,7 @@ def test_a_bound_needs_the_fast_type() -> None:
 def test_every_band_has_tiles_that_fit_the_device(architecture: int, band: int) -> None:
     """The same limits of shared memory as for other tiles; a band lies within a lane."""
     assert band in available_bands(architecture)
-    for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
+    for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
         for shape in tiles(architecture, pairing, 28, band):
             assert shape.tile.words % band == 0
             assert shape.tile.shared_bytes <= (64 if architecture == 75 else 99) * 1024

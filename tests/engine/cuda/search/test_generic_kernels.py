@@ -142,7 +142,7 @@ def test_one_kernel_serves_all_gap_costs(emulated: MakeDevice, architecture: int
     shared = set.intersection(*(launched[gap] for gap in GAPS[:4]))  # the last gap cost leaves no room for a floor
     inter_task = [dict(spec.constants) for spec in shared if spec.entry == "inter_task"]
     if architecture == 90:
-        assert {constants["PAIRING"] for constants in inter_task} == {"kRowBlocks", "kTwoQueries"}
+        assert {constants["PAIRING"] for constants in inter_task} == {"kTwoBlocks", "kTwoQueries"}
     bands = {dict(spec.constants).get("BAND") for gap in GAPS[:4] for spec in launched[gap]}
     assert str(BAND) in bands
 
@@ -166,7 +166,7 @@ def test_every_length_is_covered_by_the_generic_tiles(architecture: int) -> None
     assert len(kernels) <= 26
     shapes = {
         (pairing, band): {shape.tile for shape in generic_tiles(architecture, pairing, band)}
-        for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
+        for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
         for band in (0, BAND)
     }
     assert all(tile.columns <= CODE_COLUMNS for tiles in shapes.values() for tile in tiles)
@@ -174,7 +174,7 @@ def test_every_length_is_covered_by_the_generic_tiles(architecture: int) -> None
         for lengths in ((length,), (length, length + 7)):
             for band in (0, BAND):
                 found = layout(architecture, 28, lengths, band=band, generic=True)
-                pairing = Pairing.ROW_BLOCKS if len(lengths) == 1 else Pairing.TWO_QUERIES
+                pairing = Pairing.TWO_BLOCKS if len(lengths) == 1 else Pairing.TWO_QUERIES
                 assert {strip.shape.tile for strip in found.strips} <= shapes[pairing, band]
                 rows = sum(strip.shape.tile.rows for strip in found.strips)
                 assert max(lengths) <= rows <= max(lengths) * 1.35 + 2 * 8 * 12

@@ -25,7 +25,7 @@ def expected(profile: QueryProfile, row: int, code: int) -> int:
 
 @pytest.mark.parametrize("arithmetic", [Arithmetic.FAST, Arithmetic.SHORT])
 @pytest.mark.parametrize(("pairing", "group", "words"), [
-    (Pairing.ROW_BLOCKS, 4, 5), (Pairing.ROW_BLOCKS, 8, 7), (Pairing.TWO_QUERIES, 4, 6), (Pairing.ROW_BLOCKS, 32, 2),
+    (Pairing.TWO_BLOCKS, 4, 5), (Pairing.TWO_BLOCKS, 8, 7), (Pairing.TWO_QUERIES, 4, 6), (Pairing.TWO_BLOCKS, 32, 2),
 ])  # fmt: skip
 def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairing, group: int, words: int) -> None:
     rng = np.random.default_rng(1)
@@ -45,7 +45,7 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
                 plane, unit = divmod(chunk * tile.slots + slot, 16)
                 for code in codes:
                     word = int(words_read[strip, plane, (code + 1) % 32, unit, part])
-                    if pairing is Pairing.ROW_BLOCKS:
+                    if pairing is Pairing.TWO_BLOCKS:
                         low_row = strip * tile.rows + lane * 2 * words + k
                         want = (expected(profiles[0], low_row, code), expected(profiles[0], low_row + words, code))
                     else:
@@ -56,7 +56,7 @@ def test_each_word_holds_its_rows_scores(arithmetic: Arithmetic, pairing: Pairin
 
 def test_wide_words_are_the_scores() -> None:
     profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
-    tile = Tile(Pairing.SINGLE, 32, 4, DNA_COLUMNS)
+    tile = Tile(Pairing.ONE_SCORE, 32, 4, DNA_COLUMNS)
     words = pack_profile([profile], tile, Arithmetic.WIDE).view(np.int32)
     words = words.reshape(2, DNA_COLUMNS, 16, 4).transpose(1, 0, 2, 3).reshape(DNA_COLUMNS, 32, 4)
     for lane in range(10):

@@ -51,19 +51,19 @@ def profile(length: int, gap: GapPenalty | None = None) -> QueryProfile:
 
 def test_a_tiles_rows_and_memory() -> None:
     """By hand: 8 lanes x 28 words x 2 halves; 7 chunks of 8 slots: 4 planes of 16 units; 4 columns hold no letter."""
-    tile = Tile(Pairing.ROW_BLOCKS, 8, 28, 28)
+    tile = Tile(Pairing.TWO_BLOCKS, 8, 28, 28)
     assert tile.rows == 448
     assert tile.strips(448) == 1
     assert tile.strips(449) == 2
     assert tile.strip_units == 4 * 28 * 16
     assert tile.shared_bytes == (4 * 28 * 16 + 4 * 16) * 16
     assert Tile(Pairing.TWO_QUERIES, 4, 6, 17).planes == 1
-    assert Tile(Pairing.SINGLE, 32, 7, 17).planes == 4
-    assert Tile(Pairing.SINGLE, 32, 1, 17).rows == 32
+    assert Tile(Pairing.ONE_SCORE, 32, 7, 17).planes == 4
+    assert Tile(Pairing.ONE_SCORE, 32, 1, 17).rows == 32
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("pairing", [Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES])
+@pytest.mark.parametrize("pairing", [Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES])
 def test_every_query_length_has_a_tile_that_fits_the_device(architecture: int, pairing: Pairing) -> None:
     """The architectures' limits: 64 KB of shared memory per block on 7.5, 99 KB and more on the others."""
     max_bytes = 64 * 1024 if architecture == 75 else 99 * 1024
@@ -102,7 +102,7 @@ def test_strips_cover_every_row_once(lengths: tuple[int, ...]) -> None:
 
 def test_rows_cost_no_more_than_the_fullest_tiles_and_one_that_fits() -> None:
     """By hand: the simplest cover of n rows, full tiles of one shape and a last one, is an upper bound of the cost."""
-    shapes = tiles(90, Pairing.ROW_BLOCKS, 28)
+    shapes = tiles(90, Pairing.TWO_BLOCKS, 28)
     for length in range(225, 3000, 97):
         cost = layout(90, 28, (length,)).cost
         for shape in shapes:
@@ -143,7 +143,7 @@ def test_types_follow_gap_costs() -> None:
     wide_gaps = plan_inter_task([profile(50, GapPenalty(2000, 100))], 90, band=4)
     assert wide_gaps.arithmetic is Arithmetic.SHORT
     assert wide_gaps.band == 0
-    assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.SINGLE
+    assert plan_intra_task(profile(50), 90, Arithmetic.WIDE).pairing is Pairing.ONE_SCORE
 
 
 def test_teams_share_the_strips_of_a_query_that_fits() -> None:

@@ -61,8 +61,8 @@ def test_counted_times_have_the_measured_scale_and_the_counted_ratios(
     Those of the exact kernel, and of the bound with bands of 8. The tiles of the bound lie between those that were
     counted for the file, the smallest and the largest.
     """
-    pairings = (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES)
-    measured = min(shape.alone / shape.tile.rows for shape in tiles(90, Pairing.ROW_BLOCKS, 28))
+    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
+    measured = min(shape.alone / shape.tile.rows for shape in tiles(90, Pairing.TWO_BLOCKS, 28))
     one, two = (
         {shape.tile.words: shape for shape in tiles(architecture, pairing, 28) if shape.tile.group == 4}[words].alone
         for pairing, (words, _) in zip(pairings, loops, strict=True)
@@ -80,7 +80,7 @@ def test_strips_with_boundaries_take_more_instructions_than_those_without(name: 
     """By a quarter at most in tiles of 20 words and more: a boundary is read and written once per column."""
     architecture = FILES[name]["architectures"][0]
     for band in (0, *available_bands(architecture)):
-        for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
+        for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
             for shape in tiles(architecture, pairing, 28, band):
                 assert shape.alone < shape.edges
                 assert shape.edges < 1.25 * shape.alone or shape.tile.words < 20, shape
@@ -88,7 +88,7 @@ def test_strips_with_boundaries_take_more_instructions_than_those_without(name: 
 
 def test_a_series_has_the_tiles_and_times_of_its_line() -> None:
     """By hand, from the first series of ``ampere.json``: 3 to 28 words in steps of 1, 1.7528 + 1.1748 * words."""
-    shapes = [shape for shape in tiles(86, Pairing.ROW_BLOCKS, 28) if shape.tile.group == 4]
+    shapes = [shape for shape in tiles(86, Pairing.TWO_BLOCKS, 28) if shape.tile.group == 4]
     assert [shape.tile.words for shape in shapes] == list(range(3, 29))
     assert [shapes[0].alone, shapes[-1].alone] == [5.28, 34.65]
     assert {shape.tile.words for shape in tiles(86, Pairing.TWO_QUERIES, 28, 5)} == set(range(5, 41, 5))
@@ -121,7 +121,7 @@ def test_as_many_blocks_as_a_tile_asks_for_fit_a_multiprocessor(architecture: in
     available = 64 << 10 if architecture < 80 else 100 << 10
     reserved = 0 if architecture < 80 else RESERVED_BYTES
     for band in (0, *available_bands(architecture)):
-        for pairing in (Pairing.ROW_BLOCKS, Pairing.TWO_QUERIES):
+        for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES):
             for shape in tiles(architecture, pairing, 28, band):
                 assert shape.blocks * (shape.tile.shared_bytes + reserved) <= available, shape
 
