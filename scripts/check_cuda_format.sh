@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fails, and names the places, if a file of CUDA C++ is not formatted as .clang-format says.
+# Fails, and names the places, if a file of C++ or CUDA C++ is not formatted as .clang-format says.
 # usage: check_cuda_format.sh CLANG_FORMAT
 set -eu
-find cuda tests/engine/cuda -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.h' | xargs "$1" --dry-run --Werror
+find simd cuda tests/engine/cuda -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.h' |
+    xargs "$1" --dry-run --Werror

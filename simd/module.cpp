@@ -15,8 +15,9 @@ void bind_statistics(nanobind::module_& module);
 }  // namespace swsearch
 
 NB_MODULE(_native, module) {
-    module.doc() = "Native kernels: scores of many subjects, alignments of single pairs and families, indexing, packing, "
-                   "profiles, context columns, statistics.";
+    module.doc() =
+        "Native kernels: scores of many subjects, alignments of single pairs and families, indexing, packing, "
+        "profiles, context columns, statistics.";
     swsearch::bind_align(module);
     swsearch::bind_context(module);
     swsearch::bind_index(module);

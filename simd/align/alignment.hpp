@@ -35,7 +35,7 @@ struct End {
 // the caller and must outlive it. `codes` and `identity` (32 entries: letters with equal entries are identical) are
 // needed for paths only.
 class Query {
-public:
+   public:
     Query(const Profile& profile, const std::uint8_t* codes, const std::uint8_t* identity, const Kernels& kernels);
 
     // Scores in the striped order of `lanes` lanes; computed on first use.
@@ -60,7 +60,7 @@ public:
     const Kernels& kernels;
     const std::int32_t max_score;
 
-private:
+   private:
     const std::uint8_t* const codes_;
     const std::uint8_t* const identity_;
     std::vector<std::int8_t> scores_;        // [code][row]

@@ -28,9 +28,11 @@ std::vector<align::End> checked_ends(const Array& array, std::int32_t query_leng
         const std::int64_t* const row = ends.data + 3 * i;
         const std::int64_t limits[] = {INT32_MAX, query_length, subjects.lengths[i]};
         for (std::size_t k = 0; k < 3; ++k) {
-            if (row[k] < 0 || row[k] > limits[k]) refuse("the end of subject " + std::to_string(i) + " leaves the pair");
+            if (row[k] < 0 || row[k] > limits[k])
+                refuse("the end of subject " + std::to_string(i) + " leaves the pair");
         }
-        checked.push_back({static_cast<std::int32_t>(row[0]), static_cast<std::size_t>(row[1]), static_cast<std::size_t>(row[2])});
+        checked.push_back(
+            {static_cast<std::int32_t>(row[0]), static_cast<std::size_t>(row[1]), static_cast<std::size_t>(row[2])});
     }
     return checked;
 }
@@ -50,7 +52,8 @@ align::UsedPairs checked_pairs(const Earlier& earlier, std::int64_t query_length
                 continue;
             }
             const bool pairs_residues = letter == '=' || letter == 'X';
-            check_that(pairs_residues || letter == 'I' || letter == 'D', "a CIGAR consists of numbers with =, X, I or D");
+            check_that(pairs_residues || letter == 'I' || letter == 'D',
+                       "a CIGAR consists of numbers with =, X, I or D");
             const std::int64_t rows = letter == 'D' ? 0 : length, columns = letter == 'I' ? 0 : length;
             check_that(row + rows <= query_length && column + columns <= subject_length,
                        "an earlier alignment leaves the pair");
@@ -92,7 +95,8 @@ void for_each_subject(const align::Query& query, const Subjects& subjects, int n
     if (worthwhile < 2) {
         parallel_for(order.size(), 1, observer, of_subject);
     } else {
-        const int threads = static_cast<int>(std::min<std::uint64_t>(worthwhile, static_cast<std::uint64_t>(n_threads)));
+        const int threads =
+            static_cast<int>(std::min<std::uint64_t>(worthwhile, static_cast<std::uint64_t>(n_threads)));
         parallel_for(order.size(), threads, observer, of_subject, std::ref(poll));
     }
     poll();
@@ -111,14 +115,16 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     check_that(identities.length == kCodes, "identity needs 32 entries");
     const Subjects subjects = checked_subjects(residues, starts, lengths);
     check_that(!ends || most == 1, "ends are of the best alignments alone; leave most at 1");
-    const std::vector<align::End> known = ends ? checked_ends(*ends, profile.length, subjects) : std::vector<align::End>();
+    const std::vector<align::End> known =
+        ends ? checked_ends(*ends, profile.length, subjects) : std::vector<align::End>();
     std::vector<std::int32_t> lowest(subjects.n, floor);
     if (floors) {
         const auto each = view_of<const std::int32_t>(*floors, "floors");
         check_that(each.length == subjects.n, "floors and lengths differ in length");
         lowest.assign(each.data, each.data + each.length);
     }
-    check_that(earlier.empty() || (earlier.size() == subjects.n && !ends), "earlier alignments are of all subjects, without ends");
+    check_that(earlier.empty() || (earlier.size() == subjects.n && !ends),
+               "earlier alignments are of all subjects, without ends");
     std::vector<align::UsedPairs> used(subjects.n);
     for (std::size_t i = 0; i < earlier.size(); ++i) {
         used[i] = checked_pairs(earlier[i], profile.length, subjects.lengths[i]);
@@ -126,9 +132,9 @@ nb::list align_local(const Array& query_codes, const Array& rows, const Array& t
     const align::Query query(profile, codes.data, identities.data, align::kernels_of(instruction_set));
     std::vector<std::vector<align::Path>> paths(subjects.n);
     const auto task = [&](std::size_t i, const std::uint8_t* subject, Observer& observer) {
-        paths[i] = known.empty()
-                       ? align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], memory_bytes, observer, used[i])
-                       : align::find_path_to(query, subject, known[i], lowest[i], memory_bytes, observer);
+        paths[i] = known.empty() ? align::find_paths(query, subject, subjects.lengths[i], most, lowest[i], memory_bytes,
+                                                     observer, used[i])
+                                 : align::find_path_to(query, subject, known[i], lowest[i], memory_bytes, observer);
     };
     for_each_subject(query, subjects, n_threads, progress, task);
     nb::list result;
@@ -163,24 +169,25 @@ nb::list find_ends(const Array& rows, const Array& table, std::int32_t gap_open,
 }  // namespace
 
 void bind_align(nb::module_& module) {
-    module.def("align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a,
-               "identity"_a, "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1,
-               "memory_bytes"_a = std::uint64_t{64} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
-               "most"_a = std::uint64_t{1}, "floor"_a = 1, "ends"_a = nb::none(), "floors"_a = nb::none(),
-               "earlier"_a = std::vector<Earlier>{},
-               "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
-               "For each subject a list of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
-               "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair of\n"
-               "residues of those before it and scores at least `floor` (or the subject's element of `floors`, int32), and\n"
-               "above 0; nor of the `earlier` alignments of each subject (query_start, subject_start, cigar). `ends`, int64 of shape (n, 3), are the\n"
-               "score, query_end and subject_end of each subject's best alignment as `score_ends` returns them: the alignment\n"
-               "is then found from a pass over no more columns than it can span. Raises ValueError for arrays that do not fit\n"
-               "together, TypeError for arrays of another kind, and KeyboardInterrupt, each after all threads have ended; what\n"
-               "`progress` raises is passed on likewise.");
-    module.def("score_ends", &find_ends, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
-               "lengths"_a, "n_threads"_a = 1, "progress"_a = nb::none(), "instruction_set"_a = "auto",
-               "For each subject a tuple: optimal local score, query_end, subject_end (exclusive); all 0 where nothing aligns.\n"
-               "Of several ends the one with the smallest subject end, then with the smallest query end.");
+    module.def(
+        "align_local", &align_local, "query_codes"_a, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "identity"_a,
+        "residues"_a, "starts"_a, "lengths"_a, "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{64} << 20,
+        "progress"_a = nb::none(), "instruction_set"_a = "auto", "most"_a = std::uint64_t{1}, "floor"_a = 1,
+        "ends"_a = nb::none(), "floors"_a = nb::none(), "earlier"_a = std::vector<Earlier>{},
+        "The best local alignments of a query with each subject, as docs/design/traceback.md defines them.\n\n"
+        "For each subject a list of at most `most` tuples: score, query_start, query_end, subject_start, subject_end\n"
+        "(0-based, half-open), cigar, identities, positives, columns, gap_openings, gap_residues. Each uses no pair of\n"
+        "residues of those before it and scores at least `floor` (or the subject's element of `floors`, int32), and\n"
+        "above 0; nor of the `earlier` alignments of each subject (query_start, subject_start, cigar). `ends`, int64 of shape (n, 3), are the\n"
+        "score, query_end and subject_end of each subject's best alignment as `score_ends` returns them: the alignment\n"
+        "is then found from a pass over no more columns than it can span. Raises ValueError for arrays that do not fit\n"
+        "together, TypeError for arrays of another kind, and KeyboardInterrupt, each after all threads have ended; what\n"
+        "`progress` raises is passed on likewise.");
+    module.def(
+        "score_ends", &find_ends, "rows"_a, "table"_a, "gap_open"_a, "gap_extend"_a, "residues"_a, "starts"_a,
+        "lengths"_a, "n_threads"_a = 1, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+        "For each subject a tuple: optimal local score, query_end, subject_end (exclusive); all 0 where nothing aligns.\n"
+        "Of several ends the one with the smallest subject end, then with the smallest query end.");
 }
 
 }  // namespace swsearch

@@ -33,7 +33,8 @@ ForwardPass::ForwardPass(const Query& query, const std::uint8_t* subject, std::s
                          const UsedPairs& used, Observer& observer)
     : query_(query), length_(length), several_(several), observer_(observer), used_(used) {
     if (query.length == 0 || length == 0) return;
-    const std::uint64_t most = std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
+    const std::uint64_t most =
+        std::uint64_t(std::min(query.length, length)) * std::uint64_t(std::max(query.max_score, 0));
     if (most > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max() / 2)) {
         throw std::length_error("query and subject are so long that their score may leave 30 bits; split the query");
     }

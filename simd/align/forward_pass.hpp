@@ -19,10 +19,11 @@ namespace swsearch::align {
 // and E at the beginning of a block equal the saved ones. Therefore the cost of a further alignment is about that of
 // the columns that it spans, not that of a complete pass.
 class ForwardPass {
-public:
-    // Computes all columns without the pairs of `used`, in 16-bit lanes, and again in 32-bit lanes if those are too narrow.
-    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several, const UsedPairs& used,
-                Observer& observer);
+   public:
+    // Computes all columns without the pairs of `used`, in 16-bit lanes, and again in 32-bit lanes if those are too
+    // narrow.
+    ForwardPass(const Query& query, const std::uint8_t* subject, std::size_t length, bool several,
+                const UsedPairs& used, Observer& observer);
 
     // The end of the best alignment without the barred pairs; among several ends, the smallest subject end, then the
     // smallest query end.
@@ -33,7 +34,7 @@ public:
 
     const ColumnBest& groups() const { return groups_; }
 
-private:
+   private:
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
     };
@@ -63,16 +64,16 @@ private:
     std::vector<std::int8_t> profile_;  // a copy of the query's, for the columns with barred pairs
     bool narrow_ = false;
     std::size_t lanes_ = 0;
-    std::size_t bytes_ = 0;          // bytes of one column of H or E
+    std::size_t bytes_ = 0;  // bytes of one column of H or E
     std::size_t block_columns_ = 0;
-    std::size_t counted_ = 0;        // columns that the observer has counted
+    std::size_t counted_ = 0;  // columns that the observer has counted
     ForwardKernel kernel_ = nullptr;
     ForwardState state_{};
     Memory h_[3];
     Memory e_;
     ColumnBest groups_;
     std::vector<Block> blocks_;
-    std::size_t current_ = 0;        // the block that was computed last
+    std::size_t current_ = 0;  // the block that was computed last
 };
 
 }  // namespace swsearch::align

@@ -52,7 +52,8 @@ constexpr size_t striped_index(size_t row, size_t segments, size_t lanes) {
 // Ends a column whose values are in h[column_h] and records its largest H. Returns false if 16 bits are too narrow for
 // it.
 template <class Value>
-inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h, int32_t largest) {
+inline __attribute__((always_inline)) bool finish_column(ForwardState& state, size_t column, int column_h,
+                                                         int32_t largest) {
     int32_t& group = state.column_best[column >> state.shift];
     group = group > largest ? group : largest;
     state.last = column_h;

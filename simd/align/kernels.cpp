@@ -4,8 +4,8 @@
 // The striped layout is that of M. Farrar, Striped Smith-Waterman speeds database searches six times over other SIMD
 // implementations, Bioinformatics 23:156, 2007.
 //
-// Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors, in which
-// F begins anew in each lane, followed by a second one that adds the F from the lanes above. Those are determined
+// Query row r is in lane r / segments of vector r % segments. A column is computed in one pass over its vectors, in
+// which F begins anew in each lane, followed by a second one that adds the F from the lanes above. Those are determined
 // between the passes by a prefix scan over the lanes, so that F that crosses many lanes, which is usual where the
 // sequences are similar, costs no more than one further pass. E is computed from the final H of the previous column, so
 // that a gap that consumes the subject may follow one that consumes the query.

@@ -2,11 +2,12 @@
 // optimal paths to an end (reverse pass), and the path through it (banded traceback). Inputs: a query, a subject and
 // the end. Output: the path as a CIGAR with its counts.
 
+#include "common/path.hpp"
+
 #include <algorithm>
 #include <limits>
 
 #include "align/forward_pass.hpp"
-#include "common/path.hpp"
 
 namespace swsearch::align {
 namespace {
@@ -31,7 +32,7 @@ struct Band {
 
 // Counts cells, and at intervals of kCellsBetweenChecks asks the observer whether to stop.
 class Meter {
-public:
+   public:
     explicit Meter(Observer& observer) : observer_(observer) {}
     void add(std::size_t cells) {
         cells_ += cells;
@@ -41,7 +42,7 @@ public:
         }
     }
 
-private:
+   private:
     Observer& observer_;
     std::uint64_t cells_ = 0;
 };
@@ -68,7 +69,7 @@ Band find_band(const Query& query, const std::uint8_t* subject, const End& end, 
         const std::int32_t needed = std::max(1, end.score - reach);
         const std::int32_t needed_in_gap = std::max(1, end.score - reach - open);
         std::int32_t f = kNever;
-        std::int32_t below_h = kNever;       // h of the row below in this column
+        std::int32_t below_h = kNever;        // h of the row below in this column
         std::int32_t below_h_after = kNever;  // h of the row below in the next column
         std::int32_t alive_low = 0;
         std::int32_t alive_high = -1;
@@ -126,7 +127,7 @@ struct SavedColumn {
 
 // The banded forward pass, which stores decisions, and the traceback through them.
 class BandedTraceback {
-public:
+   public:
     BandedTraceback(const Query& query, const std::uint8_t* subject, const End& end, const Band& band,
                     const UsedPairs& used, std::size_t memory_bytes, Observer& observer)
         : query_(query),
@@ -147,7 +148,7 @@ public:
         return std::move(walk_);
     }
 
-private:
+   private:
     // Restores H and E of a saved column; without a saved column, no node has a value.
     void restore(const SavedColumn* saved) {
         std::fill(h_.begin(), h_.end(), kNever);
@@ -160,7 +161,9 @@ private:
 
     SavedColumn save(std::size_t column) const {
         const Interval& rows = band_.at(column);
-        return {column, {h_.begin() + rows.low, h_.begin() + rows.high + 1}, {e_.begin() + rows.low, e_.begin() + rows.high + 1}};
+        return {column,
+                {h_.begin() + rows.low, h_.begin() + rows.high + 1},
+                {e_.begin() + rows.low, e_.begin() + rows.high + 1}};
     }
 
     // Computes one column of nodes from the previous one, and its decisions if `decisions` is not null.
@@ -185,7 +188,8 @@ private:
         }
         if (decisions != nullptr) decide(low, n, decisions);
         for (std::size_t k = 0; k < n; ++k) h_[low + k] = std::max(without_f_[k], f_[k]);
-        for (std::int32_t gone = before.low; gone <= before.high; ++gone) {  // rows that are not in this column's interval
+        for (std::int32_t gone = before.low; gone <= before.high;
+             ++gone) {  // rows that are not in this column's interval
             if (gone >= rows.low && gone <= rows.high) {
                 gone = rows.high;
                 continue;

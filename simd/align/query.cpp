@@ -16,7 +16,9 @@ Query::Query(const Profile& profile, const std::uint8_t* codes, const std::uint8
       first(profile.open + profile.extend),
       extend(profile.extend),
       kernels(kernels_in),
-      max_score(profile.n_rows == 0 ? 0 : *std::max_element(profile.table, profile.table + std::ptrdiff_t{kCodes} * profile.n_rows)),
+      max_score(profile.n_rows == 0
+                    ? 0
+                    : *std::max_element(profile.table, profile.table + std::ptrdiff_t{kCodes} * profile.n_rows)),
       codes_(codes),
       identity_(identity),
       scores_(kCodes * length),

@@ -16,7 +16,7 @@ namespace swsearch::align {
 
 // Query rows of one subject column, in ascending order.
 class Rows {
-public:
+   public:
     Rows(const std::uint32_t* first, const std::uint32_t* last) : first_(first), last_(last) {}
     const std::uint32_t* begin() const { return first_; }
     const std::uint32_t* end() const { return last_; }
@@ -24,13 +24,13 @@ public:
         return first_ != last_ && std::binary_search(first_, last_, static_cast<std::uint32_t>(row));
     }
 
-private:
+   private:
     const std::uint32_t* first_;
     const std::uint32_t* last_;
 };
 
 class UsedPairs {
-public:
+   public:
     // Adds pairs (row, column), in any order.
     void add(const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
         std::vector<std::pair<std::size_t, std::uint32_t>> all;
@@ -68,7 +68,7 @@ public:
         return {rows_.data() + begins_[index], rows_.data() + begins_[index + 1]};
     }
 
-private:
+   private:
     std::vector<std::size_t> columns_;    // columns with used pairs, ascending
     std::vector<std::size_t> begins_{0};  // index in rows_ of the first row of each column, followed by the end
     std::vector<std::uint32_t> rows_;

@@ -9,7 +9,8 @@
 
 // Applies a macro to the name of each instruction set that is built for this architecture, best first.
 #if defined(__x86_64__) || defined(_M_X64)
-#define SWSEARCH_FOR_EACH_INSTRUCTION_SET(apply) apply(avx512vbmi) apply(avx512bw) apply(avx2) apply(sse41) apply(scalar)
+#define SWSEARCH_FOR_EACH_INSTRUCTION_SET(apply) \
+    apply(avx512vbmi) apply(avx512bw) apply(avx2) apply(sse41) apply(scalar)
 #elif defined(__aarch64__)
 #define SWSEARCH_FOR_EACH_INSTRUCTION_SET(apply) apply(neon) apply(scalar)
 #else
@@ -36,9 +37,9 @@ std::size_t find_instruction_set(const std::string& name);
 // defines kernels_of(name), those of the instruction set that find_instruction_set finds.
 #define SWSEARCH_DECLARE_KERNELS(name) extern const Kernels kernels_##name;
 #define SWSEARCH_ADDRESS_OF_KERNELS(name) &kernels_##name,
-#define SWSEARCH_DEFINE_KERNELS_OF                                                                                     \
-    SWSEARCH_FOR_EACH_INSTRUCTION_SET(SWSEARCH_DECLARE_KERNELS)                                                        \
-    const Kernels& kernels_of(const std::string& name) {                                                               \
-        static const Kernels* const all[] = {SWSEARCH_FOR_EACH_INSTRUCTION_SET(SWSEARCH_ADDRESS_OF_KERNELS)};          \
-        return *all[find_instruction_set(name)];                                                                       \
+#define SWSEARCH_DEFINE_KERNELS_OF                                                                            \
+    SWSEARCH_FOR_EACH_INSTRUCTION_SET(SWSEARCH_DECLARE_KERNELS)                                               \
+    const Kernels& kernels_of(const std::string& name) {                                                      \
+        static const Kernels* const all[] = {SWSEARCH_FOR_EACH_INSTRUCTION_SET(SWSEARCH_ADDRESS_OF_KERNELS)}; \
+        return *all[find_instruction_set(name)];                                                              \
     }

@@ -22,7 +22,7 @@ struct Run {
 
 // The traceback from the end of an alignment to its start.
 class Traceback {
-public:
+   public:
     // row, column: the node at which the traceback begins, as the numbers of query and subject residues before it.
     Traceback(std::size_t row, std::size_t column) : row_(row), column_(column) {}
 
@@ -34,7 +34,11 @@ public:
         if (state_ == kInH) {
             switch (decision & kHMask) {
                 case kStop: return false;
-                case kDiagonal: append('M', 1); --row_; --column_; break;
+                case kDiagonal:
+                    append('M', 1);
+                    --row_;
+                    --column_;
+                    break;
                 case kFromE: state_ = kInE; break;
                 default: state_ = kInF; break;
             }
@@ -57,7 +61,7 @@ public:
     // The runs from the start of the alignment to its end.
     std::vector<Run> runs() const { return {runs_.rbegin(), runs_.rend()}; }
 
-private:
+   private:
     enum State { kInH, kInE, kInF };
 
     void append(char operation, std::size_t length) {

@@ -104,7 +104,7 @@ auto array_of(std::vector<Value>&& values, const std::array<std::size_t, kDimens
 // A poll for parallel_for, called without Python's lock: it throws the exception that a signal handler raised, and
 // calls `progress` with the number of cells computed since the previous call.
 class PythonPoll {
-public:
+   public:
     PythonPoll(const Observer& observer, const nb::object& progress) : observer_(observer), progress_(progress) {}
     PythonPoll(const Observer& observer, nb::object&& progress) = delete;  // it would be destroyed before the poll
 
@@ -116,7 +116,7 @@ public:
         reported_ = cells;
     }
 
-private:
+   private:
     const Observer& observer_;
     const nb::object& progress_;
     std::uint64_t reported_ = 0;

@@ -16,10 +16,9 @@
 //     max, equal, greater, any_greater
 //     select(mask, yes, no)
 //     shift_in(a, x)                 lane 0 is x, lane i + 1 is lane i of a
-//     shift_up<kBy>(a)               lane i + kBy is lane i of a, the lower lanes are 0; of 16 or 32 bits, kBy a power of 2
-//     last(a)                        the highest lane
-//     largest(a)                     the largest lane, of 16 or 32 bits, where all are at least 0
-//     widen(a)                       the low bytes of a, sign-extended to T
+//     shift_up<kBy>(a)               lane i + kBy is lane i of a, the lower lanes are 0; of 16 or 32 bits, kBy a power
+//     of 2 last(a)                        the highest lane largest(a)                     the largest lane, of 16 or 32
+//     bits, where all are at least 0 widen(a)                       the low bytes of a, sign-extended to T
 //     load_bytes(from)               one byte per lane, sign-extended to T
 // and, for bytes:
 //     exclusive_or
@@ -46,16 +45,18 @@
     } else {                                 \
         return on_ints;                      \
     }
-#define BY_NARROW_LANE(on_bytes, on_words)                        \
-    static_assert(sizeof(T) < 4, "lanes of 8 or 16 bits only");   \
-    if constexpr (sizeof(T) == 1) {                               \
-        return on_bytes;                                          \
-    } else {                                                      \
-        return on_words;                                          \
+#define BY_NARROW_LANE(on_bytes, on_words)                      \
+    static_assert(sizeof(T) < 4, "lanes of 8 or 16 bits only"); \
+    if constexpr (sizeof(T) == 1) {                             \
+        return on_bytes;                                        \
+    } else {                                                    \
+        return on_words;                                        \
     }
 #define SWSEARCH_QUOTED_(text) #text
 #define SWSEARCH_QUOTED(text) SWSEARCH_QUOTED_(text)
+// clang-format off: the argument is a path.
 #include SWSEARCH_QUOTED(common/vectors/SWSEARCH_VECTORS.hpp)
+// clang-format on
 #undef BY_LANE
 #undef BY_NARROW_LANE
 
@@ -84,7 +85,9 @@ struct Lanes {
     static V select(Mask mask, V yes, V no) { return Vectors::select<T>(mask, yes, no); }
     static V shift_in(V a, T x) { return Vectors::shift_in<T>(a, x); }
     template <int kBy>
-    static V shift_up(V a) { return Vectors::shift_up<T, kBy>(a); }
+    static V shift_up(V a) {
+        return Vectors::shift_up<T, kBy>(a);
+    }
     static T last(V a) { return Vectors::last<T>(a); }
     static int32_t largest(V a) { return Vectors::largest<T>(a); }
     static V load_bytes(const int8_t* from) { return Vectors::load_bytes<T>(from); }
@@ -119,7 +122,7 @@ struct Lanes {
         }
     }
 
-private:
+   private:
     static constexpr bool kBitMasks = sizeof(Mask) < sizeof(V);
     static int32_t clamp(ptrdiff_t x, int32_t least) {
         return x < least ? least : x > kLanes ? kLanes : static_cast<int32_t>(x);

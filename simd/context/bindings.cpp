@@ -25,8 +25,8 @@ void check_sums(const View<const std::int16_t>& weights, const View<const std::i
 }
 
 context::Network checked_network(const Array& first_array, const Array& first_bias_array, const Array& second_array,
-                                 const Array& second_bias_array, const Array& third_array, const Array& third_bias_array,
-                                 const Array& powers_array) {
+                                 const Array& second_bias_array, const Array& third_array,
+                                 const Array& third_bias_array, const Array& powers_array) {
     const auto first_bias = view_of<const std::int16_t>(first_bias_array, "first_bias");
     const std::size_t n_first = first_bias.length;
     const auto first = view_of<const std::int16_t, 2>(first_array, "first", n_first);
@@ -39,10 +39,11 @@ context::Network checked_network(const Array& first_array, const Array& first_bi
     const std::size_t width = first.length / context::kLetters;
     check_that(first.length % context::kLetters == 0 && width % 2 == 1, "the width of the window is odd");
     for (const std::size_t n : {n_first, n_second}) {
-        check_that(n % context::kRowMultiple == 0 && n > 0 && n <= context::kMostUnits, "a layer has 32 to 1,024 units");
+        check_that(n % context::kRowMultiple == 0 && n > 0 && n <= context::kMostUnits,
+                   "a layer has 32 to 1,024 units");
     }
-    check_that(second.length == n_second && third.length == context::kAminoAcids && third_bias.length == context::kAminoAcids &&
-                   powers.length == std::size_t{1} << context::kPowerBits,
+    check_that(second.length == n_second && third.length == context::kAminoAcids &&
+                   third_bias.length == context::kAminoAcids && powers.length == std::size_t{1} << context::kPowerBits,
                "the layers of the model do not fit together");
     for (std::size_t unit = 0; unit < n_first; ++unit) {
         int most = std::abs(static_cast<int>(first_bias[unit]));
@@ -58,8 +59,8 @@ context::Network checked_network(const Array& first_array, const Array& first_bi
     }
     check_sums(second, second_bias);
     check_sums(third, third_bias);
-    return {width, n_first, n_second, first.data, first_bias.data, second.data, second_bias.data, third.data,
-            third_bias.data, powers.data};
+    return {width,       n_first,          n_second,   first.data,      first_bias.data,
+            second.data, second_bias.data, third.data, third_bias.data, powers.data};
 }
 
 void context_columns(const Array& first, const Array& first_bias, const Array& second, const Array& second_bias,
@@ -104,7 +105,8 @@ void forward_totals(const Array& first, const Array& first_bias, const Array& se
     const nb::object no_progress = nb::none();
     PythonPoll poll(observer, no_progress);
     const nb::gil_scoped_release no_lock;
-    context::forward_totals(network, given, subjects, kernels, n_threads, observer, std::ref(poll), totals.data, exponents.data);
+    context::forward_totals(network, given, subjects, kernels, n_threads, observer, std::ref(poll), totals.data,
+                            exponents.data);
 }
 
 }  // namespace

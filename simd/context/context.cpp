@@ -20,7 +20,7 @@ constexpr std::uint8_t kOther = kLetters - 1;
 
 // The letters of a part of a subject, with those of the windows' other places on either side.
 class Letters {
-public:
+   public:
     explicit Letters(const Network& network) : margin_(network.width / 2) {}
 
     // The letter of residue `from`; those up to `to`, and `margin` on either side, can be read.
@@ -34,33 +34,43 @@ public:
         return letters_.data() + margin_;
     }
 
-private:
+   private:
     std::size_t margin_;
     std::vector<std::uint8_t> letters_;
 };
 
 // Forward of one group of subjects, at most one in each lane.
 class Group {
-public:
+   public:
     Group(const Network& network, const ForwardQuery& query, const Kernels& kernels)
-        : network_(network), query_(query), kernels_(kernels), letters_(network), lanes_(kernels.lanes),
-          p_(query.length * lanes_), y_(query.length * lanes_), total_(lanes_), exponent_(lanes_), of_total_(lanes_),
-          columns_(kBlock * kAminoAcids), odds_(kBlock * kAminoAcids * lanes_) {}
+        : network_(network),
+          query_(query),
+          kernels_(kernels),
+          letters_(network),
+          lanes_(kernels.lanes),
+          p_(query.length * lanes_),
+          y_(query.length * lanes_),
+          total_(lanes_),
+          exponent_(lanes_),
+          of_total_(lanes_),
+          columns_(kBlock * kAminoAcids),
+          odds_(kBlock * kAminoAcids * lanes_) {}
 
     void run(const Subjects& subjects, const std::uint32_t* members, std::size_t n, Observer& observer, float* totals,
              std::int32_t* exponents) {
         for (std::vector<float>* const values : {&p_, &y_, &total_}) std::fill(values->begin(), values->end(), 0.0F);
         std::fill(exponent_.begin(), exponent_.end(), 0);
         std::fill(of_total_.begin(), of_total_.end(), 0);
-        ForwardState state{query_.columns, query_.length, query_.open, query_.extend, p_.data(), y_.data(),
-                           total_.data(), exponent_.data(), of_total_.data()};
+        ForwardState state{query_.columns, query_.length, query_.open,      query_.extend,   p_.data(),
+                           y_.data(),      total_.data(), exponent_.data(), of_total_.data()};
         std::size_t longest = 0;
         for (std::size_t k = 0; k < n; ++k) longest = std::max<std::size_t>(longest, subjects.lengths[members[k]]);
         for (std::size_t from = 0; from < longest; from += kBlock) {
             const std::size_t size = std::min(kBlock, longest - from);
             std::fill_n(odds_.begin(), static_cast<std::ptrdiff_t>(size * kAminoAcids * lanes_), 0.0F);
             for (std::size_t k = 0; k < n; ++k) {
-                write_odds(subjects.residues + subjects.starts[members[k]], subjects.lengths[members[k]], from, size, k);
+                write_odds(subjects.residues + subjects.starts[members[k]], subjects.lengths[members[k]], from, size,
+                           k);
             }
             kernels_.forward(state, odds_.data(), size);
             observer.done(size * n * query_.length);
@@ -71,9 +81,10 @@ public:
         }
     }
 
-private:
+   private:
     // The odds of the columns of one subject, in its lane.
-    void write_odds(const std::uint8_t* residues, std::size_t length, std::size_t from, std::size_t size, std::size_t lane) {
+    void write_odds(const std::uint8_t* residues, std::size_t length, std::size_t from, std::size_t size,
+                    std::size_t lane) {
         if (from >= length) return;
         const std::size_t to = std::min(length, from + size);
         const std::uint8_t* const letters = letters_.of(residues, length, from, to);
@@ -138,14 +149,14 @@ void forward_totals(const Network& network, const ForwardQuery& query, const Sub
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return subjects.lengths[a] > subjects.lengths[b]; });
-    parallel_for(
-        (subjects.n + kernels.lanes - 1) / kernels.lanes, n_threads, observer,
-        [&](std::size_t task, std::size_t) {
-            const std::size_t first = task * kernels.lanes, n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
-            Group group(network, query, kernels);
-            group.run(subjects, order.data() + first, n, observer, totals, exponents);
-        },
-        poll);
+    parallel_for((subjects.n + kernels.lanes - 1) / kernels.lanes, n_threads, observer,
+                 [&](std::size_t task, std::size_t) {
+                     const std::size_t first = task * kernels.lanes,
+                                       n = std::min<std::size_t>(kernels.lanes, subjects.n - first);
+                     Group group(network, query, kernels);
+                     group.run(subjects, order.data() + first, n, observer, totals, exponents);
+                 },
+                 poll);
 }
 
 }  // namespace swsearch::context

@@ -1,5 +1,6 @@
-// The interface of the kernels of context columns and of the local Forward score: plain records that the drivers and the
-// translation units of the instruction sets (common/vectors.hpp) exchange. docs/design/sensitivity.md has the formulas.
+// The interface of the kernels of context columns and of the local Forward score: plain records that the drivers and
+// the translation units of the instruction sets (common/vectors.hpp) exchange. docs/design/sensitivity.md has the
+// formulas.
 //
 // Every value is the same for every instruction set: columns are computed with integers up to their exponentials, and
 // each sum of floating-point numbers has a fixed order, without fused multiply-add.

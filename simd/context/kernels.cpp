@@ -32,7 +32,8 @@ void first_layer(const Network& network, const uint8_t* letters, int16_t* activa
         if (n == kTogether) {
             for (size_t place = 0; place < network.width; ++place, rows += kLetters * network.n_first) {
                 const int16_t* const row = rows + letters[place] * network.n_first;
-                for (size_t k = 0; k < kTogether; ++k) sums[k] = Words::add(sums[k], Words::load(row + k * Words::kLanes));
+                for (size_t k = 0; k < kTogether; ++k)
+                    sums[k] = Words::add(sums[k], Words::load(row + k * Words::kLanes));
             }
         } else {
             for (size_t place = 0; place < network.width; ++place, rows += kLetters * network.n_first) {
@@ -42,7 +43,8 @@ void first_layer(const Network& network, const uint8_t* letters, int16_t* activa
         }
         for (size_t k = 0; k < n; ++k) {
             const Words::V positive = Words::max(sums[k], zero);
-            Words::store(activations + unit + k * Words::kLanes, Words::select(Words::greater(positive, most), most, positive));
+            Words::store(activations + unit + k * Words::kLanes,
+                         Words::select(Words::greater(positive, most), most, positive));
         }
         unit += n * Words::kLanes;
     }
@@ -68,9 +70,9 @@ void columns(const Network& network, const uint8_t* letters, size_t n, float* fo
     for (size_t i = 0; i < n; ++i, found += kAminoAcids) {
         first_layer(network, letters + i - network.width / 2, hidden);
         for (size_t unit = 0; unit < network.n_second; ++unit) {
-            const int32_t sum =
-                (product(hidden, network.second + unit * network.n_first, network.n_first) + network.second_bias[unit]) >>
-                kSecondShift;
+            const int32_t sum = (product(hidden, network.second + unit * network.n_first, network.n_first) +
+                                 network.second_bias[unit]) >>
+                                kSecondShift;
             next[unit] = static_cast<int16_t>(sum < 0 ? 0 : sum > kClip ? kClip : sum);
         }
         int32_t sums[kAminoAcids], largest = INT32_MIN;

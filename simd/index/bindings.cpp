@@ -1,6 +1,6 @@
 // Bindings of simd/index: the steps of indexing that work on blocks of sequences. Sizes are checked here, so that the
-// functions may rely on them. Python's lock is released, so that threads of Python can run several steps at once. A file
-// that cannot be read or written raises OSError.
+// functions may rely on them. Python's lock is released, so that threads of Python can run several steps at once. A
+// file that cannot be read or written raises OSError.
 
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -70,8 +70,9 @@ auto write_run(const Array& codes_array, const Array& lengths_array, std::uint32
     for (const std::uint32_t length : lengths) n_residues += length;
     check_that(n_residues == codes.length, "the lengths are not those of the codes");
     check_that(lengths.length <= UINT32_MAX - first, "there are more than 2^32 subjects");
-    auto groups = without_lock(
-        [&] { return index::write_run(codes.data, lengths.data, lengths.length, first, residues_fd, offset, order_fd); });
+    auto groups = without_lock([&] {
+        return index::write_run(codes.data, lengths.data, lengths.length, first, residues_fd, offset, order_fd);
+    });
     return nb::make_tuple(vector_of(std::move(groups.lengths)), vector_of(std::move(groups.counts)));
 }
 
@@ -120,10 +121,10 @@ using PieceArrays = std::tuple<Array, Array, Array, Array, Array>;
 
 index::PieceViews views_of(const PieceArrays& arrays) {
     const auto& [lengths, counts, to, residues, subjects] = arrays;
-    const index::PieceViews pieces{view_of<const std::uint32_t>(lengths, "lengths"),
-                                   view_of<const std::uint32_t>(counts, "counts"), view_of<const std::uint32_t>(to, "to"),
-                                   view_of<const std::uint64_t>(residues, "residues"),
-                                   view_of<const std::uint64_t>(subjects, "subjects")};
+    const index::PieceViews pieces{
+        view_of<const std::uint32_t>(lengths, "lengths"), view_of<const std::uint32_t>(counts, "counts"),
+        view_of<const std::uint32_t>(to, "to"), view_of<const std::uint64_t>(residues, "residues"),
+        view_of<const std::uint64_t>(subjects, "subjects")};
     const std::size_t n = pieces.lengths.length;
     check_that(pieces.counts.length == n && pieces.to.length == n && pieces.residues.length == n &&
                    pieces.subjects.length == n,
@@ -146,8 +147,8 @@ auto gather_values(int fd, const PieceArrays& arrays) {
     return vector_of(without_lock([&] { return index::gather_values(fd, pieces); }));
 }
 
-auto write_fasta(const Array& headers_array, const Array& ends_array, const Array& codes_array, const Array& lengths_array,
-                 const Array& decode_array, std::size_t width) {
+auto write_fasta(const Array& headers_array, const Array& ends_array, const Array& codes_array,
+                 const Array& lengths_array, const Array& decode_array, std::size_t width) {
     const auto headers = view_of<const std::uint8_t>(headers_array, "headers");
     const auto ends = view_of<const std::uint64_t>(ends_array, "ends");
     const auto codes = view_of<const std::uint8_t>(codes_array, "codes");
@@ -157,13 +158,15 @@ auto write_fasta(const Array& headers_array, const Array& ends_array, const Arra
     check_that(decode.length == 256, "decode must have 256 elements");
     std::uint64_t begin = 0, n_residues = 0;
     for (std::size_t i = 0; i < ends.length; ++i) {
-        check_that(ends[i] >= begin && ends[i] <= headers.length, "a header ends before it begins, or beyond all headers");
+        check_that(ends[i] >= begin && ends[i] <= headers.length,
+                   "a header ends before it begins, or beyond all headers");
         begin = ends[i];
         n_residues += lengths[i];
     }
     check_that(n_residues == codes.length, "the lengths are not those of the codes");
     return vector_of(without_lock([&] {
-        return index::write_fasta(headers.data, ends.data, codes.data, lengths.data, lengths.length, decode.data, width);
+        return index::write_fasta(headers.data, ends.data, codes.data, lengths.data, lengths.length, decode.data,
+                                  width);
     }));
 }
 
@@ -219,8 +222,8 @@ nb::tuple permuted(const Array& bytes_array, const Array& ends_array, const Arra
     return nb::make_tuple(vector_of(std::move(items.bytes)), vector_of(std::move(items.ends)));
 }
 
-auto write_identifiers(const Array& headers_array, const Array& ends_array, const Array& kept_array, std::uint32_t first,
-                       int fd, std::uint64_t offset) {
+auto write_identifiers(const Array& headers_array, const Array& ends_array, const Array& kept_array,
+                       std::uint32_t first, int fd, std::uint64_t offset) {
     const auto headers = view_of<const std::uint8_t>(headers_array, "headers");
     const auto ends = view_of<const std::uint64_t>(ends_array, "ends");
     const auto kept = view_of<const std::uint8_t>(kept_array, "kept");
@@ -231,7 +234,8 @@ auto write_identifiers(const Array& headers_array, const Array& ends_array, cons
         check_that(end >= begin && end <= headers.length, "a header ends before it begins, or beyond all headers");
         begin = end;
     }
-    const auto counts = without_lock([&] { return index::write_identifiers(headers.data, ends, kept, first, fd, offset); });
+    const auto counts =
+        without_lock([&] { return index::write_identifiers(headers.data, ends, kept, first, fd, offset); });
     return vector_of(std::vector<std::uint32_t>(counts.begin(), counts.end()));
 }
 

@@ -46,7 +46,7 @@ std::uint64_t hash(const Word& word) {
 
 // Reads identifiers by index and keeps the last one, with which a series of equal identifiers is compared.
 class IdentifierReader {
-public:
+   public:
     explicit IdentifierReader(const std::vector<HeaderFiles>& files) : files_(files) {}
 
     std::string read(std::uint64_t index) {
@@ -77,7 +77,7 @@ public:
         return known_ == read(other);
     }
 
-private:
+   private:
     const std::vector<HeaderFiles>& files_;
     std::vector<std::uint8_t> header_;
     std::string known_;
@@ -86,7 +86,8 @@ private:
 
 }  // namespace
 
-std::array<std::uint32_t, kBuckets> write_identifiers(const std::uint8_t* headers, const View<const std::uint64_t>& ends,
+std::array<std::uint32_t, kBuckets> write_identifiers(const std::uint8_t* headers,
+                                                      const View<const std::uint64_t>& ends,
                                                       const View<const std::uint8_t>& kept, std::uint32_t first, int fd,
                                                       std::uint64_t offset) {
     std::vector<Entry> entries;

@@ -1,4 +1,5 @@
-// The readers of blocks of FASTA and FASTQ. Lines are found with memchr; letters are encoded by a table, eight at a time.
+// The readers of blocks of FASTA and FASTQ. Lines are found with memchr; letters are encoded by a table, eight at a
+// time.
 
 #include "index/records.hpp"
 
@@ -37,20 +38,20 @@ bool encode_letters(const std::uint8_t* from, std::size_t n, const std::uint8_t*
     return all < 128;
 }
 
-// Finds the ends of consecutive lines, which are LF, CRLF or CR. Each byte is looked at twice at most: a search for LF in a
-// text whose lines end in CR would otherwise go to the end of the text for each line.
+// Finds the ends of consecutive lines, which are LF, CRLF or CR. Each byte is looked at twice at most: a search for LF
+// in a text whose lines end in CR would otherwise go to the end of the text for each line.
 class LineEnds {
-public:
+   public:
     explicit LineEnds(const std::uint8_t* end) : end_(end) {}
 
-    // The end of the line that begins at `line`, not before the line of the previous call: the first CR or LF, or the end
-    // of the text.
+    // The end of the line that begins at `line`, not before the line of the previous call: the first CR or LF, or the
+    // end of the text.
     const std::uint8_t* of(const std::uint8_t* line) {
         if (line_feed_ == nullptr || line_feed_ < line) line_feed_ = first(line, end_, '\n');
         return first(line, line_feed_, '\r');
     }
 
-private:
+   private:
     static const std::uint8_t* first(const std::uint8_t* from, const std::uint8_t* end, char byte) {
         const void* const found = std::memchr(from, byte, static_cast<std::size_t>(end - from));
         return found == nullptr ? end : static_cast<const std::uint8_t*>(found);
@@ -143,7 +144,8 @@ Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* enc
             const auto n = static_cast<std::size_t>(stop - line);
             // The codes overwrite the letters, so a letter that must be known is looked for first.
             const std::size_t invalid = skips && refusal.problem == Problem::none ? first_invalid(line, n, encode) : n;
-            if (invalid < n) refusal = {Problem::letter, static_cast<std::uint64_t>(out - record) + invalid, line[invalid]};
+            if (invalid < n)
+                refusal = {Problem::letter, static_cast<std::uint64_t>(out - record) + invalid, line[invalid]};
             if (refusal.problem == Problem::none) {
                 if (!encode_letters(line, n, encode, out)) return irregular;
                 out += n;
@@ -234,8 +236,8 @@ std::size_t whole_fastq(const std::uint8_t* text, std::size_t size) {
     }
 }
 
-bool residues_hold(const std::uint8_t* residues, std::size_t size, const std::uint64_t* starts, const std::uint32_t* lengths,
-                   std::size_t n, const std::uint8_t* is_letter, std::uint8_t fill) {
+bool residues_hold(const std::uint8_t* residues, std::size_t size, const std::uint64_t* starts,
+                   const std::uint32_t* lengths, std::size_t n, const std::uint8_t* is_letter, std::uint8_t fill) {
     bool holds = true;
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t end = starts[i] + lengths[i], next = i + 1 < n ? starts[i + 1] : size;

@@ -1,6 +1,7 @@
 // Reading of the records of a block of FASTA or FASTQ text. A block consists of complete records, so that several
-// threads can read the blocks of one file. Only regular text is read here: for any other text, the caller reads the file
-// again with the careful reader of swsearch/sequences/fasta.py, which reports the problem with its line and column.
+// threads can read the blocks of one file. Only regular text is read here: for any other text, the caller reads the
+// file again with the careful reader of swsearch/sequences/fasta.py, which reports the problem with its line and
+// column.
 
 #pragma once
 
@@ -32,16 +33,16 @@ struct Records {
     InvalidRecords refused;                  // records that are not among the others
 };
 
-// Reads FASTA and writes each letter's code, encode[letter], over the text. Lines end in LF, CRLF or CR; blanks at either
-// end of a line and blank lines have no meaning. Irregular are text before the first '>', a record without residues, a
-// comment line, a letter whose code is 128 or more, and a byte that no header may contain. If `skips`, each record with one
-// of these is refused and the text stays regular, except for text before the first '>'.
+// Reads FASTA and writes each letter's code, encode[letter], over the text. Lines end in LF, CRLF or CR; blanks at
+// either end of a line and blank lines have no meaning. Irregular are text before the first '>', a record without
+// residues, a comment line, a letter whose code is 128 or more, and a byte that no header may contain. If `skips`, each
+// record with one of these is refused and the text stays regular, except for text before the first '>'.
 Records read_fasta(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
 // Reads FASTQ in the same way: four lines per record, which end in LF or CRLF throughout. Irregular is also what
-// FASTQ permits but sequencers do not write: blanks, control characters and bytes above 126 in any line but the headers'
-// blanks between words, and a third line other than '+', alone or with the header. If `skips`, records with such letters,
-// or with neither letters nor qualities, are refused.
+// FASTQ permits but sequencers do not write: blanks, control characters and bytes above 126 in any line but the
+// headers' blanks between words, and a third line other than '+', alone or with the header. If `skips`, records with
+// such letters, or with neither letters nor qualities, are refused.
 Records read_fastq(std::uint8_t* text, std::size_t size, const std::uint8_t* encode, bool skips);
 
 // The size of the longest beginning of the text that ends before a record of FASTA; 0 if no record but the first begins
@@ -53,8 +54,8 @@ std::size_t whole_fastq(const std::uint8_t* text, std::size_t size);
 
 // Whether a range of residues.bin consists of n subjects and their padding: each of lengths[i] letters at `starts[i]`,
 // which is relative to the range and ascending, followed by `fill` up to the next subject or the end.
-bool residues_hold(const std::uint8_t* residues, std::size_t size, const std::uint64_t* starts, const std::uint32_t* lengths,
-                   std::size_t n, const std::uint8_t* is_letter, std::uint8_t fill);
+bool residues_hold(const std::uint8_t* residues, std::size_t size, const std::uint64_t* starts,
+                   const std::uint32_t* lengths, std::size_t n, const std::uint8_t* is_letter, std::uint8_t fill);
 
 // Writes records as FASTA. `headers` and `codes` are concatenated, with the end of each header and the length of each
 // record; decode[code] is the letter of a code. Lines have `width` letters, or the whole sequence if it is 0.

@@ -22,7 +22,7 @@ constexpr std::uint32_t kDigits = 1U << kDigitBits;
 
 // A buffer in front of a file; the destructor does not write its rest.
 class BufferedWriter {
-public:
+   public:
     BufferedWriter(int fd, std::uint64_t offset) : fd_(fd), offset_(offset) { buffer_.reserve(kBufferBytes); }
 
     void write(const std::uint8_t* from, std::size_t size) {
@@ -41,7 +41,7 @@ public:
         buffer_.clear();
     }
 
-private:
+   private:
     int fd_;
     std::uint64_t offset_;
     std::vector<std::uint8_t> buffer_;
@@ -49,7 +49,8 @@ private:
 
 std::size_t index_of(const View<const std::uint32_t>& distinct, std::uint32_t length) {
     const std::uint32_t* const found = std::lower_bound(distinct.begin(), distinct.end(), length);
-    if (found == distinct.end() || *found != length) throw std::invalid_argument("a length is not in the table of lengths");
+    if (found == distinct.end() || *found != length)
+        throw std::invalid_argument("a length is not in the table of lengths");
     return static_cast<std::size_t>(found - distinct.begin());
 }
 
@@ -190,7 +191,8 @@ StoredBlock gather_residues(const std::vector<int>& residues_fds, const PieceVie
     const std::uint64_t n = pieces.n_subjects();
     block.lengths.resize(n);
     for (std::size_t p = 0; p < pieces.lengths.length; ++p) {
-        if (pieces.to[p] > n || pieces.counts[p] > n - pieces.to[p]) throw std::invalid_argument("a piece leaves the block");
+        if (pieces.to[p] > n || pieces.counts[p] > n - pieces.to[p])
+            throw std::invalid_argument("a piece leaves the block");
         std::fill_n(block.lengths.begin() + pieces.to[p], pieces.counts[p], pieces.lengths[p]);
     }
     // The pieces have as many subjects as the block, so they overlap if one place has none. An overlap of subjects of
@@ -254,8 +256,9 @@ std::vector<std::uint32_t> gather_values(int fd, const PieceViews& pieces) {
     return values;
 }
 
-std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_t>>& sources, const std::uint16_t* which,
-                                        const std::uint64_t* starts, const std::uint32_t* lengths, std::size_t n) {
+std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_t>>& sources,
+                                        const std::uint16_t* which, const std::uint64_t* starts,
+                                        const std::uint32_t* lengths, std::size_t n) {
     std::vector<std::uint8_t> codes;
     codes.reserve(std::accumulate(lengths, lengths + n, std::uint64_t{0}));
     for (std::size_t i = 0; i < n; ++i) {
@@ -265,7 +268,8 @@ std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_
     return codes;
 }
 
-Items permuted(const std::uint8_t* bytes, const View<const std::uint64_t>& ends, const View<const std::int64_t>& order) {
+Items permuted(const std::uint8_t* bytes, const View<const std::uint64_t>& ends,
+               const View<const std::int64_t>& order) {
     Items items;
     items.ends.reserve(order.length);
     const auto begin_of = [&](std::size_t i) { return i == 0 ? 0 : ends[i - 1]; };

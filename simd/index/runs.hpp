@@ -1,7 +1,7 @@
 // An external merge sort of subjects by length. A run is the subjects of one block of FASTA, sorted by length, in spool
-// files; a group is the subjects of one length in one run, which are neighbours in the spools. Stored order is ascending
-// length, then the order of runs, then the order within the group, so a merge copies whole groups. Memory is used for one
-// block and 8 bytes per group.
+// files; a group is the subjects of one length in one run, which are neighbours in the spools. Stored order is
+// ascending length, then the order of runs, then the order within the group, so a merge copies whole groups. Memory is
+// used for one block and 8 bytes per group.
 
 #pragma once
 
@@ -33,9 +33,10 @@ struct Groups {
 Groups write_run(const std::uint8_t* codes, const std::uint32_t* lengths, std::size_t n, std::uint32_t first,
                  int residues_fd, std::uint64_t offset, int order_fd);
 
-// The stored position of each subject of a run. `order` has the FASTA indices of the sorted run, minus that of its first
-// subject. `next` has, for each of the `distinct` lengths, the stored position of the next subject, and is advanced.
-// Throws std::invalid_argument if a length is not one of them, or if `order` has an index twice or outside the run.
+// The stored position of each subject of a run. `order` has the FASTA indices of the sorted run, minus that of its
+// first subject. `next` has, for each of the `distinct` lengths, the stored position of the next subject, and is
+// advanced. Throws std::invalid_argument if a length is not one of them, or if `order` has an index twice or outside
+// the run.
 std::vector<std::uint32_t> run_positions(const Groups& groups, const std::vector<std::uint32_t>& order,
                                          const View<const std::uint32_t>& distinct, const View<std::uint64_t>& next);
 
@@ -58,8 +59,9 @@ struct Pieces {
     std::vector<std::uint64_t> subjects;  // offset of the piece in the spools with a value per subject
 };
 
-// Takes all groups up to `last_length`, but at most `most` subjects, which must be a complete number of lengths or a part
-// of a single one. `next_to` has, for each of the block's `distinct` lengths, the index in the block of its next subject.
+// Takes all groups up to `last_length`, but at most `most` subjects, which must be a complete number of lengths or a
+// part of a single one. `next_to` has, for each of the block's `distinct` lengths, the index in the block of its next
+// subject.
 Pieces take(const Cursors& cursors, const View<const std::uint32_t>& distinct, const View<std::uint32_t>& next_to,
             std::uint64_t most);
 
@@ -82,7 +84,9 @@ struct PieceViews {
 constexpr std::size_t kSubjectAlignment = 16;
 
 // The bytes of a subject and its padding.
-inline std::uint64_t room(std::uint64_t length) { return (length + kSubjectAlignment - 1) / kSubjectAlignment * kSubjectAlignment; }
+inline std::uint64_t room(std::uint64_t length) {
+    return (length + kSubjectAlignment - 1) / kSubjectAlignment * kSubjectAlignment;
+}
 
 // The highest bits of a piece's offset are the index of its spool of residues. Threads write to several spools, because
 // the system lets one thread at a time write to a file.
@@ -94,9 +98,11 @@ StoredBlock gather_residues(const std::vector<int>& residues_fds, const PieceVie
 // The values of the block's subjects, in stored order, from a spool with one 32-bit value per subject.
 std::vector<std::uint32_t> gather_values(int fd, const PieceViews& pieces);
 
-// The residue codes of n subjects, concatenated. Subject i is that of lengths[i] codes at starts[i] of sources[which[i]].
-std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_t>>& sources, const std::uint16_t* which,
-                                        const std::uint64_t* starts, const std::uint32_t* lengths, std::size_t n);
+// The residue codes of n subjects, concatenated. Subject i is that of lengths[i] codes at starts[i] of
+// sources[which[i]].
+std::vector<std::uint8_t> copy_subjects(const std::vector<View<const std::uint8_t>>& sources,
+                                        const std::uint16_t* which, const std::uint64_t* starts,
+                                        const std::uint32_t* lengths, std::size_t n);
 
 // Items of different sizes, such as headers: their bytes, concatenated, and the offset of the end of each.
 struct Items {

@@ -54,12 +54,13 @@ double effective_number(const Array& codes_array, int n_kinds, int n_threads) {
 }  // namespace
 
 void bind_msa(nb::module_& module) {
-    module.def("select_rows", &select_rows, "codes"_a, "order"_a, "n_kinds"_a, "max_identity"_a, "min_identity"_a,
-               "at_least"_a, "taken"_a,
-               "Write 1 for the rows of an alignment that are not too similar to each other.\n\n"
-               "Parameters: codes uint8 (n_rows, n_columns), codes below n_kinds are residues; order uint32, the rows "
-               "that are offered, the query first, none of the others without residues; max_identity percent; at_least "
-               "rows in each window of columns, or 0, and min_identity, the limit to begin with; taken uint8 (n_rows,).");
+    module.def(
+        "select_rows", &select_rows, "codes"_a, "order"_a, "n_kinds"_a, "max_identity"_a, "min_identity"_a,
+        "at_least"_a, "taken"_a,
+        "Write 1 for the rows of an alignment that are not too similar to each other.\n\n"
+        "Parameters: codes uint8 (n_rows, n_columns), codes below n_kinds are residues; order uint32, the rows "
+        "that are offered, the query first, none of the others without residues; max_identity percent; at_least "
+        "rows in each window of columns, or 0, and min_identity, the limit to begin with; taken uint8 (n_rows,).");
     module.def("effective_number", &effective_number, "codes"_a, "n_kinds"_a, "n_threads"_a,
                "The effective number of sequences (Neff) of an alignment, uint8 (n_rows, n_columns).");
 }

@@ -9,8 +9,8 @@
 namespace swsearch::msa {
 namespace {
 
-constexpr std::size_t kKinds = 32;             // more than there are residue codes
-constexpr std::size_t kMaxShareOfEnds = 10;    // one row in so many may not reach a column
+constexpr std::size_t kKinds = 32;           // more than there are residue codes
+constexpr std::size_t kMaxShareOfEnds = 10;  // one row in so many may not reach a column
 constexpr std::size_t kMinColumns = 10;
 constexpr double kShortRow = 30.0;  // residues that are added to the length of a row in the weights of the whole
 constexpr double kNoShare = 1e-10;
@@ -27,7 +27,7 @@ struct ColumnCounts {
 
 // The codes of an alignment column by column, the order in which they are read here.
 class Columns {
-public:
+   public:
     explicit Columns(const Rows& rows) : n_rows_(rows.size()), codes_(rows.size() * rows.columns()) {
         for (std::size_t k = 0; k < n_rows_; ++k) {
             const std::uint8_t* const row = rows[k].codes;
@@ -37,7 +37,7 @@ public:
 
     const std::uint8_t* operator[](std::size_t column) const { return codes_.data() + column * n_rows_; }
 
-private:
+   private:
     std::size_t n_rows_;
     std::vector<std::uint8_t> codes_;
 };

@@ -17,7 +17,7 @@ struct Row {
 };
 
 class Rows {
-public:
+   public:
     static constexpr std::uint8_t kNoResidue = 0x80;
     static constexpr std::size_t kBlock = 64;
 
@@ -29,7 +29,7 @@ public:
     std::size_t columns() const { return n_columns_; }
     const Row& operator[](std::size_t i) const { return rows_[i]; }
 
-private:
+   private:
     std::size_t n_columns_;
     std::vector<std::uint8_t> codes_;
     std::vector<Row> rows_;
@@ -41,8 +41,8 @@ struct Agreement {
     std::size_t different = 0;
 };
 
-// Compares two rows in the columns first … last - 1; outside of them, at least one of the rows must have no residue. The
-// comparison ends when `enough` columns differ.
+// Compares two rows in the columns first … last - 1; outside of them, at least one of the rows must have no residue.
+// The comparison ends when `enough` columns differ.
 Agreement compare(const Row& a, const Row& b, std::size_t first, std::size_t last, std::size_t enough);
 
 }  // namespace swsearch::msa

@@ -1,5 +1,5 @@
-// The selection of rows of a multiple alignment that are not too similar to each other, by the idea of HH-suite's hhfilter
-// (Steinegger and others 2019, BMC Bioinformatics 20:473): its options -id and -diff.
+// The selection of rows of a multiple alignment that are not too similar to each other, by the idea of HH-suite's
+// hhfilter (Steinegger and others 2019, BMC Bioinformatics 20:473): its options -id and -diff.
 //
 // Rows are offered in a given order, and a row is taken unless a row before it that was taken is too similar. With
 // `at_least`, this begins with a low limit on identity, which rises until every window of columns has enough rows; each
@@ -16,8 +16,8 @@
 namespace swsearch::msa {
 
 struct Selection {
-    int max_identity;   // percent, 0 to 100
-    int min_identity;   // the lowest limit to begin with, at most max_identity
+    int max_identity;       // percent, 0 to 100
+    int min_identity;       // the lowest limit to begin with, at most max_identity
     std::int64_t at_least;  // rows of a window; 0 if there is no such condition
 };
 

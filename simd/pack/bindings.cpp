@@ -1,5 +1,5 @@
-// Bindings of simd/pack: Python functions that rename files and pack query profiles for the CUDA kernels. Sizes are checked
-// here, so that the functions may rely on them.
+// Bindings of simd/pack: Python functions that rename files and pack query profiles for the CUDA kernels. Sizes are
+// checked here, so that the functions may rely on them.
 
 #include <nanobind/stl/string.h>
 
@@ -39,29 +39,33 @@ pack::ScoreType type_named(const std::string& name) {
 
 void pack_strips(const Array& low_rows, const Array& low_table, const Array& high_rows, const Array& high_table,
                  std::size_t group, std::size_t words, std::size_t columns, const std::string& pairing,
-                 const std::string& arithmetic, std::size_t first_row, std::size_t n_strips, const OutputArray& out_array) {
+                 const std::string& arithmetic, std::size_t first_row, std::size_t n_strips,
+                 const OutputArray& out_array) {
     const auto out = view_of<std::uint32_t>(out_array, "out");
     const pack::TileShape tile{group, words, columns};
     check_that(group >= 1 && group <= 32 && words >= 1 && words <= 1024 && columns >= 1 && columns <= kCodes,
                "no tile has this shape");
     check_that(n_strips > 0 && out.length / n_strips == tile.strip_words() && out.length % n_strips == 0,
                "out has another number of words than the strips");
-    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile, pairing_named(pairing),
-                      type_named(arithmetic), first_row, n_strips, out.data);
+    pack::pack_strips(checked_rows(low_rows, low_table), checked_rows(high_rows, high_table), tile,
+                      pairing_named(pairing), type_named(arithmetic), first_row, n_strips, out.data);
 }
 
 }  // namespace
 
 void bind_pack(nb::module_& module) {
-    module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a, "words"_a,
-               "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
+    module.def("pack_strips", &pack_strips, "low_rows"_a, "low_table"_a, "high_rows"_a, "high_table"_a, "group"_a,
+               "words"_a, "columns"_a, "pairing"_a, "arithmetic"_a, "first_row"_a, "n_strips"_a, "out"_a);
     // Names are bytes, because the name of a file need not be text.
     module.def(
         "rename_without_replacing",
-        [](const nb::bytes& from, const nb::bytes& to) { return pack::rename_without_replacing(from.c_str(), to.c_str()); },
+        [](const nb::bytes& from, const nb::bytes& to) {
+            return pack::rename_without_replacing(from.c_str(), to.c_str());
+        },
         "from_"_a, "to"_a);
     module.def(
-        "exchange", [](const nb::bytes& one, const nb::bytes& other) { return pack::exchange(one.c_str(), other.c_str()); },
+        "exchange",
+        [](const nb::bytes& one, const nb::bytes& other) { return pack::exchange(one.c_str(), other.c_str()); },
         "one"_a, "other"_a);
 }
 

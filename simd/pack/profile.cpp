@@ -49,11 +49,11 @@ std::uint32_t encoded(std::int8_t score) {
     }
 }
 
-// The rows of a query as a kernel adds them, in the part of a word that begins at bit `shift`: `columns` encoded scores,
-// filled up to a multiple of kWidth, for each row of the table, and a row of padding.
+// The rows of a query as a kernel adds them, in the part of a word that begins at bit `shift`: `columns` encoded
+// scores, filled up to a multiple of kWidth, for each row of the table, and a row of padding.
 template <ScoreType kType>
 class EncodedRows {
-public:
+   public:
     EncodedRows(const PackedRows& query, std::size_t columns, std::size_t shift)
         : query_(query),
           columns_((columns + kWidth - 1) / kWidth * kWidth),
@@ -71,7 +71,7 @@ public:
         return scores_.data() + of_table * columns_;
     }
 
-private:
+   private:
     const PackedRows& query_;
     std::size_t columns_;
     std::vector<std::uint32_t> scores_;

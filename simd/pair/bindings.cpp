@@ -33,8 +33,8 @@ constexpr std::size_t kMaxRunLength = (std::size_t{1} << (32 - kOperationBits)) 
 constexpr std::size_t kPairsPerTask = 64;  // pairs whose CIGARs one task writes
 
 // Scores and gap costs, checked that they are in their ranges. The table belongs to the array.
-Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch, std::int32_t gap_open,
-                        std::int32_t gap_extend, bool local, unsigned free_ends) {
+Scoring checked_scoring(const std::optional<Array>& table, std::int32_t match, std::int32_t mismatch,
+                        std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends) {
     for (const std::int32_t cost : {match, mismatch, gap_open, gap_extend}) {
         check_that(cost >= -kMaxPairCost && cost <= kMaxPairCost, "scores and gap costs range up to 16383");
     }
@@ -85,9 +85,9 @@ nb::list list_of(const std::vector<Run>& runs) {
 }
 
 nb::tuple align_pair(const Array& query_array, const Array& subject_array, const std::optional<Array>& table,
-                     std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
-                     unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
-                     const std::string& instruction_set) {
+                     std::int32_t match, std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend,
+                     bool local, unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes,
+                     const nb::object& progress, const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
     const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
     const Letters query = checked_query(query_array, scoring);
@@ -107,7 +107,8 @@ nb::tuple align_pair(const Array& query_array, const Array& subject_array, const
         if (while_waiting) poll();
     }
     const nb::object runs = path ? nb::object(list_of(found.runs)) : nb::none();
-    return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start, runs);
+    return nb::make_tuple(found.end.score, found.end.row, found.end.column, found.query_start, found.subject_start,
+                          runs);
 }
 
 // Consecutive sequences in one array, with the position at which each ends.
@@ -146,8 +147,8 @@ std::uint32_t packed(const Run& run) {
 nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const Array& subject_array,
                       const Array& subject_ends, const std::optional<Array>& table, std::int32_t match,
                       std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local,
-                      unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes, const nb::object& progress,
-                      const std::string& instruction_set) {
+                      unsigned free_ends, bool path, int n_threads, std::uint64_t memory_bytes,
+                      const nb::object& progress, const std::string& instruction_set) {
     const pair::Kernels& kernels = pair::kernels_of(instruction_set);
     const Scoring scoring = checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends);
     const Sequences queries = checked_sequences(checked_query(query_array, scoring), query_ends, "query_ends");
@@ -165,7 +166,8 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
     {
         const nb::gil_scoped_release no_lock;
         const auto task = [&](std::size_t i, std::size_t) {
-            const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
+            const PairProblem problem{scoring, queries.begin(i), queries.length(i), subjects.begin(i),
+                                      subjects.length(i)};
             const pair::PairPath found = align(problem, kernels, path, memory_bytes, 1, observer);
             const std::size_t values[] = {found.end.row, found.end.column, found.query_start, found.subject_start};
             ends[5 * i] = found.end.score;
@@ -189,8 +191,8 @@ nb::tuple align_pairs(const Array& query_array, const Array& query_ends, const A
 }
 
 // The CIGAR of the packed runs of a pair from node (row, column) on.
-std::string cigar_of(const PairProblem& pair, const std::uint32_t* first_run, const std::uint32_t* last_run, std::size_t row,
-                     std::size_t column) {
+std::string cigar_of(const PairProblem& pair, const std::uint32_t* first_run, const std::uint32_t* last_run,
+                     std::size_t row, std::size_t column) {
     std::string cigar;
     check_that(row <= pair.rows && column <= pair.columns, "a start lies beyond its sequence");
     for (const std::uint32_t* run = first_run; run != last_run; ++run) {
@@ -202,7 +204,8 @@ std::string cigar_of(const PairProblem& pair, const std::uint32_t* first_run, co
         const std::size_t columns = operation == 'I' ? 0 : length;
         check_that(rows <= pair.rows - row && columns <= pair.columns - column, "runs go beyond their sequences");
         if (operation == 'M') {
-            append_pairs_to_cigar(cigar, length, [&](std::size_t k) { return pair.query[row + k] == pair.subject[column + k]; });
+            append_pairs_to_cigar(cigar, length,
+                                  [&](std::size_t k) { return pair.query[row + k] == pair.subject[column + k]; });
         } else if (length > 0) {
             append_to_cigar(cigar, length, operation);
         }
@@ -227,7 +230,8 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
     check_that(subjects.end_positions.length == n && query_starts.length == n && subject_starts.length == n &&
                    run_ends.length == n,
                "the arrays are not of as many pairs");
-    check_that(last_position(run_ends, "the ends of runs do not grow") <= runs.length, "the last runs end beyond all runs");
+    check_that(last_position(run_ends, "the ends of runs do not grow") <= runs.length,
+               "the last runs end beyond all runs");
     check_threads(n_threads);
     std::vector<std::string> cigars(n);
     {
@@ -238,8 +242,9 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
             for (std::size_t i = task * kPairsPerTask; i < last; ++i) {
                 const PairProblem pair{{}, queries.begin(i), queries.length(i), subjects.begin(i), subjects.length(i)};
                 const std::uint32_t* const first_run = runs.data + (i == 0 ? 0 : run_ends[i - 1]);
-                cigars[i] = cigar_of(pair, first_run, runs.data + run_ends[i], static_cast<std::size_t>(query_starts[i]),
-                                     static_cast<std::size_t>(subject_starts[i]));
+                cigars[i] =
+                    cigar_of(pair, first_run, runs.data + run_ends[i], static_cast<std::size_t>(query_starts[i]),
+                             static_cast<std::size_t>(subject_starts[i]));
             }
         });
     }
@@ -250,14 +255,15 @@ nb::list write_cigars(const Array& query_array, const Array& query_ends, const A
 
 // A Walk that also owns the arrays that it reads.
 class PairWalk {
-public:
+   public:
     PairWalk(const Array& query, const Array& subject, const std::optional<Array>& table, std::int32_t match,
              std::int32_t mismatch, std::int32_t gap_open, std::int32_t gap_extend, bool local, unsigned free_ends,
              std::size_t query_end, std::size_t subject_end)
         : query_(query),
           subject_(subject),
           table_(table),
-          pair_(checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends))),
+          pair_(
+              checked(query, subject, checked_scoring(table, match, mismatch, gap_open, gap_extend, local, free_ends))),
           walk_(pair_, query_end, subject_end) {
         check_that(query_end <= pair_.rows && subject_end <= pair_.columns, "the end is outside the matrix");
     }
@@ -276,7 +282,8 @@ public:
         check_that(groups - 1 <= column, "the left edge of the block leaves the matrix");
         const auto checked_edge = [](const Array& array, const char* name, std::size_t length) {
             const auto edge = view_of<const std::int32_t>(array, name);
-            if (edge.length < length) refuse(std::string("the block's edge ") + name + " is shorter than the path may go");
+            if (edge.length < length)
+                refuse(std::string("the block's edge ") + name + " is shorter than the path may go");
             return edge.data;
         };
         const std::int32_t* const h_above = checked_edge(top_h, "top_h", columns);
@@ -296,7 +303,7 @@ public:
         return nb::make_tuple(walk_.row(), walk_.column(), list_of(walk_.runs()));
     }
 
-private:
+   private:
     static PairProblem checked(const Array& query_array, const Array& subject_array, const Scoring& scoring) {
         const Letters query = checked_query(query_array, scoring);
         const Letters subject = checked_subject(subject_array, scoring);
@@ -313,28 +320,31 @@ private:
 }  // namespace
 
 void bind_pair(nb::module_& module) {
-    module.def("align_pair", &align_pair, "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a,
-               "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
-               "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
-               "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
-               "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
-               "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
-               "others `mismatch`. `free_ends`: flags of swsearch.engine.pair_arrays.FreeEnds. Raises ValueError for arguments\n"
-               "that do not fit, TypeError for arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
-    module.def("align_pairs", &align_pairs, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "table"_a.none(),
-               "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a,
-               "n_threads"_a = 1, "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(),
-               "instruction_set"_a = "auto",
-               "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
-               "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
-               "ends of each pair's runs; and uint32 runs, length * 4 + operation (0 M, 1 I, 2 D), from the start.");
-    module.def("write_cigars", &write_cigars, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a,
-               "query_starts"_a, "subject_starts"_a, "run_ends"_a, "runs"_a, "n_threads"_a = 1,
-               "CIGARs of pairs: their runs, with M written as = where the letters are equal and X where they are not.");
-    nb::class_<PairWalk>(module, "PairWalk",
-                         "The path of a pair from an end that a sweep elsewhere found, back through blocks of its matrix\n"
-                         "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pair`. Raises ValueError for\n"
-                         "arguments that do not fit.")
+    module.def(
+        "align_pair", &align_pair, "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a, "gap_open"_a,
+        "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
+        "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+        "One pair as docs/design/diamond.md defines it: score, query_end, subject_end, query_start, subject_start and\n"
+        "runs, which are pairs of 'M', 'D' or 'I' and a length, from the start. Without `path` both starts are 0 and\n"
+        "runs is None. Letters, uint16, are rows and columns of `table`; without a table equal letters score `match`,\n"
+        "others `mismatch`. `free_ends`: flags of swsearch.engine.pair_arrays.FreeEnds. Raises ValueError for arguments\n"
+        "that do not fit, TypeError for arrays of another kind, and KeyboardInterrupt, after all threads have ended.");
+    module.def(
+        "align_pairs", &align_pairs, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "table"_a.none(),
+        "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a, "free_ends"_a, "path"_a, "n_threads"_a = 1,
+        "memory_bytes"_a = std::uint64_t{256} << 20, "progress"_a = nb::none(), "instruction_set"_a = "auto",
+        "Many pairs as align_pair aligns one, each by one thread. Sequence i ends at *_ends[i] and begins where the one\n"
+        "before it ends. Returns int64 (n, 5): score, query_end, subject_end, query_start, subject_start; int64 (n,)\n"
+        "ends of each pair's runs; and uint32 runs, length * 4 + operation (0 M, 1 I, 2 D), from the start.");
+    module.def(
+        "write_cigars", &write_cigars, "query"_a, "query_ends"_a, "subject"_a, "subject_ends"_a, "query_starts"_a,
+        "subject_starts"_a, "run_ends"_a, "runs"_a, "n_threads"_a = 1,
+        "CIGARs of pairs: their runs, with M written as = where the letters are equal and X where they are not.");
+    nb::class_<PairWalk>(
+        module, "PairWalk",
+        "The path of a pair from an end that a sweep elsewhere found, back through blocks of its matrix\n"
+        "(docs/design/diamond.md, \"Path\"). Letters and scores as for `align_pair`. Raises ValueError for\n"
+        "arguments that do not fit.")
         .def(nb::init<const Array&, const Array&, const std::optional<Array>&, std::int32_t, std::int32_t, std::int32_t,
                       std::int32_t, bool, unsigned, std::size_t, std::size_t>(),
              "query"_a, "subject"_a, "table"_a.none(), "match"_a, "mismatch"_a, "gap_open"_a, "gap_extend"_a, "local"_a,
@@ -342,13 +352,14 @@ void bind_pair(nb::module_& module) {
         .def_prop_ro("row", &PairWalk::row, "Query letters before the current node of the path.")
         .def_prop_ro("column", &PairWalk::column, "Subject letters before it.")
         .def_prop_ro("done", &PairWalk::done, "Whether the path needs no more blocks.")
-        .def("through", &PairWalk::through, "above"_a, "column"_a, "group_rows"_a, "top_h"_a, "top_f"_a, "left_h"_a,
-             "next_e"_a, "corner"_a, "next_f"_a,
-             "Follows the path through the rows below row `above` of nodes. `top_h`, `top_f`: H of that row, and the F that the\n"
-             "next row may take, in columns column + 1 and so on. `left_h`, `next_e`: of each row, H at the left of the block\n"
-             "and the E that the next column may take. The first `group_rows` rows have theirs in `column`, each further group\n"
-             "one column further left. `corner`: of each group, H above its first row in its column; `next_f`: next F of its\n"
-             "last row. All int32.")
+        .def(
+            "through", &PairWalk::through, "above"_a, "column"_a, "group_rows"_a, "top_h"_a, "top_f"_a, "left_h"_a,
+            "next_e"_a, "corner"_a, "next_f"_a,
+            "Follows the path through the rows below row `above` of nodes. `top_h`, `top_f`: H of that row, and the F that the\n"
+            "next row may take, in columns column + 1 and so on. `left_h`, `next_e`: of each row, H at the left of the block\n"
+            "and the E that the next column may take. The first `group_rows` rows have theirs in `column`, each further group\n"
+            "one column further left. `corner`: of each group, H above its first row in its column; `next_f`: next F of its\n"
+            "last row. All int32.")
         .def("finish", &PairWalk::finish,
              "query_start, subject_start and runs as `align_pair` returns them, once the path is done.");
 }

@@ -30,23 +30,23 @@ enum Kind {
 // the next column, is max(E - extend, H - first), and the next F is that of the next row. Therefore no value is ever
 // minus infinity.
 struct Steps {
-    void* h;              // lane [rows][lanes] H of each row in its last column
-    void* e;              // lane [rows][lanes] its next E
-    void* diagonal_h;     // lane [lanes] H of the row above each lane, in the lane's last column
-    void* previous_h;     // lane [lanes] H of each lane's last row, one column before its last
-    void* f;              // lane [lanes] next F of each lane's last row
-    void* previous_f;     // lane [lanes] the same, one column before
-    const void* query;    // lane [rows][lanes] letters, if letters are compared
+    void* h;                 // lane [rows][lanes] H of each row in its last column
+    void* e;                 // lane [rows][lanes] its next E
+    void* diagonal_h;        // lane [lanes] H of the row above each lane, in the lane's last column
+    void* previous_h;        // lane [lanes] H of each lane's last row, one column before its last
+    void* f;                 // lane [lanes] next F of each lane's last row
+    void* previous_f;        // lane [lanes] the same, one column before
+    const void* query;       // lane [rows][lanes] letters, if letters are compared
     const void* subject[2];  // lane: letters of even and of odd columns, reversed; column c is subject[c & 1][-c / 2]
-    ptrdiff_t from;       // the column of lane 0 in step 0
+    ptrdiff_t from;          // the column of lane 0 in step 0
     const int8_t* scores;    // [step][rows][lanes] of this call, if a table gives them
-    const void* top_h;    // lane [step] of this call: H of the row above lane 0
-    const void* top_f;    // lane [step] next F of that row
-    void* bottom_h;       // lane [step] H of the last lane's last row
-    void* bottom_f;       // lane [step] its next F
-    void* best;           // lane [lanes] largest H of each lane (local and kTracked)
-    void* position;       // lane [lanes] (step - first_step) * rows + row in which it was first reached (kTracked)
-    const void* allowed;  // lane [rows][lanes] -1 if a path may end in the row, else 0 (kTracked)
+    const void* top_h;       // lane [step] of this call: H of the row above lane 0
+    const void* top_f;       // lane [step] next F of that row
+    void* bottom_h;          // lane [step] H of the last lane's last row
+    void* bottom_f;          // lane [step] its next F
+    void* best;              // lane [lanes] largest H of each lane (local and kTracked)
+    void* position;          // lane [lanes] (step - first_step) * rows + row in which it was first reached (kTracked)
+    const void* allowed;     // lane [rows][lanes] -1 if a path may end in the row, else 0 (kTracked)
     ptrdiff_t first_step;
     ptrdiff_t columns;
     int32_t match;

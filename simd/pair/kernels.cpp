@@ -7,10 +7,9 @@
 // (docs/design/diamond.md). Lanes of 8 bits saturate: at the lower limit, which is the score 0 of a local path, and at
 // the upper limit, which the caller detects in `best`.
 
-#include "pair/kernel.hpp"
-
 #include "common/transpose.hpp"
 #include "common/vectors.hpp"
+#include "pair/kernel.hpp"
 
 namespace swsearch::pair {
 namespace {

@@ -64,7 +64,7 @@ struct PairProblem : Scoring {
 
 // A problem in the orders in which the kernels read it. The arrays of the problem must outlive it.
 class Pair : public PairProblem {
-public:
+   public:
     explicit Pair(const PairProblem& problem);
 
     // H on the border: of node (i, 0) and of node (0, j).
@@ -91,7 +91,7 @@ public:
 
     bool letters_fit_bytes() const { return table != nullptr || !bytes_.empty(); }
 
-private:
+   private:
     std::size_t half_columns() const { return (columns + 1) / 2; }
 
     std::int32_t border(std::size_t k, bool free) const {
@@ -102,7 +102,7 @@ private:
     std::vector<std::int8_t> bytes_;
     std::vector<std::int16_t> narrow_;
     std::vector<std::int32_t> wide_;
-    std::vector<std::int8_t> scores_;      // a row of worst scores, then one row for each letter of the query
+    std::vector<std::int8_t> scores_;     // a row of worst scores, then one row for each letter of the query
     std::vector<std::size_t> score_row_;  // index of each letter's row
     std::size_t score_row_bytes_ = 0;
 };
@@ -150,7 +150,7 @@ struct Tiling {
         return (2 * width.strip() + 4 * static_cast<std::size_t>(width.lanes)) * lane_bytes + sizeof(std::int32_t);
     }
 
-private:
+   private:
     Tiling(const Width& width_in, std::size_t lane_bytes_in, std::size_t steps_in)
         : width(width_in), lane_bytes(lane_bytes_in), steps(steps_in) {}
 };
@@ -158,7 +158,7 @@ private:
 // The states of strips first to last - 1 at the beginning of each tile, from which a strip can be computed again in
 // parts.
 class Checkpoints {
-public:
+   public:
     Checkpoints() = default;  // saves no states
     Checkpoints(const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns)
         : first_(first),
@@ -174,7 +174,7 @@ public:
     std::byte* at(std::size_t strip, std::size_t tile) { return bytes_.data() + index(strip, tile); }
     const std::byte* at(std::size_t strip, std::size_t tile) const { return bytes_.data() + index(strip, tile); }
 
-private:
+   private:
     std::size_t index(std::size_t strip, std::size_t tile) const {
         return (strip - first_) * strip_bytes_ + tile * state_bytes_;
     }
@@ -214,6 +214,7 @@ struct PairPath {
 
 // The best alignment with its path. The saved data take at most `memory_bytes` at a time, in the sweep of the complete
 // matrix and in that of each band, but at least one row is saved. The path does not depend on `memory_bytes`.
-PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Observer& observer);
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads,
+                   Observer& observer);
 
 }  // namespace swsearch::pair

@@ -36,8 +36,9 @@ Saved plan_saved(std::size_t memory_bytes, const Tiling& tiling, std::size_t fir
 }
 
 class PathFinder {
-public:
-    PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, int n_threads, Observer& observer)
+   public:
+    PathFinder(const Pair& pair, const Tiling& tiling, Walk& walk, std::size_t memory_bytes, int n_threads,
+               Observer& observer)
         : pair_(pair),
           tiling_(tiling),
           walk_(walk),
@@ -73,7 +74,7 @@ public:
         band(first, last, top, {});
     }
 
-private:
+   private:
     void strip(std::size_t number, const Row& top, const Checkpoints& states) {
         if (tiling_.lane_bytes == 2) {
             strip_of<std::int16_t>(number, top, states);
@@ -98,14 +99,18 @@ private:
     // kernels compute the column at the left of each block. Then the decisions of the blocks are computed, one block
     // after another from the right, until the path leaves the strip or the tile.
     template <class Lane>
-    void tile_of(std::size_t number, std::size_t from, const Row& top, StripRunner<Lane>& runner, StripState<Lane>& state) {
+    void tile_of(std::size_t number, std::size_t from, const Row& top, StripRunner<Lane>& runner,
+                 StripState<Lane>& state) {
         const std::size_t strip_rows = tiling_.width.strip();
         const std::size_t above = number * strip_rows;
         const std::size_t n_blocks = (walk_.column() - from + kBlockColumns - 1) / kBlockColumns;
         lefts_.resize(n_blocks * 2 * strip_rows);  // H and next E before each block
-        const auto corner = [&](std::size_t column) { return column == 0 ? pair_.left_border(above) : top.h[column - 1]; };
+        const auto corner = [&](std::size_t column) {
+            return column == 0 ? pair_.left_border(above) : top.h[column - 1];
+        };
         if (from > 0) {  // the lower lanes lag behind: they advance to the column of the first one
-            runner.run(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data(), nullptr, nullptr);
+            runner.run(state, number, {0, from, from, from + tiling_.width.lag()}, top.h.data(), top.f.data(), nullptr,
+                       nullptr);
         }
         for (std::size_t block = 0;; ++block) {
             std::int32_t* const left = lefts_.data() + block * 2 * strip_rows;
@@ -163,8 +168,8 @@ Best find_best_saving(const Pair& pair, const Tiling& tiling, Saved& saved, int 
     return best;
 }
 
-PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved saved, std::size_t memory_bytes, int n_threads,
-               Observer& observer) {
+PairPath trace(const Pair& pair, const Tiling& tiling, const Best& end, Saved saved, std::size_t memory_bytes,
+               int n_threads, Observer& observer) {
     Walk walk(pair, end.row, end.column);
     if (pair.rows > 0 && pair.columns > 0) {
         PathFinder finder(pair, tiling, walk, memory_bytes, n_threads, observer);
@@ -188,10 +193,12 @@ Best find_best(const Pair& pair, const Kernels& kernels, int n_threads, Observer
     return find_best_saving(pair, tiling, nothing, n_threads, observer);
 }
 
-PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads, Observer& observer) {
+PairPath find_path(const Pair& pair, const Kernels& kernels, std::size_t memory_bytes, int n_threads,
+                   Observer& observer) {
     const Tiling tiling(pair, kernels);
     Saved saved;
-    if (pair.rows > 0 && pair.columns > 0) saved = plan_saved(memory_bytes, tiling, 0, tiling.strips(pair), pair.columns);
+    if (pair.rows > 0 && pair.columns > 0)
+        saved = plan_saved(memory_bytes, tiling, 0, tiling.strips(pair), pair.columns);
     const Best end = find_best_saving(pair, tiling, saved, n_threads, observer);
     return trace(pair, tiling, end, std::move(saved), memory_bytes, n_threads, observer);
 }

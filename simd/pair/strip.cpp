@@ -11,8 +11,8 @@ namespace {
 
 template <class Lane>
 Lane clipped(std::int64_t value) {
-    return static_cast<Lane>(std::clamp<std::int64_t>(value, std::numeric_limits<Lane>::min(),
-                                                      std::numeric_limits<Lane>::max()));
+    return static_cast<Lane>(
+        std::clamp<std::int64_t>(value, std::numeric_limits<Lane>::min(), std::numeric_limits<Lane>::max()));
 }
 
 // A gap's score that is below the range of 8 bits is not better than the 0 of a local path. Other values are in range.
@@ -154,7 +154,9 @@ void StripRunner<Lane>::lay_out_letters(StripState<Lane>& state, std::size_t str
             const std::size_t lag = static_cast<std::size_t>(kSkew) * (row / n_rows_);
             state.score_rows[index(row)] = pair_.scores(inside ? pair_.query[at] : kQueryFill) - lag;
         } else {
-            state.query[index(row)] = static_cast<Lane>(inside ? pair_.query[at] : kBytes ? kByteQueryFill : kQueryFill);
+            state.query[index(row)] = static_cast<Lane>(inside   ? pair_.query[at]
+                                                        : kBytes ? kByteQueryFill
+                                                                 : kQueryFill);
         }
     }
 }

@@ -25,8 +25,8 @@ struct StripState {
     AlignedVector<Lane> previous_h;
     AlignedVector<Lane> f;
     AlignedVector<Lane> previous_f;
-    std::int32_t base = 0;    // a lane's value plus the base is the score
-    AlignedVector<Lane> query;  // the strip's letters, in the order of its lanes
+    std::int32_t base = 0;                       // a lane's value plus the base is the score
+    AlignedVector<Lane> query;                   // the strip's letters, in the order of its lanes
     std::vector<const std::int8_t*> score_rows;  // with a table, the scores of each row, at the column of step 0
 };
 
@@ -41,7 +41,7 @@ struct Part {
 // Computes strips of one pair, for one thread.
 template <class Lane>
 class StripRunner {
-public:
+   public:
     StripRunner(const Pair& pair, const Width& width);
 
     // Sets the state to a column: h[i] and next_e[i] belong to the node in row i of the strip, and corner is H of the
@@ -64,14 +64,14 @@ public:
              const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f);
     // The same, and replaces `best` by the best end of the part if that is better. Ends that score less than `known`, a
     // score that is reached elsewhere, may be omitted.
-    void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h, std::int32_t* row_f,
-                   std::int32_t known, Best& best);
+    void run_local(StripState<Lane>& state, std::size_t strip, const Part& part, std::int32_t* row_h,
+                   std::int32_t* row_f, std::int32_t known, Best& best);
     // The same for ends in the rows allowed_from to allowed_to - 1 of the query.
     void run_tracked(StripState<Lane>& state, std::size_t strip, const Part& part, const std::int32_t* top_h,
-                     const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f, std::size_t allowed_from,
-                     std::size_t allowed_to, Best& best);
+                     const std::int32_t* top_f, std::int32_t* bottom_h, std::int32_t* bottom_f,
+                     std::size_t allowed_from, std::size_t allowed_to, Best& best);
 
-private:
+   private:
     static constexpr bool kBytes = sizeof(Lane) == 1;
     static constexpr bool kNarrow = sizeof(Lane) == 2;
     static constexpr std::int32_t kByteBase = 128;     // a lane of -128 is a score of 0

@@ -1,13 +1,13 @@
-// The function sweep (declared in pair.hpp): computes strips of the alignment matrix of one pair on several threads. The
-// constructors of Pair and Tiling are here as well.
+// The function sweep (declared in pair.hpp): computes strips of the alignment matrix of one pair on several threads.
+// The constructors of Pair and Tiling are here as well.
 //
-// Called by find_best and find_path (path.cpp). In: the pair, its tiling, a range of strips, and the row of H and F above
-// them. Out: `row` becomes the lowest row; on request the best score with its end (Best), and the saved rows and strip
-// states from which a path is traced (Saved).
+// Called by find_best and find_path (path.cpp). In: the pair, its tiling, a range of strips, and the row of H and F
+// above them. Out: `row` becomes the lowest row; on request the best score with its end (Best), and the saved rows and
+// strip states from which a path is traced (Saved).
 //
 // A strip is a block of consecutive query rows, and a tile is a number of steps of a strip. Each lane is two columns
-// behind the lane above it, so a tile has the shape of a diamond (docs/design/diamond.md). A tile is ready when the tile
-// to its left and two tiles of the strip above are finished; threads take ready tiles from a queue.
+// behind the lane above it, so a tile has the shape of a diamond (docs/design/diamond.md). A tile is ready when the
+// tile to its left and two tiles of the strip above are finished; threads take ready tiles from a queue.
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +44,7 @@ std::size_t narrow_steps(const Pair& pair, const Width& width) {
 
 template <class Lane>
 class Sweep {
-public:
+   public:
     Sweep(const Pair& pair, const Tiling& tiling, std::size_t first, std::size_t last, std::size_t columns, Row& row,
           Saved& saved, Best* best, Observer& observer)
         : pair_(pair),
@@ -68,7 +68,8 @@ public:
     }
 
     void run(int n_threads) {
-        const std::size_t n_workers = std::min({static_cast<std::size_t>(std::max(n_threads, 1)), states_.size(), n_tiles_});
+        const std::size_t n_workers =
+            std::min({static_cast<std::size_t>(std::max(n_threads, 1)), states_.size(), n_tiles_});
         ready_.push_back({0, 0});
         // A worker takes tiles until none is left, so any number of workers may run at the same time.
         parallel_for(n_workers, n_threads, observer_, [this](std::size_t, std::size_t) {
@@ -83,7 +84,7 @@ public:
         });
     }
 
-private:
+   private:
     struct Tile {
         std::size_t strip;  // counted from the first strip of the sweep
         std::size_t tile;
@@ -180,7 +181,8 @@ private:
     }
 
     // Ends in the last column: the corner and, if the query's end gap is free, every row.
-    void last_column(const StripRunner<Lane>& runner, const StripState<Lane>& state, std::size_t strip, Best& found) const {
+    void last_column(const StripRunner<Lane>& runner, const StripState<Lane>& state, std::size_t strip,
+                     Best& found) const {
         const std::size_t strip_rows = tiling_.width.strip();
         std::vector<std::int32_t> h(strip_rows);
         std::vector<std::int32_t> next_e(strip_rows);

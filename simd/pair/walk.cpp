@@ -18,9 +18,9 @@ struct GapCosts {
 // `above` and `h` are H of the row above and of this row, beginning one column further left; h[0] is given, the other
 // entries are computed. `f` is F of this row and is replaced by that of the next; `next_e` is E of the first cell.
 // `paired` contains the scores of the letters and is replaced by H by a pair. H is at least `floor`.
-void decide_row(std::size_t count, std::int32_t floor, GapCosts gap, std::int32_t next_e, const std::int32_t* __restrict above,
-                std::int32_t* __restrict h, std::int32_t* __restrict f, std::int32_t* __restrict e,
-                std::int32_t* __restrict paired, std::uint8_t* __restrict out) {
+void decide_row(std::size_t count, std::int32_t floor, GapCosts gap, std::int32_t next_e,
+                const std::int32_t* __restrict above, std::int32_t* __restrict h, std::int32_t* __restrict f,
+                std::int32_t* __restrict e, std::int32_t* __restrict paired, std::uint8_t* __restrict out) {
     for (std::size_t x = 0; x < count; ++x) paired[x] += above[x];
     for (std::size_t x = 0; x < count; ++x) {
         e[x] = next_e;
@@ -71,7 +71,8 @@ void Walk::decide(std::size_t above, const std::int32_t* top_h, const std::int32
     for (std::vector<std::int32_t>* row : {&h_, &next_h_, &f_, &e_, &paired_}) row->resize(width_ + 1);
     std::copy(top_h, top_h + (column() - left.column), h_.data() + 1 + last_group);
     std::copy(top_f, top_f + (column() - left.column), f_.data() + last_group);
-    const std::int32_t floor = pair_.boundary.local ? 0 : std::numeric_limits<std::int32_t>::min();  // a path starts there
+    const std::int32_t floor =
+        pair_.boundary.local ? 0 : std::numeric_limits<std::int32_t>::min();  // a path starts there
     const GapCosts gap{pair_.first, pair_.gap_extend};
     for (std::size_t i = 0; i < n_rows; ++i) {
         const std::size_t group = i / left.group_rows;

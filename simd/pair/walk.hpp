@@ -27,7 +27,7 @@ struct LeftEdges {
 };
 
 class Walk {
-public:
+   public:
     // row, column: the path's end.
     Walk(const Pair& pair, std::size_t row, std::size_t column) : pair_(pair), walk_(row, column) {}
 
@@ -48,7 +48,7 @@ public:
     // The runs from the start of the path.
     std::vector<Run> runs() const { return walk_.runs(); }
 
-private:
+   private:
     void decide(std::size_t above, const std::int32_t* top_h, const std::int32_t* top_f, const LeftEdges& left);
 
     const Pair& pair_;

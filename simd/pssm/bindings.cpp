@@ -39,7 +39,8 @@ std::int64_t write_rows(const Array& letters_array, const Array& letter_ends_arr
     const nb::gil_scoped_release no_lock;
     for (std::size_t i = 0; i < n; ++i) {
         const std::int64_t first_letter = i == 0 ? 0 : letter_ends[i - 1], first_sign = i == 0 ? 0 : cigar_ends[i - 1];
-        const pssm::AlignedPart part{letters.data + first_letter, static_cast<std::size_t>(letter_ends[i] - first_letter),
+        const pssm::AlignedPart part{letters.data + first_letter,
+                                     static_cast<std::size_t>(letter_ends[i] - first_letter),
                                      reinterpret_cast<const char*>(cigars.data) + first_sign,
                                      static_cast<std::size_t>(cigar_ends[i] - first_sign), starts[i]};
         if (!pssm::write_row(part, rows.columns, rows.data + i * rows.columns)) return static_cast<std::int64_t>(i);
@@ -70,13 +71,15 @@ void column_frequencies(const Array& rows_array, std::size_t min_width, const Ar
                    n_present.length == rows.n_columns,
                "the outputs have another number of columns than the rows");
     const nb::gil_scoped_release no_lock;
-    pssm::column_frequencies(rows, min_width, background.data, n_threads, {frequencies.data, diversity.data, n_present.data});
+    pssm::column_frequencies(rows, min_width, background.data, n_threads,
+                             {frequencies.data, diversity.data, n_present.data});
 }
 
 }  // namespace
 
 void bind_pssm(nb::module_& module) {
-    module.def("write_rows", &write_rows, "letters"_a, "letter_ends"_a, "cigars"_a, "cigar_ends"_a, "query_starts"_a, "rows"_a);
+    module.def("write_rows", &write_rows, "letters"_a, "letter_ends"_a, "cigars"_a, "cigar_ends"_a, "query_starts"_a,
+               "rows"_a);
     module.def("keep_distinct", &keep_distinct, "rows"_a, "percent"_a, "keep"_a);
     module.def("column_frequencies", &column_frequencies, "rows"_a, "min_width"_a, "background"_a, "n_threads"_a,
                "frequencies"_a, "diversity"_a, "n_present"_a);

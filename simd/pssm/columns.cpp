@@ -1,8 +1,8 @@
 // Weighted frequencies of the columns of a query-anchored alignment.
 //
-// Each column has its own rows (those whose aligned part includes it), its own block of columns, and so its own weights.
-// From one column to the next few rows change, so the counts of residues are updated and not computed anew. Counts are
-// integers, and every sum of floating-point numbers has a fixed order, so threads do not affect the results.
+// Each column has its own rows (those whose aligned part includes it), its own block of columns, and so its own
+// weights. From one column to the next few rows change, so the counts of residues are updated and not computed anew.
+// Counts are integers, and every sum of floating-point numbers has a fixed order, so threads do not affect the results.
 // CMakeLists.txt compiles this file without fused multiply-add, whose results have other last bits.
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Range aligned_part(const std::uint8_t* row, std::size_t n_columns) {
 
 // The rows of one column after another, with their weights.
 class ColumnSweep {
-public:
+   public:
     ColumnSweep(const Rows& rows, const std::vector<Range>& parts, std::size_t min_width, const double* background)
         : rows_(rows),
           parts_(parts),
@@ -57,7 +57,7 @@ public:
         output.n_present[column] = static_cast<std::int64_t>(present_.size());
     }
 
-private:
+   private:
     // Makes the rows those of a column; returns whether any changed.
     bool change_rows(std::size_t column) {
         bool changed = false;

@@ -49,7 +49,8 @@ bool is_covered(const std::uint8_t* row, const std::uint8_t* other, std::size_t 
     for (std::size_t begin = first; begin < stop; begin += kStep) {
         const std::size_t end = std::min(stop, begin + kStep);
         std::uint8_t n = 0;
-        for (std::size_t i = begin; i < end; ++i) n += static_cast<std::uint8_t>((row[i] != other[i]) & (row[i] != kNothing));
+        for (std::size_t i = begin; i < end; ++i)
+            n += static_cast<std::uint8_t>((row[i] != other[i]) & (row[i] != kNothing));
         n_different += n;
         if (n_different > allowed) return false;
     }

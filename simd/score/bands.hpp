@@ -6,8 +6,8 @@
 //
 // kRows query rows form a band, which has one E; F passes from band to band. In lanes that saturate at 0, a column of a
 // band takes one addition and one maximum per row for t, one maximum per row for K, and 6 operations for the band: 3 *
-// kRows + 6 in total, compared with 8 * kRows of the exact cells. Lanes whose additions wrap (lanes.hpp) take one maximum
-// more, but only 2 * kRows + 4 maxima in all. The last band is completed with rows that score kPadding.
+// kRows + 6 in total, compared with 8 * kRows of the exact cells. Lanes whose additions wrap (lanes.hpp) take one
+// maximum more, but only 2 * kRows + 4 maxima in all. The last band is completed with rows that score kPadding.
 
 #pragma once
 
@@ -32,13 +32,14 @@ struct Bands {
     static constexpr int kColumns = kColumnsPerPass;
 
     // Computes n_rows rows from first_row on, in bands of which `bands` is the first. Row kProfileRows of the profile
-    // scores kPadding; `row_scores` has a row of scores for each of the rows, completed in the same way. top_k and top_f
-    // are K and F above the first row, and become those below the last band; `corner` is K above the first row in the
-    // column before. `best` is raised to the largest E.
+    // scores kPadding; `row_scores` has a row of scores for each of the rows, completed in the same way. top_k and
+    // top_f are K and F above the first row, and become those below the last band; `corner` is K above the first row in
+    // the column before. `best` is raised to the largest E.
     template <bool kLookUp>
-    [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const V* profile,
-                     const int8_t* row_scores, const Codes (&residues)[kColumns][kVectors], V (&top_k)[kColumns][kVectors],
-                     V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
+    [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands,
+                                            const V* profile, const int8_t* row_scores,
+                                            const Codes (&residues)[kColumns][kVectors], V (&top_k)[kColumns][kVectors],
+                                            V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         const int32_t first_cost = query.open + query.extend;
         const int32_t rows_cost = kRows * query.extend;
         const V first = Lane::cost(first_cost);

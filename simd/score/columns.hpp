@@ -18,7 +18,7 @@ namespace {
 // The subjects of a batch, transposed block by block. Lanes without a residue contain code 31.
 template <int kLanes>
 class Columns {
-public:
+   public:
     // Bytes of one transposed column: one per lane, but at least those of a vector.
     static constexpr int kStride = kLanes < Vectors::kBytes ? Vectors::kBytes : kLanes;
 
@@ -64,7 +64,7 @@ public:
         }
     }
 
-private:
+   private:
     const Subject* subjects_;
     int n_;
     uint32_t longest_ = 0;

@@ -2,8 +2,8 @@
 // windows that are still to be scored against them.
 //
 // Used by score/search.cpp. In: group_queries takes the queries of a call and, for each, the round in which it begins
-// (a round for each kernel for bounds, then rounds that score in 8, 16 and 32 bits). Out: groups of consecutive queries, built
-// greedily. search.cpp adds the subjects, and passes what saturates to groups of later rounds.
+// (a round for each kernel for bounds, then rounds that score in 8, 16 and 32 bits). Out: groups of consecutive
+// queries, built greedily. search.cpp adds the subjects, and passes what saturates to groups of later rounds.
 //
 // For each pass, the kernel for many subjects transposes a block of subject columns and computes the scores of four
 // columns with every row of the score table (the score profile). The queries of a group share this work, which takes a
@@ -28,7 +28,7 @@ struct Window {
 
 // A group can be moved but not copied, because its queries point to its own rows and table.
 class Group {
-public:
+   public:
     Group(uint32_t number, const Query& query, int first_round);
     Group(Group&&) = default;
     Group& operator=(Group&&) = default;
@@ -44,15 +44,15 @@ public:
 
     std::vector<uint32_t> numbers;  // numbers of the queries in the caller's order
     std::vector<Query> queries;
-    int64_t n_rows = 0;  // total rows of all queries
-    int round;           // the next round of the group
-    bool fresh = true;   // no subject was scored before, so cells are counted
-    std::vector<uint32_t> subjects;  // their indices, shortest subject first
-    std::vector<Window> windows;   // shortest first
+    int64_t n_rows = 0;                  // total rows of all queries
+    int round;                           // the next round of the group
+    bool fresh = true;                   // no subject was scored before, so cells are counted
+    std::vector<uint32_t> subjects;      // their indices, shortest subject first
+    std::vector<Window> windows;         // shortest first
     std::vector<int32_t> window_scores;  // the score of query q in window w is at q * windows.size() + w
-    uint64_t reached = 0;  // number of scores whose bound reached the floor
+    uint64_t reached = 0;                // number of scores whose bound reached the floor
 
-private:
+   private:
     void add_rows(const Query& query);
 
     std::vector<int8_t> table_;

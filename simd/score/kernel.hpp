@@ -20,7 +20,7 @@ constexpr int kMaxBandRows = 8;     // query rows of a band of the upper bound (
 // For kernels whose additions wrap (lanes.hpp): room below 0, and the highest score of a pair.
 constexpr int kWrappingRoom = 48;
 constexpr int kWrappingHighest = 24;
-constexpr int kProfileRows = 32;    // table rows of the score profile; in larger tables the loop looks up the scores
+constexpr int kProfileRows = 32;  // table rows of the score profile; in larger tables the loop looks up the scores
 
 using Query = Profile;
 
@@ -31,12 +31,12 @@ struct Subject {
 
 // The request to stop and the counter of cells of a kernel. Both are read and written atomically.
 struct Control {
-    const int32_t* stop;   // if not zero, the kernel returns soon, without valid scores
-    uint64_t* cells;       // cells computed so far; the kernel for one subject adds to it while it runs
+    const int32_t* stop;  // if not zero, the kernel returns soon, without valid scores
+    uint64_t* cells;      // cells computed so far; the kernel for one subject adds to it while it runs
 };
 
-// The kernels for bounds, by the rows of a band: the fewer operations a kernel needs, the more subjects reach the floor.
-// With one row the cells are exact, and only their maximum is omitted.
+// The kernels for bounds, by the rows of a band: the fewer operations a kernel needs, the more subjects reach the
+// floor. With one row the cells are exact, and only their maximum is omitted.
 constexpr int kBandSizes[] = {6, 4, 1};
 constexpr int kBoundKernels = 3;
 
@@ -54,19 +54,19 @@ using OneKernel = void (*)(const Query&, const Subject&, uint8_t* scratch, int32
 using OneScratch = size_t (*)(const Query&);
 
 struct Kernels {
-    int lanes[kWidths];         // maximum number of subjects of one call of `many`
-    int vector_lanes[kWidths];  // lanes of one vector
-    int32_t max_gap[kWidths];   // largest open + extend that the width can represent
-    int32_t largest[kWidths];   // smallest score that the width cannot distinguish from a higher one
+    int lanes[kWidths];             // maximum number of subjects of one call of `many`
+    int vector_lanes[kWidths];      // lanes of one vector
+    int32_t max_gap[kWidths];       // largest open + extend that the width can represent
+    int32_t largest[kWidths];       // smallest score that the width cannot distinguish from a higher one
     int32_t largest_many[kWidths];  // smallest score that `many` reports as kSaturated; at most the former
     ManyKernel many[kWidths];
     ManyScratch many_scratch[kWidths];
-    ManyKernel bounds[kBoundKernels];  // of 8 bits, with the lanes and the scratch memory of `many`
+    ManyKernel bounds[kBoundKernels];      // of 8 bits, with the lanes and the scratch memory of `many`
     int32_t largest_bound[kBoundKernels];  // smallest bound that is reported as kSaturated
     OneKernel one[kWidths];
     OneScratch one_scratch[kWidths];
-    // The same kernels for Intel's processors (lanes.hpp), or null: for all queries, and those whose additions wrap, for
-    // queries that fit them.
+    // The same kernels for Intel's processors (lanes.hpp), or null: for all queries, and those whose additions wrap,
+    // for queries that fit them.
     const Kernels* one_port;
     const Kernels* wrapping;
 };

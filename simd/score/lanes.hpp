@@ -99,7 +99,7 @@ template <class Lane>
 class LargeCost {
     using V = typename Lane::V;
 
-public:
+   public:
     explicit LargeCost(int64_t cost) : out_of_range_(cost >= Lane::kLargest) {
         for (V& part : parts_) {
             const int64_t taken = cost < Lane::kMaxCost ? cost : Lane::kMaxCost;
@@ -115,7 +115,7 @@ public:
         return a;
     }
 
-private:
+   private:
     bool out_of_range_;
     V parts_[Lane::kLargest / Lane::kMaxCost + 1];
 };

@@ -74,12 +74,10 @@ struct ManySubjects {
     // The row after the table's rows scores -128: it completes bands.
     static size_t profile_bytes() { return sizeof(V) * kVectors * kColumns * (kProfileRows + 1); }
 
-    static uint32_t padded(uint32_t length) {
-        return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns;
-    }
+    static uint32_t padded(uint32_t length) { return (length + kBlockColumns - 1) / kBlockColumns * kBlockColumns; }
 
-    // Rows whose H and E are stored at a time: those of all queries, or a block of one query. If each query is completed
-    // to kMaxBandRows rows, bands of any size fit the same memory.
+    // Rows whose H and E are stored at a time: those of all queries, or a block of one query. If each query is
+    // completed to kMaxBandRows rows, bands of any size fit the same memory.
     static size_t stored_rows(const Query* queries, int n_queries) {
         size_t rows = 0;
         for (int q = 0; q < n_queries; ++q) {
@@ -112,9 +110,11 @@ struct ManySubjects {
     // If the pass is not inlined, the compiler keeps H and F of the row above in memory, which costs a third more
     // instructions.
     template <bool kLookUp, bool kBound>
-    [[gnu::always_inline]] static void pass_rows(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells, const V* profile,
-                     const int8_t* row_scores, const Codes (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
-                     V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
+    [[gnu::always_inline]] static void pass_rows(const Query& query, int32_t first_row, int32_t n_rows, Cell* cells,
+                                                 const V* profile, const int8_t* row_scores,
+                                                 const Codes (&residues)[kColumns][kVectors],
+                                                 V (&top_h)[kColumns][kVectors], V (&top_f)[kColumns][kVectors],
+                                                 const V (&corner)[kVectors], V* best) {
         const V first = Lane::cost(query.open + query.extend);
         const V extend = Lane::cost(query.extend);
         V h[kColumns][kVectors];
@@ -199,9 +199,8 @@ struct ManySubjects {
     template <bool kLookUp, int kBandRows, class Stored>
     [[gnu::always_inline]] static void pass(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands,
                                             const V* profile, const int8_t* row_scores,
-                                            const Codes (&residues)[kColumns][kVectors],
-                                            V (&top_h)[kColumns][kVectors], V (&top_f)[kColumns][kVectors],
-                                            const V (&corner)[kVectors], V* best) {
+                                            const Codes (&residues)[kColumns][kVectors], V (&top_h)[kColumns][kVectors],
+                                            V (&top_f)[kColumns][kVectors], const V (&corner)[kVectors], V* best) {
         if constexpr (kBandRows > 1) {
             Bands<Lane, kVectors, kBandRows>::template pass<kLookUp>(query, first_row, n_rows, bands, profile,
                                                                      row_scores, residues, top_h, top_f, corner, best);
@@ -271,7 +270,8 @@ struct ManySubjects {
     // `corner` is H of the row above in the column before them, and becomes that of their last column.
     template <int kBandRows, class Stored>
     static void pass_query(const Query& query, int32_t first_row, int32_t n_rows, Stored* bands, const Memory& memory,
-                           const Codes (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors], V* best) {
+                           const Codes (&residues)[kColumns][kVectors], Border* border, V (&corner)[kVectors],
+                           V* best) {
         const V zero = Lane::zero();
         V h[kColumns][kVectors];
         V f[kColumns][kVectors];
@@ -371,7 +371,9 @@ struct ManySubjects {
 
     // The smallest bound that is reported as kSaturated.
     template <int kBandRows>
-    static constexpr int32_t largest() { return kBandRows > 1 ? Lane::kLargestBound : Lane::kLargest; }
+    static constexpr int32_t largest() {
+        return kBandRows > 1 ? Lane::kLargestBound : Lane::kLargest;
+    }
 
     template <int kBandRows>
     static void read_scores(const Query& query, const V* best, int n, int32_t* scores) {

@@ -28,8 +28,8 @@ struct OneSubject {
     using V = typename Lane::V;
     static constexpr int kLanes = Lane::kLanes;
     static constexpr uint32_t kReportVectors = 1 << 20;  // vectors of cells between two reads of the control
-    static constexpr uint32_t kCheckColumns = 64;        // columns between two tests whether the score has left the range
-    static constexpr int32_t kScoreStep = kLanes;        // bytes of the scores of one vector
+    static constexpr uint32_t kCheckColumns = 64;  // columns between two tests whether the score has left the range
+    static constexpr int32_t kScoreStep = kLanes;  // bytes of the scores of one vector
 
     static int32_t stripes(const Query& query) { return (query.length + kLanes - 1) / kLanes; }
 

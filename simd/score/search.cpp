@@ -33,7 +33,7 @@ namespace {
 
 // Scratch memory of one thread, aligned to 64 bytes; it grows as needed.
 class Scratch {
-public:
+   public:
     uint8_t* at_least(size_t bytes) {
         if (bytes > size_) {
             buffer_.reset();
@@ -44,7 +44,7 @@ public:
         return buffer_.get();
     }
 
-private:
+   private:
     static constexpr std::align_val_t kAlignment{64};
     struct Delete {
         void operator()(uint8_t* buffer) const { ::operator delete(buffer, kAlignment); }
@@ -71,7 +71,8 @@ constexpr double kProfileCost = 13;
 // not to those scored so far, because long subjects come first and score higher.
 constexpr double kMaxBoundShare[kBoundKernels] = {0.5, 0.4, 1.0 / 32};
 // The order in which kernels are tried on a sample: the one that is mostly chosen first. With bands of six rows, 1.3 to
-// 3.2 times as many residues reach the floor as with four, so they are tried only if this number of times is few enough.
+// 3.2 times as many residues reach the floor as with four, so they are tried only if this number of times is few
+// enough.
 constexpr int kTrials[kBoundKernels] = {1, 0, 2};
 constexpr double kMoreReach[kBoundKernels] = {2.5, 0, 0};
 // If a kernel rejects less than this share of a sample, no other is tried.
@@ -125,7 +126,7 @@ constexpr Round kRounds[] = {{kBits8, 0},        {kBits8, 1},         {kBits8, 2
 constexpr int kExactRound = kBoundKernels;  // the first round with exact scores
 
 class Search {
-public:
+   public:
     Search(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects, int32_t* scores,
            const Kernels& kernels, int band_rows, int n_threads, Observer& observer, const std::function<void()>& poll)
         : queries_(queries),
@@ -174,7 +175,7 @@ public:
         return counts_;
     }
 
-private:
+   private:
     int32_t* scores_of(uint32_t query) const { return scores_ + query * static_cast<size_t>(subjects_.n); }
 
     void begin() {
@@ -223,7 +224,8 @@ private:
             if (band_rows_ == kChooseBand) {
                 to_choose.push_back(rounds.size() - 1);
             } else if (band_rows_ != kNoBand) {
-                rounds.back() = static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows_) - kBandSizes);
+                rounds.back() =
+                    static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows_) - kBandSizes);
             }
         }
         if (!to_choose.empty() && order.size() >= kMinBoundBatches * static_cast<size_t>(kernels_.lanes[kBits8])) {
@@ -232,8 +234,8 @@ private:
         return rounds;
     }
 
-    // Chooses the kernel with the lowest cost, including the exact scores of the subjects that reach the floor. A kernel
-    // is not tried if it could not be better with the share of subjects that is expected to reach the floor.
+    // Chooses the kernel with the lowest cost, including the exact scores of the subjects that reach the floor. A
+    // kernel is not tried if it could not be better with the share of subjects that is expected to reach the floor.
     void choose_bounds(const std::vector<uint32_t>& order, std::vector<size_t>& queries, std::vector<int>& rounds) {
         const std::vector<size_t> batches = sample(order);
         std::vector<double> lowest;
@@ -303,7 +305,8 @@ private:
     }
 
     // The number of subjects of a batch whose bound reaches the floor.
-    uint64_t sample_bounds(size_t number, const std::vector<uint32_t>& order, size_t first, int kernel, Scratch& scratch) {
+    uint64_t sample_bounds(size_t number, const std::vector<uint32_t>& order, size_t first, int kernel,
+                           Scratch& scratch) {
         const Query& query = queries_[number];
         Subject batch[kMaxLanes];
         uint32_t lengths[kMaxLanes];
@@ -448,13 +451,14 @@ private:
         // If many subjects reach the floor, bounds save no work, and the rest of the round scores exactly.
         const double n_scores = static_cast<double>(group.n_items() * group.queries.size());
         const int bound = kRounds[round_].bound;
-        const bool bounds = bound != kNoBound && static_cast<double>(__atomic_load_n(&group.reached, __ATOMIC_RELAXED)) <=
-                                                     kMaxBoundShare[bound] * n_scores;
+        const bool bounds =
+            bound != kNoBound &&
+            static_cast<double>(__atomic_load_n(&group.reached, __ATOMIC_RELAXED)) <= kMaxBoundShare[bound] * n_scores;
         const Query* const queries = group.queries.data();
         std::vector<int32_t> results(static_cast<size_t>(work.count) * group.queries.size());
         uint8_t* memory = scratch.at_least(kernels_.many_scratch[width_](queries, group.size(), longest));
         (bounds ? kernels_.bounds[bound] : kernels_.many[width_])(queries, group.size(), batch, work.count, memory,
-                                                          results.data(), {&observer_.stop, &observer_.cells});
+                                                                  results.data(), {&observer_.stop, &observer_.cells});
         if (observer_.stop_requested()) {
             return;
         }
@@ -465,7 +469,8 @@ private:
                 const uint64_t reached = mark_bounds(number, lengths, work.count, scores);
                 __atomic_fetch_add(&group.reached, reached, __ATOMIC_RELAXED);
                 uint64_t& n_bounded = counts_[number].n_bounded;
-                __atomic_fetch_add(&n_bounded, work.windows ? 0 : static_cast<uint64_t>(work.count) - reached, __ATOMIC_RELAXED);
+                __atomic_fetch_add(&n_bounded, work.windows ? 0 : static_cast<uint64_t>(work.count) - reached,
+                                   __ATOMIC_RELAXED);
             }
             store(work, q, scores);
         }
@@ -562,13 +567,15 @@ private:
 
 }  // namespace
 
-std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects,
-                                        int32_t* scores, const Kernels& kernels, int band_rows, int n_threads,
-                                        Observer& observer, const std::function<void()>& poll) {
+std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors,
+                                        const Subjects& subjects, int32_t* scores, const Kernels& kernels,
+                                        int band_rows, int n_threads, Observer& observer,
+                                        const std::function<void()>& poll) {
     return Search(queries, floors, subjects, scores, kernels, band_rows, n_threads, observer, poll).run();
 }
 
-int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows) {
+int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels,
+                       int band_rows) {
     const int kernel = static_cast<int>(std::find(kBandSizes, kBandSizes + kBoundKernels, band_rows) - kBandSizes);
     const uint32_t lanes = static_cast<uint32_t>(kernels.lanes[kBits8]);
     const int32_t stop = 0;

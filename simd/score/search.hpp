@@ -1,6 +1,6 @@
-// Scores many subjects against several queries: the interface of simd/score. Inputs: queries with their floors, and packed
-// subjects, one byte per residue. Output: an int32 score per query and subject. The search plans the work, runs it on
-// threads, and scores saturated subjects again in wider lanes.
+// Scores many subjects against several queries: the interface of simd/score. Inputs: queries with their floors, and
+// packed subjects, one byte per residue. Output: an int32 score per query and subject. The search plans the work, runs
+// it on threads, and scores saturated subjects again in wider lanes.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct ScoreCounts {
 
 // The lowest scores that are needed. They depend on the query and on the length of the subject.
 class Floors {
-public:
+   public:
     // The floors of all queries for subjects of at least `shortest` residues; the steps ascend, the first begins at 0.
     struct Step {
         uint32_t shortest;
@@ -53,23 +53,25 @@ public:
         return highest;
     }
 
-private:
+   private:
     std::vector<Step> steps_;
 };
 
-// Writes scores[q * subjects.n + s]: the exact score if it is at least the floor, otherwise any number below the floor. Returns the counts of each query.
-// Counts each cell once in the observer, and calls poll on the calling thread about every 100 ms; an exception of poll
-// stops the workers and is thrown from this function after they have ended.
+// Writes scores[q * subjects.n + s]: the exact score if it is at least the floor, otherwise any number below the floor.
+// Returns the counts of each query. Counts each cell once in the observer, and calls poll on the calling thread about
+// every 100 ms; an exception of poll stops the workers and is thrown from this function after they have ended.
 //
 // Queries with floors are bounded first. band_rows is the number of query rows per band, one of kBandSizes, or kNoBand,
 // or kChooseBand; no score that reaches its floor depends on it.
-std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors, const Subjects& subjects,
-                                        int32_t* scores, const Kernels& kernels, int band_rows, int n_threads, Observer& observer,
+std::vector<ScoreCounts> score_subjects(const std::vector<Query>& queries, const Floors& floors,
+                                        const Subjects& subjects, int32_t* scores, const Kernels& kernels,
+                                        int band_rows, int n_threads, Observer& observer,
                                         const std::function<void()>& poll);
 
 // Writes the upper bound of each score as the kernel for bounds with this number of rows per band computes it. Returns
 // the smallest bound for which it writes kSaturated instead. The gap costs must fit 8 bits.
-int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels, int band_rows);
+int32_t bound_subjects(const Query& query, const Subjects& subjects, int32_t* bounds, const Kernels& kernels,
+                       int band_rows);
 
 // Whether the kernels whose additions wrap (Kernels::wrapping) can score a query.
 bool fits_wrapping(const Query& query);

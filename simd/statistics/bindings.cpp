@@ -20,8 +20,8 @@ void of_each(const Array& x_array, const OutputArray& values_array) {
     function(x.data, x.length, values.data);
 }
 
-bool evalues(const Array& scores_array, const Array& lengths_array, const Array& model_array,
-             std::int64_t score_step, const OutputArray& values_array) {
+bool evalues(const Array& scores_array, const Array& lengths_array, const Array& model_array, std::int64_t score_step,
+             const OutputArray& values_array) {
     const auto scores = view_of<const std::int64_t>(scores_array, "scores");
     const auto lengths = view_of<const double>(lengths_array, "lengths");
     const auto model = view_of<const double>(model_array, "model");
@@ -30,7 +30,7 @@ bool evalues(const Array& scores_array, const Array& lengths_array, const Array&
     check_that(model.length == 12, "the model has 12 numbers");
     check_that(score_step >= 1, "score_step is below 1");
     const double* const m = model.data;
-    const statistics::EvalueModel given{m[0], m[1], m[2], m[3], m[4],  m[5],      m[6],
+    const statistics::EvalueModel given{m[0], m[1], m[2], m[3],  m[4],  m[5],      m[6],
                                         m[7], m[8], m[9], m[10], m[11], score_step};
     const nb::gil_scoped_release no_lock;
     return statistics::evalues(scores.data, lengths.data, scores.length, given, values.data);
@@ -93,8 +93,8 @@ void bind_statistics(nb::module_& module) {
     module.def("normal", &normal, "z"_a, "cdf"_a, "excess"_a,
                "Write the standard normal distribution and its partial expectation at z.\n\n"
                "Parameters: float64 arrays of one length.");
-    module.def("composition_scales", &composition_scales, "kinds_of_one"_a, "ends_of_one"_a,
-               "kinds_of_other"_a, "ends_of_other"_a, "scores"_a, "background"_a, "pseudocounts"_a, "usual"_a, "lowest"_a, "scales"_a);
+    module.def("composition_scales", &composition_scales, "kinds_of_one"_a, "ends_of_one"_a, "kinds_of_other"_a,
+               "ends_of_other"_a, "scores"_a, "background"_a, "pseudocounts"_a, "usual"_a, "lowest"_a, "scales"_a);
 }
 
 }  // namespace swsearch

@@ -21,23 +21,41 @@ struct Vectors {
         BY_LANE(_mm256_set1_epi8(static_cast<char>(x)), _mm256_set1_epi16(static_cast<short>(x)), _mm256_set1_epi32(x))
     }
     template <class T>
-    static V add(V a, V b) { BY_LANE(_mm256_add_epi8(a, b), _mm256_add_epi16(a, b), _mm256_add_epi32(a, b)) }
+    static V add(V a, V b) {
+        BY_LANE(_mm256_add_epi8(a, b), _mm256_add_epi16(a, b), _mm256_add_epi32(a, b))
+    }
     template <class T>
-    static V subtract(V a, V b) { BY_LANE(_mm256_sub_epi8(a, b), _mm256_sub_epi16(a, b), _mm256_sub_epi32(a, b)) }
+    static V subtract(V a, V b) {
+        BY_LANE(_mm256_sub_epi8(a, b), _mm256_sub_epi16(a, b), _mm256_sub_epi32(a, b))
+    }
     template <class T>
-    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm256_adds_epi8(a, b), _mm256_adds_epi16(a, b)) }
+    static V add_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm256_adds_epi8(a, b), _mm256_adds_epi16(a, b))
+    }
     template <class T>
-    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm256_subs_epi8(a, b), _mm256_subs_epi16(a, b)) }
+    static V subtract_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm256_subs_epi8(a, b), _mm256_subs_epi16(a, b))
+    }
     template <class T>
-    static V max(V a, V b) { BY_LANE(_mm256_max_epi8(a, b), _mm256_max_epi16(a, b), _mm256_max_epi32(a, b)) }
+    static V max(V a, V b) {
+        BY_LANE(_mm256_max_epi8(a, b), _mm256_max_epi16(a, b), _mm256_max_epi32(a, b))
+    }
     template <class T>
-    static V equal(V a, V b) { BY_LANE(_mm256_cmpeq_epi8(a, b), _mm256_cmpeq_epi16(a, b), _mm256_cmpeq_epi32(a, b)) }
+    static V equal(V a, V b) {
+        BY_LANE(_mm256_cmpeq_epi8(a, b), _mm256_cmpeq_epi16(a, b), _mm256_cmpeq_epi32(a, b))
+    }
     template <class T>
-    static V greater(V a, V b) { BY_LANE(_mm256_cmpgt_epi8(a, b), _mm256_cmpgt_epi16(a, b), _mm256_cmpgt_epi32(a, b)) }
+    static V greater(V a, V b) {
+        BY_LANE(_mm256_cmpgt_epi8(a, b), _mm256_cmpgt_epi16(a, b), _mm256_cmpgt_epi32(a, b))
+    }
     template <class T>
-    static bool any_greater(V a, V b) { return _mm256_movemask_epi8(greater<T>(a, b)) != 0; }
+    static bool any_greater(V a, V b) {
+        return _mm256_movemask_epi8(greater<T>(a, b)) != 0;
+    }
     template <class T>
-    static V select(V mask, V yes, V no) { return _mm256_blendv_epi8(no, yes, mask); }
+    static V select(V mask, V yes, V no) {
+        return _mm256_blendv_epi8(no, yes, mask);
+    }
     template <class T>
     static V shift_in(V a, T x) {
         return _mm256_alignr_epi8(a, _mm256_permute2x128_si256(a, splat<T>(x), 0x02), 16 - sizeof(T));
@@ -100,10 +118,13 @@ struct Vectors {
         return _mm256_or_si256(shuffle(low, codes.low), shuffle(high, codes.high));
     }
     template <class Byte>
-    static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    static __m128i load_part(const Byte* from) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) {
-        return _mm256_inserti128_si256(_mm256_castsi128_si256(load_part(rows[0] + offset)), load_part(rows[16] + offset), 1);
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(load_part(rows[0] + offset)),
+                                       load_part(rows[16] + offset), 1);
     }
     static V unpack_low(V a, V b) { return _mm256_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm256_unpackhi_epi8(a, b); }

@@ -11,11 +11,17 @@ namespace {
 template <size_t kLaneBytes>
 struct BitMask;
 template <>
-struct BitMask<1> { using Type = __mmask64; };
+struct BitMask<1> {
+    using Type = __mmask64;
+};
 template <>
-struct BitMask<2> { using Type = __mmask32; };
+struct BitMask<2> {
+    using Type = __mmask32;
+};
 template <>
-struct BitMask<4> { using Type = __mmask16; };
+struct BitMask<4> {
+    using Type = __mmask16;
+};
 
 struct Vectors {
     using V = __m512i;
@@ -31,15 +37,25 @@ struct Vectors {
         BY_LANE(_mm512_set1_epi8(static_cast<char>(x)), _mm512_set1_epi16(static_cast<short>(x)), _mm512_set1_epi32(x))
     }
     template <class T>
-    static V add(V a, V b) { BY_LANE(_mm512_add_epi8(a, b), _mm512_add_epi16(a, b), _mm512_add_epi32(a, b)) }
+    static V add(V a, V b) {
+        BY_LANE(_mm512_add_epi8(a, b), _mm512_add_epi16(a, b), _mm512_add_epi32(a, b))
+    }
     template <class T>
-    static V subtract(V a, V b) { BY_LANE(_mm512_sub_epi8(a, b), _mm512_sub_epi16(a, b), _mm512_sub_epi32(a, b)) }
+    static V subtract(V a, V b) {
+        BY_LANE(_mm512_sub_epi8(a, b), _mm512_sub_epi16(a, b), _mm512_sub_epi32(a, b))
+    }
     template <class T>
-    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm512_adds_epi8(a, b), _mm512_adds_epi16(a, b)) }
+    static V add_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm512_adds_epi8(a, b), _mm512_adds_epi16(a, b))
+    }
     template <class T>
-    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm512_subs_epi8(a, b), _mm512_subs_epi16(a, b)) }
+    static V subtract_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm512_subs_epi8(a, b), _mm512_subs_epi16(a, b))
+    }
     template <class T>
-    static V max(V a, V b) { BY_LANE(_mm512_max_epi8(a, b), _mm512_max_epi16(a, b), _mm512_max_epi32(a, b)) }
+    static V max(V a, V b) {
+        BY_LANE(_mm512_max_epi8(a, b), _mm512_max_epi16(a, b), _mm512_max_epi32(a, b))
+    }
     template <class T>
     static Mask<T> equal(V a, V b) {
         BY_LANE(_mm512_cmpeq_epi8_mask(a, b), _mm512_cmpeq_epi16_mask(a, b), _mm512_cmpeq_epi32_mask(a, b))
@@ -49,7 +65,9 @@ struct Vectors {
         BY_LANE(_mm512_cmpgt_epi8_mask(a, b), _mm512_cmpgt_epi16_mask(a, b), _mm512_cmpgt_epi32_mask(a, b))
     }
     template <class T>
-    static bool any_greater(V a, V b) { return greater<T>(a, b) != 0; }
+    static bool any_greater(V a, V b) {
+        return greater<T>(a, b) != 0;
+    }
     template <class T>
     static V select(Mask<T> mask, V yes, V no) {
         BY_LANE(_mm512_mask_blend_epi8(mask, no, yes), _mm512_mask_blend_epi16(mask, no, yes),
@@ -130,7 +148,9 @@ struct Vectors {
     }
 #endif
     template <class Byte>
-    static __m128i load_part(const Byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+    static __m128i load_part(const Byte* from) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    }
     static __m256i load_half(const int8_t* from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); }
     template <class Byte>
     static V load_parts(const Byte* const* rows, size_t offset) {

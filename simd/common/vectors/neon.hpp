@@ -38,9 +38,13 @@ struct Vectors {
         BY_LANE(vsubq_s8(a, b), bytes(vsubq_s16(words(a), words(b))), bytes(vsubq_s32(ints(a), ints(b))))
     }
     template <class T>
-    static V add_saturating(V a, V b) { BY_NARROW_LANE(vqaddq_s8(a, b), bytes(vqaddq_s16(words(a), words(b)))) }
+    static V add_saturating(V a, V b) {
+        BY_NARROW_LANE(vqaddq_s8(a, b), bytes(vqaddq_s16(words(a), words(b))))
+    }
     template <class T>
-    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(vqsubq_s8(a, b), bytes(vqsubq_s16(words(a), words(b)))) }
+    static V subtract_saturating(V a, V b) {
+        BY_NARROW_LANE(vqsubq_s8(a, b), bytes(vqsubq_s16(words(a), words(b))))
+    }
     template <class T>
     static V max(V a, V b) {
         BY_LANE(vmaxq_s8(a, b), bytes(vmaxq_s16(words(a), words(b))), bytes(vmaxq_s32(ints(a), ints(b))))
@@ -54,17 +58,29 @@ struct Vectors {
         BY_LANE(bytes(vcgtq_s8(a, b)), bytes(vcgtq_s16(words(a), words(b))), bytes(vcgtq_s32(ints(a), ints(b))))
     }
     template <class T>
-    static bool any_greater(V a, V b) { return vmaxvq_u8(vreinterpretq_u8_s8(greater<T>(a, b))) != 0; }
+    static bool any_greater(V a, V b) {
+        return vmaxvq_u8(vreinterpretq_u8_s8(greater<T>(a, b))) != 0;
+    }
     template <class T>
-    static V select(V mask, V yes, V no) { return vbslq_s8(vreinterpretq_u8_s8(mask), yes, no); }
+    static V select(V mask, V yes, V no) {
+        return vbslq_s8(vreinterpretq_u8_s8(mask), yes, no);
+    }
     template <class T>
-    static V shift_in(V a, T x) { return vextq_s8(splat<T>(x), a, 16 - sizeof(T)); }
+    static V shift_in(V a, T x) {
+        return vextq_s8(splat<T>(x), a, 16 - sizeof(T));
+    }
     template <class T, int kBy>
-    static V shift_up(V a) { return vextq_s8(vdupq_n_s8(0), a, 16 - kBy * static_cast<int>(sizeof(T))); }
+    static V shift_up(V a) {
+        return vextq_s8(vdupq_n_s8(0), a, 16 - kBy * static_cast<int>(sizeof(T)));
+    }
     template <class T>
-    static T last(V a) { BY_LANE(vgetq_lane_s8(a, 15), vgetq_lane_s16(words(a), 7), vgetq_lane_s32(ints(a), 3)) }
+    static T last(V a) {
+        BY_LANE(vgetq_lane_s8(a, 15), vgetq_lane_s16(words(a), 7), vgetq_lane_s32(ints(a), 3))
+    }
     template <class T>
-    static int32_t largest(V a) { BY_LANE(vmaxvq_s8(a), vmaxvq_s16(words(a)), vmaxvq_s32(ints(a))) }
+    static int32_t largest(V a) {
+        BY_LANE(vmaxvq_s8(a), vmaxvq_s16(words(a)), vmaxvq_s32(ints(a)))
+    }
     template <class T>
     static V widen(V a) {
         const int16x8_t wide = vmovl_s8(vget_low_s8(a));
@@ -72,7 +88,8 @@ struct Vectors {
     }
     template <class T>
     static V load_bytes(const int8_t* from) {
-        BY_LANE(load(from), widen<T>(vcombine_s8(vld1_s8(from), vdup_n_s8(0))), widen<T>(splat<int32_t>(load_four(from))))
+        BY_LANE(load(from), widen<T>(vcombine_s8(vld1_s8(from), vdup_n_s8(0))),
+                widen<T>(splat<int32_t>(load_four(from))))
     }
     static int32_t load_four(const int8_t* from) {
         int32_t four;
@@ -90,7 +107,9 @@ struct Vectors {
         return vqtbl2q_s8(both, codes);
     }
     template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
+    static V load_parts(const Byte* const* rows, size_t offset) {
+        return load(rows[0] + offset);
+    }
     static V unpack_low(V a, V b) { return vzip1q_s8(a, b); }
     static V unpack_high(V a, V b) { return vzip2q_s8(a, b); }
     static void keep_order(V&, V&) {}  // with 32 registers no order of operations spills

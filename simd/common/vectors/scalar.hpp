@@ -33,12 +33,18 @@ struct Vectors {
     }
     static void store(void* to, V a) { __builtin_memcpy(to, &a, kBytes); }
     template <class T>
-    static V splat(int32_t x) { return as<int8_t>(Of<T>{} + static_cast<T>(x)); }
+    static V splat(int32_t x) {
+        return as<int8_t>(Of<T>{} + static_cast<T>(x));
+    }
     // Unsigned lanes wrap; the overflow of signed lanes is undefined.
     template <class T>
-    static V add(V a, V b) { return as<int8_t>(as<Unsigned<T>>(a) + as<Unsigned<T>>(b)); }
+    static V add(V a, V b) {
+        return as<int8_t>(as<Unsigned<T>>(a) + as<Unsigned<T>>(b));
+    }
     template <class T>
-    static V subtract(V a, V b) { return as<int8_t>(as<Unsigned<T>>(a) - as<Unsigned<T>>(b)); }
+    static V subtract(V a, V b) {
+        return as<int8_t>(as<Unsigned<T>>(a) - as<Unsigned<T>>(b));
+    }
     // A sum overflows if its sign differs from that of both terms; it is then the limit on the side of a.
     template <class T>
     static V add_saturating(V a, V b) {
@@ -57,25 +63,30 @@ struct Vectors {
         return as<int8_t>(x > y ? x : y);
     }
     template <class T>
-    static V equal(V a, V b) { return as<int8_t>(as<T>(a) == as<T>(b)); }
+    static V equal(V a, V b) {
+        return as<int8_t>(as<T>(a) == as<T>(b));
+    }
     template <class T>
-    static V greater(V a, V b) { return as<int8_t>(as<T>(a) > as<T>(b)); }
+    static V greater(V a, V b) {
+        return as<int8_t>(as<T>(a) > as<T>(b));
+    }
     template <class T>
     static bool any_greater(V a, V b) {
         const Of<int64_t> any = as<int64_t>(greater<T>(a, b));
         return (any[0] | any[1]) != 0;
     }
     template <class T>
-    static V select(V mask, V yes, V no) { return (mask & yes) | (~mask & no); }
+    static V select(V mask, V yes, V no) {
+        return (mask & yes) | (~mask & no);
+    }
     template <class T>
     static V shift_in(V a, T x) {
 #if SWSEARCH_HAS_SHUFFLEVECTOR
         const Of<T> first = as<T>(splat<T>(x));
         const Of<T> lanes = as<T>(a);
-        BY_LANE(
-            __builtin_shufflevector(first, lanes, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
-            as<int8_t>(__builtin_shufflevector(first, lanes, 7, 8, 9, 10, 11, 12, 13, 14)),
-            as<int8_t>(__builtin_shufflevector(first, lanes, 3, 4, 5, 6)))
+        BY_LANE(__builtin_shufflevector(first, lanes, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
+                as<int8_t>(__builtin_shufflevector(first, lanes, 7, 8, 9, 10, 11, 12, 13, 14)),
+                as<int8_t>(__builtin_shufflevector(first, lanes, 3, 4, 5, 6)))
 #else
         T lanes[1 + kLanes<T>];
         lanes[0] = x;
@@ -90,7 +101,9 @@ struct Vectors {
         return load(lanes + kBytes - kBy * static_cast<int>(sizeof(T)));
     }
     template <class T>
-    static T last(V a) { return as<T>(a)[kLanes<T> - 1]; }
+    static T last(V a) {
+        return as<T>(a)[kLanes<T> - 1];
+    }
     template <class T>
     static int32_t largest(V a) {
         const Of<T> lanes = as<T>(a);
@@ -101,7 +114,9 @@ struct Vectors {
         return result;
     }
     template <class T>
-    static V widen(V a) { return load_bytes<T>(reinterpret_cast<const int8_t*>(&a)); }
+    static V widen(V a) {
+        return load_bytes<T>(reinterpret_cast<const int8_t*>(&a));
+    }
     template <class T>
     static V load_bytes(const int8_t* from) {
         typename VectorOf<int8_t, kLanes<T>>::type few;
@@ -129,7 +144,9 @@ struct Vectors {
         return each([&](int i) { return row[indices[i]]; });
     }
     template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
+    static V load_parts(const Byte* const* rows, size_t offset) {
+        return load(rows[0] + offset);
+    }
 #if SWSEARCH_HAS_SHUFFLEVECTOR
     static V unpack_low(V a, V b) {
         return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -147,7 +164,7 @@ struct Vectors {
 #endif
     static void keep_order(V&, V&) {}
 
-private:
+   private:
     template <class T>
     static constexpr int kLanes = kBytes / static_cast<int>(sizeof(T));
     template <int kSize, class = void>
@@ -167,7 +184,9 @@ private:
 
     // The same bits as lanes of another type.
     template <class T, class Lanes>
-    static Of<T> as(Lanes a) { return (Of<T>)a; }
+    static Of<T> as(Lanes a) {
+        return (Of<T>)a;
+    }
     // The vector whose byte i is function(i).
     template <class Function>
     static V each(const Function& function) {
@@ -178,10 +197,14 @@ private:
         return load(bytes);
     }
     template <class T>
-    static V negative(V a) { return as<int8_t>(as<T>(a) < Of<T>{}); }
+    static V negative(V a) {
+        return as<int8_t>(as<T>(a) < Of<T>{});
+    }
     // The largest number, in lanes where a is negative the smallest.
     template <class T>
-    static V limit(V a) { return negative<T>(a) ^ splat<T>((int32_t{1} << (8 * sizeof(T) - 1)) - 1); }
+    static V limit(V a) {
+        return negative<T>(a) ^ splat<T>((int32_t{1} << (8 * sizeof(T) - 1)) - 1);
+    }
 };
 
 }  // namespace

@@ -21,30 +21,53 @@ struct Vectors {
         BY_LANE(_mm_set1_epi8(static_cast<char>(x)), _mm_set1_epi16(static_cast<short>(x)), _mm_set1_epi32(x))
     }
     template <class T>
-    static V add(V a, V b) { BY_LANE(_mm_add_epi8(a, b), _mm_add_epi16(a, b), _mm_add_epi32(a, b)) }
+    static V add(V a, V b) {
+        BY_LANE(_mm_add_epi8(a, b), _mm_add_epi16(a, b), _mm_add_epi32(a, b))
+    }
     template <class T>
-    static V subtract(V a, V b) { BY_LANE(_mm_sub_epi8(a, b), _mm_sub_epi16(a, b), _mm_sub_epi32(a, b)) }
+    static V subtract(V a, V b) {
+        BY_LANE(_mm_sub_epi8(a, b), _mm_sub_epi16(a, b), _mm_sub_epi32(a, b))
+    }
     template <class T>
-    static V add_saturating(V a, V b) { BY_NARROW_LANE(_mm_adds_epi8(a, b), _mm_adds_epi16(a, b)) }
+    static V add_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm_adds_epi8(a, b), _mm_adds_epi16(a, b))
+    }
     template <class T>
-    static V subtract_saturating(V a, V b) { BY_NARROW_LANE(_mm_subs_epi8(a, b), _mm_subs_epi16(a, b)) }
+    static V subtract_saturating(V a, V b) {
+        BY_NARROW_LANE(_mm_subs_epi8(a, b), _mm_subs_epi16(a, b))
+    }
     template <class T>
-    static V max(V a, V b) { BY_LANE(_mm_max_epi8(a, b), _mm_max_epi16(a, b), _mm_max_epi32(a, b)) }
+    static V max(V a, V b) {
+        BY_LANE(_mm_max_epi8(a, b), _mm_max_epi16(a, b), _mm_max_epi32(a, b))
+    }
     template <class T>
-    static V equal(V a, V b) { BY_LANE(_mm_cmpeq_epi8(a, b), _mm_cmpeq_epi16(a, b), _mm_cmpeq_epi32(a, b)) }
+    static V equal(V a, V b) {
+        BY_LANE(_mm_cmpeq_epi8(a, b), _mm_cmpeq_epi16(a, b), _mm_cmpeq_epi32(a, b))
+    }
     template <class T>
-    static V greater(V a, V b) { BY_LANE(_mm_cmpgt_epi8(a, b), _mm_cmpgt_epi16(a, b), _mm_cmpgt_epi32(a, b)) }
+    static V greater(V a, V b) {
+        BY_LANE(_mm_cmpgt_epi8(a, b), _mm_cmpgt_epi16(a, b), _mm_cmpgt_epi32(a, b))
+    }
     template <class T>
-    static bool any_greater(V a, V b) { return _mm_movemask_epi8(greater<T>(a, b)) != 0; }
+    static bool any_greater(V a, V b) {
+        return _mm_movemask_epi8(greater<T>(a, b)) != 0;
+    }
     template <class T>
-    static V select(V mask, V yes, V no) { return _mm_blendv_epi8(no, yes, mask); }
+    static V select(V mask, V yes, V no) {
+        return _mm_blendv_epi8(no, yes, mask);
+    }
     template <class T>
-    static V shift_in(V a, T x) { return _mm_alignr_epi8(a, splat<T>(x), 16 - sizeof(T)); }
+    static V shift_in(V a, T x) {
+        return _mm_alignr_epi8(a, splat<T>(x), 16 - sizeof(T));
+    }
     template <class T, int kBy>
-    static V shift_up(V a) { return _mm_slli_si128(a, kBy * static_cast<int>(sizeof(T))); }
+    static V shift_up(V a) {
+        return _mm_slli_si128(a, kBy * static_cast<int>(sizeof(T)));
+    }
     template <class T>
     static T last(V a) {
-        BY_LANE(static_cast<T>(_mm_extract_epi8(a, 15)), static_cast<T>(_mm_extract_epi16(a, 7)), _mm_extract_epi32(a, 3))
+        BY_LANE(static_cast<T>(_mm_extract_epi8(a, 15)), static_cast<T>(_mm_extract_epi16(a, 7)),
+                _mm_extract_epi32(a, 3))
     }
     template <class T>
     static int32_t largest(V a) {
@@ -56,7 +79,9 @@ struct Vectors {
         }
     }
     template <class T>
-    static V widen(V a) { BY_LANE(a, _mm_cvtepi8_epi16(a), _mm_cvtepi8_epi32(a)) }
+    static V widen(V a) {
+        BY_LANE(a, _mm_cvtepi8_epi16(a), _mm_cvtepi8_epi32(a))
+    }
     template <class T>
     static V load_bytes(const int8_t* from) {
         BY_LANE(load(from), widen<T>(_mm_loadl_epi64(reinterpret_cast<const V*>(from))), widen<T>(_mm_loadu_si32(from)))
@@ -77,7 +102,9 @@ struct Vectors {
         return _mm_or_si128(shuffle(load(row), codes.low), shuffle(load(row + 16), codes.high));
     }
     template <class Byte>
-    static V load_parts(const Byte* const* rows, size_t offset) { return load(rows[0] + offset); }
+    static V load_parts(const Byte* const* rows, size_t offset) {
+        return load(rows[0] + offset);
+    }
     static V unpack_low(V a, V b) { return _mm_unpacklo_epi8(a, b); }
     static V unpack_high(V a, V b) { return _mm_unpackhi_epi8(a, b); }
     static void keep_order(V& a, V& b) { asm volatile("" : "+x"(a), "+x"(b)); }
