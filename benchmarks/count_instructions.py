@@ -36,7 +36,7 @@ from tune_cuda import case_of, tuning_text
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc
 from swsearch.engine.cuda.runtime.kernels import KernelSpec, Pairing, Tile
 from swsearch.engine.cuda.search.profile import PROTEIN_COLUMNS
-from swsearch.engine.cuda.search.tuning import tuned_for, words_of
+from swsearch.engine.cuda.search.tiles import tuned_for, words_of
 
 COLUMNS_PER_LOOP = 4
 SHOWN_WORDS = {0: 28, 4: 40, 5: 40, 6: 42, 8: 40}

@@ -13,7 +13,7 @@ picoseconds per strip and subject residue, registers per thread, and spilled byt
 
 With ``--write FILE``, the tiles in the sections ``inter_task`` and ``bound`` of FILE are measured, and FILE is replaced
 by a copy with the new times. Each tile is measured as a single strip (``alone``) and as one of several strips that
-exchange a boundary (``edges``). ``swsearch/engine/cuda/search/tuning.py`` reads these files.
+exchange a boundary (``edges``). ``swsearch/engine/cuda/search/tiles.py`` reads these files.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from swsearch.engine.cuda.runtime.compiler import Nvcc, find_nvcc  # noqa: E402
 from swsearch.engine.cuda.runtime.kernels import KernelSpec  # noqa: E402
 from swsearch.engine.cuda.runtime.shipped_kernels import write_archive  # noqa: E402
-from swsearch.engine.cuda.search.generic import generic_kernels  # noqa: E402
+from swsearch.engine.cuda.search.tiles import generic_kernels  # noqa: E402
 from swsearch.errors import EngineError  # noqa: E402
 
 ARCHITECTURES = (75, 80, 86, 90, 100, 120)

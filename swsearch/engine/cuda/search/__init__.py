@@ -9,11 +9,10 @@ module                 holds
 *the plan*
 ``plan``               the plan of an engine call: which kernel scores which subjects, and why; its options
                        and the expected time
-``planner``            makes the plan; the plans of batches of the same shape are made once
-``routing``            score types, pairs of queries, warps per subject
-``layout``             the cheapest strips for one query, or for two that share words
-``tuning``             tiles by architecture with their measured times, from ``cuda/tuning/``
-``generic``            the kernels that serve until a query's own are compiled
+``planner``            makes the plan: pairs of queries, score types, the cheapest strips; the plans of batches of
+                       the same shape are made once
+``tiles``              tiles by architecture with their measured times, from ``cuda/tuning/``; the generic
+                       kernels, which serve until a query's own are compiled
 ``kernel_choice``      plans with kernels that are ready, and the compilation of the others
 *queries and subjects*
 ``profile``            query profiles as the kernels read them
@@ -27,8 +26,8 @@ module                 holds
 ``selection``          which scores are copied back from the device
 ``stretches``          the subjects of a genome cut into subjects that the inter-task kernel scores
 ``windows``            long subjects cut into overlapping windows
-``verified_windows``   scores of long subjects from such windows, proven exact
-``tiled_subjects``     scores of long subjects by diamonds, for queries of many thousand rows
+``verified_windows``   scores of long subjects from such windows, proven exact, or by diamonds, for queries of
+                       many thousand rows
 ``end_positions``      the end positions of the best alignments of scored subjects
 *the engines*
 ``engine``             :class:`CudaEngine`, one GPU

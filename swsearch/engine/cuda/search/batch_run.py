@@ -24,14 +24,14 @@ from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.inter_task_launch import InterTaskLaunch, InterTaskLauncher
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import (
+    FEW_LISTED,
     IntraTaskLaunch,
     IntraTaskLauncher,
     Listed,
     address,
 )
-from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, ListedRoute, QueryPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, FloorRange, InterTaskPlan, ListedRoute, QueryPlan
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import FEW_LISTED, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selection, Selector, best_of
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects

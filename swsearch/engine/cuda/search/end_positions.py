@@ -20,8 +20,8 @@ from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Strea
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
+from swsearch.engine.cuda.search.planner import first_arithmetic
 from swsearch.engine.cuda.search.profile import profile_strips
-from swsearch.engine.cuda.search.routing import first_arithmetic
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.stretches import stretches_of
 from swsearch.errors import EngineError, InputError

@@ -18,8 +18,7 @@ from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream,
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
-from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan
-from swsearch.engine.cuda.search.routing import InterTaskPlan
+from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selector
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects

@@ -1,7 +1,7 @@
 """Chooses between the kernels of a plan, which may have to be compiled, and generic ones, which serve at once.
 
 The kernels of a plan are compiled for its tiles and gap costs. On a machine that has not compiled them before, a search
-would wait for the compiler longer than it computes. Generic kernels (``generic``) need no compiler: a batch whose own
+would wait for the compiler longer than it computes. Generic kernels (``tiles``) need no compiler: a batch whose own
 kernels are not ready is planned with them. The choice is made when a batch is started, so a search takes its own
 kernels from the first batch after they are compiled. Scores do not depend on it.
 

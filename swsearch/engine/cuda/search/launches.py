@@ -2,26 +2,21 @@
 
 The engine, verified windows and the search for ends launch their kernels through this module. A launch reads packed
 residues, a profile and a list of subjects on the device, and writes the subjects' scores to device memory.
+:func:`intra_task_teams` and :func:`choose_teams` give the warps per subject and per block.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
-from swsearch.engine.cuda.runtime.kernels import WARP, IntraTaskEntry, KernelSpec, Tile
+from swsearch.engine.cuda.runtime.kernels import UNIT_BYTES, WARP, IntraTaskEntry, KernelSpec, Tile, max_warps
 from swsearch.engine.cuda.runtime.parameters import ENDS, INTRA_TASK, WINDOWS, packed
 from swsearch.engine.cuda.search.plan import ListedRoute
-from swsearch.engine.cuda.search.routing import (
-    IntraTaskTeams,
-    block_strips,
-    choose_teams,
-    intra_task_teams,
-    suits_teams,
-)
 from swsearch.query.profile import QueryProfile
 
 EDGE_BYTES: Final = 256 << 20
@@ -30,6 +25,10 @@ KNOWN_LISTS: Final = 256
 """Number of lists of one length whose blocks are remembered."""
 WINDOW_STRETCHES: Final = 2
 """Number of boundaries that the strips of a window use alternately (``intra_task.cuh``)."""
+LIST_WARPS: Final = 3
+"""Warps per block if each warp has a subject of its own."""
+FEW_LISTED: Final = 4
+"""Largest number of listed subjects per multiprocessor with which each subject is given several warps."""
 
 
 def address(buffer: Buffer | None, offset: int = 0) -> int:
@@ -55,6 +54,67 @@ class Listed:
     longest: int
     least: int = 0
     most: int = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class IntraTaskTeams:
+    """Shape of a block of the kernels for listed subjects: warps per block, and warps per subject, which divide them.
+
+    ``strips`` are those in the block's shared memory: all strips of the query, which the teams share, or one per warp.
+    """
+
+    warps: int
+    team: int
+    strips: int
+
+    @property
+    def teams(self) -> int:
+        """Number of teams of a block, which is the number of subjects that it scores at a time."""
+        return self.warps // self.team
+
+
+def block_strips(tile: Tile, shared_bytes: int, entry: IntraTaskEntry = "intra_task") -> int:
+    """Number of strips for which a block of a kernel for listed subjects has shared memory and warps."""
+    return min((shared_bytes - tile.intra_task_bytes(0)) // (tile.strip_units * UNIT_BYTES), max_warps(entry))
+
+
+def intra_task_teams(
+    tile: Tile, strips: int, shared_bytes: int, *, alone: bool, entry: IntraTaskEntry = "intra_task"
+) -> list[IntraTaskTeams]:
+    """Possible block shapes, ordered by the subjects that a block scores at a time.
+
+    With ``alone``, each warp computes all strips of a subject, one after another, without waiting for other warps,
+    which is best for many short subjects. ``shared_bytes`` is the largest shared memory of a block.
+    """
+    max_strips = block_strips(tile, shared_bytes, entry)
+    if strips > 1 and alone:
+        warps = min(LIST_WARPS, max_strips)
+        return [IntraTaskTeams(warps, 1, warps)]
+    if strips > max_strips:
+        return [IntraTaskTeams(max_strips, max_strips, max_strips)]
+    return [IntraTaskTeams(n * strips, strips, strips) for n in range(1, max_warps(entry) // strips + 1)]
+
+
+def choose_teams(
+    choices: Sequence[tuple[IntraTaskTeams, int]], n_listed: int, multiprocessors: int, entry: IntraTaskEntry
+) -> tuple[IntraTaskTeams, int]:
+    """Choose a block shape; ``choices`` are ordered by warps and state how many subjects the device scores at a time.
+
+    For windows one block per multiprocessor is best: they have the same length, so that warps hardly wait for others of
+    their block, and a large block loads strips once for many windows. For other lists the choice is the smallest block
+    with which the device scores all subjects at a time or, if there is none, the block with the most subjects at a
+    time.
+    """
+    if entry == "score_windows":
+        enough = [choice for choice in choices if choice[0].teams * multiprocessors >= n_listed]
+        return enough[0] if enough else max(choices, key=lambda choice: (choice[1], choice[0].teams))
+    enough = [choice for choice in choices if choice[1] >= n_listed]
+    return enough[0] if enough else max(choices, key=lambda choice: choice[1])
+
+
+def suits_teams(n_listed: int, multiprocessors: int) -> bool:
+    """Whether listed subjects are so few that several warps per subject are faster."""
+    return n_listed <= FEW_LISTED * multiprocessors
 
 
 @dataclass(frozen=True)

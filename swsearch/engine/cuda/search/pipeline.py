@@ -26,7 +26,7 @@ from swsearch.engine.cuda.search.plan import BatchPlan
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.stretches import CutSubjects, SubjectCutter
 from swsearch.engine.cuda.search.subjects import DeviceSubjects, SubjectStore, chunk_bytes, in_stored_order
-from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds
+from swsearch.engine.cuda.search.verified_windows import score_by_diamonds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -45,12 +46,22 @@ from swsearch.engine.cuda.runtime.kernels import (
     COMPARE_CHECKPOINTS_KERNEL,
     OPEN_COUNTERS_KERNEL,
     Arithmetic,
+    BoundaryMode,
     KernelSpec,
+    Pairing,
     Tile,
 )
-from swsearch.engine.cuda.search.routing import BITS, InterTaskPlan
+from swsearch.engine.cuda.search.profile import ProfileStrips
+from swsearch.engine.cuda.search.tiles import TunedTile
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
+
+BITS: Final = {
+    Arithmetic.FAST: "11 bits",
+    Arithmetic.SHORT: "16 bits",
+    Arithmetic.WIDE: "32 bits",
+}
+"""The number types, as the plan names them for the user."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +174,61 @@ class SearchForecast:
             return f"{what} {how} ({room})"
         alone = self.n_profiles - 2 * self.n_pairs
         return f"{what} {how} ({room}); {self.n_pairs:,} pairs of queries and {alone:,} alone"
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A launch of the inter-task kernel: some rows of one query, or of two.
+
+    Only the last strip may have fewer rows left than its tile.
+    """
+
+    shape: TunedTile
+    first_row: int
+    edges: BoundaryMode
+    has_strip_above: bool
+    has_strip_below: bool
+
+
+@dataclass(frozen=True)
+class InterTaskPlan:
+    """The inter-task launches of a batch: type and strips of the exact kernel or of the bound.
+
+    ``cost`` are picoseconds per subject residue. ``band`` is the number of rows of a band of the bound, or 0. ``order``
+    has the indices of the batch's queries, the shorter first: the first query is in the low halves of words, the last
+    one in the high halves.
+    """
+
+    arithmetic: Arithmetic
+    order: tuple[int, ...]
+    strips: tuple[Strip, ...]
+    cost: float
+    band: int = 0
+    generic: bool = False
+
+    def queries(self, strip: Strip) -> tuple[int, ...]:
+        """Indices of the strip's queries, that of the low halves first.
+
+        Row blocks below a pair have one query, the longer one.
+        """
+        return self.order if strip.shape.tile.pairing is Pairing.TWO_QUERIES else self.order[-1:]
+
+    def line(self) -> str:
+        """A description for the user."""
+        kind = f"bound, bands of {self.band} rows" if self.band else "exact"
+        shapes = [f"{strip.shape.tile.group} x {strip.shape.tile.words}" for strip in self.strips]
+        runs = [(shape, len(list(same))) for shape, same in groupby(shapes)]
+        tiles = ", ".join(shape if n == 1 else f"{n} times {shape}" for shape, n in runs)
+        return f"{BITS[self.arithmetic]}, {kind}, strips of lanes x words: {tiles}"
+
+    def packed(self, profiles: Sequence[QueryProfile]) -> list[ProfileStrips]:
+        """The strips of the batch's profiles as they are packed: consecutive strips of one tile together."""
+        found = []
+        for (tile, queries), same in groupby(self.strips, lambda strip: (strip.shape.tile, self.queries(strip))):
+            strips = list(same)
+            chosen = [profiles[index] for index in queries]
+            found.append(ProfileStrips(chosen, tile, self.arithmetic, strips[0].first_row, len(strips)))
+        return found
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,20 @@
 """Plans engine calls: decides which kernel scores which subjects against which query.
 
 Inputs are score requests, a partition and the properties of the device; the output is a
-:class:`swsearch.engine.cuda.search.plan.SearchPlan`, which explains the routes. The functions are pure and need no GPU.
+:class:`swsearch.engine.cuda.search.plan.SearchPlan`, which explains the routes. The functions are pure and need no GPU:
+
+:func:`plan_search`, :func:`plan_batch`  the batches of a call, and the routes of one
+:func:`pair_queries`                     which two queries are scored together, one in each half of a 32-bit word
+:func:`plan_inter_task`                  score type and strips for the kernel that scores most subjects
+:func:`plan_intra_task`                  the tile of the kernels for listed subjects: those that are very long, or whose
+                                         score exceeds the range of a score type
+:func:`first_long`, :func:`chain_limit`  from which length on a subject is scored by another kernel
+:func:`layout`                           the strips of a query, or of two, that are cheapest by their measured times
+
+The layout is a shortest-path problem: the nodes are rows, and a tile is an edge from one row to the row below the tile.
+A table contains the cheapest covers of up to a few tiles' rows; the strips of longer queries begin with tiles of the
+lowest cost per row, down to the rows that the table covers. docs/glossary.md explains strip and tile.
+
 :class:`PlanCache` remembers the plans of batches: they depend on the lengths, gap costs and score ranges of the
 queries, not on their letters, and planning a batch takes as long as a GPU needs to score a few short queries.
 """
@@ -9,7 +22,7 @@ queries, not on their letters, and planning a batch takes as long as a GPU needs
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -18,40 +31,47 @@ from numpy.typing import NDArray
 
 from swsearch.arrays import distinct
 from swsearch.database.partition import Partition
+from swsearch.engine.cuda.pairs.diamond_plan import MAX_GAP_FIRST, MAX_LINES
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import (
     WARP,
     Arithmetic,
+    BoundaryMode,
     IntraTaskEntry,
     KernelSpec,
+    Pairing,
+    Tile,
     inter_task_kernel,
     intra_task_kernel,
 )
-from swsearch.engine.cuda.search.generic import generic_inter_task_kernel, generic_list_kernel
 from swsearch.engine.cuda.search.plan import (
     BatchPlan,
     BoundPlan,
     FloorRange,
+    InterTaskPlan,
     ListedRoute,
     PlanOptions,
     QueryPlan,
     SearchPlan,
+    Strip,
 )
 from swsearch.engine.cuda.search.profile import residue_columns
-from swsearch.engine.cuda.search.routing import (
-    InterTaskPlan,
-    bound_limit,
-    chain_limit,
-    first_arithmetic,
-    first_long,
-    first_longer,
-    pair_queries,
-    plan_inter_task,
-    plan_inter_task_bound,
-    plan_intra_task,
-    plan_listed_inter_task,
+from swsearch.engine.cuda.search.tiles import (
+    GENERIC_BAND,
+    GENERIC_COLUMNS,
+    LISTED_BLOCKS,
+    LISTED_THREADS,
+    STEP_WORDS,
+    TunedTile,
+    available_bands,
+    choose_intra_task_tile,
+    generic_inter_task_kernel,
+    generic_list_kernel,
+    generic_tiles,
+    list_tile,
+    listed_tiles,
+    tiles,
 )
-from swsearch.engine.cuda.search.tiled_subjects import suits_diamonds
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.query.profile import QueryProfile
 from swsearch.scoring.scheme import GapPenalty
@@ -68,6 +88,33 @@ MAX_SAMPLE_SHARE: Final = 0.06
 shortest ones, which takes about a hundredth of the time for all. If more than this share of them passes, scores are
 cheaper than the bound. Longer subjects pass more often."""
 KNOWN_PLANS: Final = 256
+FAST_GAP_LIMIT: Final = 2047
+"""Largest cost of a gap's first residue for which additions in the fast type are exact."""
+BOUND_COLUMNS: Final = 4
+"""Number of columns after which the bound updates the largest E (``bound.cuh``)."""
+LONG_SHARE: Final = 0.7
+MIN_LONG_LENGTH: Final = 1500
+"""A warp of its own is given to each subject that is longer than this share of a group's mean residues, and longer than
+this length."""
+WIDEST_BANDS: Final = {1: ((8, 200), (6, 750)), 2: ((8, 200), (6, 400))}
+NARROW_BAND: Final = 5
+"""For one query or two, most rows of a band of the bound, each with the rows of the longest query for which it may be
+used; and most rows of a band for longer queries (``benchmarks/benchmark_bound.py``). Two queries gain less from wide
+bands."""
+CELLS_PER_CYCLE: Final = 26
+"""Cells that a multiprocessor with enough subjects computes per cycle."""
+STRIP_CHAIN_ROWS: Final = 256
+STRIP_CHAIN_CYCLES: Final = 200
+TEAM_CHAIN_CYCLES: Final = 3200
+"""Cycles per column of the kernel for listed subjects while the inter-task kernel runs. The first constant is the
+largest number of rows of a query of one strip, the second gives the cycles for such a query, and the third gives the
+cycles for longer ones, whose warps wait for one another (``benchmarks/benchmark_long_subjects.py``)."""
+ROW_UNIT: Final = 4
+"""The number of rows of every tile is a multiple of this."""
+TABLE_TILES: Final = 6
+"""Height of the table of cheapest covers, in tiles of the shape with the lowest cost per row."""
+LISTED_WORDS: Final = 10
+"""Maximum number of words per lane of the launches for listed subjects."""
 
 
 def plan_search(
@@ -271,6 +318,11 @@ def first_tiled(partition: Partition, profile: QueryProfile, facts: DeviceFacts,
     return first_longer(partition.lengths, max(limit, options.thresholds.diamond_residues))
 
 
+def suits_diamonds(profile: QueryProfile) -> bool:
+    """Whether the diamond kernel supports a profile; position-specific profiles may have too many rows."""
+    return len(profile.table) <= MAX_LINES and 0 < profile.gap.first <= MAX_GAP_FIRST
+
+
 def residues_of_first(partition: Partition, n_subjects: int) -> int:
     """Residues of the first subjects, nearly all of the partition."""
     return partition.n_residues - int(partition.lengths[n_subjects:].sum(dtype=np.uint64))
@@ -279,6 +331,289 @@ def residues_of_first(partition: Partition, n_subjects: int) -> int:
 def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool:
     """Whether a subject of up to ``longest`` residues may score more than a type can represent exactly."""
     return profile.max_score * min(profile.length, longest) > arithmetic.largest_exact(profile.max_score)
+
+
+# --- Routes ---
+
+
+def fits_fast(profile: QueryProfile) -> bool:
+    """Whether the fast type can represent the gap costs."""
+    return profile.gap.first <= FAST_GAP_LIMIT
+
+
+def first_arithmetic(profile: QueryProfile) -> Arithmetic:
+    """The type in which a query's scores are first computed: the narrowest that can represent its gap costs."""
+    return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
+
+
+def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tuple[int, ...]]:
+    """Indices of two queries of similar length if they are faster together than one after the other, else of one.
+
+    Every profile is in exactly one batch. Two queries share words only if both fit the fast type, with equal gap costs.
+    """
+    order = sorted(range(len(profiles)), key=lambda index: (profiles[index].length, index))
+    batches: list[tuple[int, ...]] = []
+    waiting: int | None = None
+    for index in order:
+        if waiting is not None and _worth_pairing(profiles[waiting], profiles[index], architecture):
+            batches.append((waiting, index))
+            waiting = None
+            continue
+        if waiting is not None:
+            batches.append((waiting,))
+        waiting = index
+    if waiting is not None:
+        batches.append((waiting,))
+    return batches
+
+
+def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
+    """Whether two queries are faster together; ``second`` is not the shorter one."""
+    if first.gap != second.gap or not fits_fast(first):
+        return False
+    columns = residue_columns([first, second])
+
+    def cost(*lengths: int) -> float:
+        return layout(architecture, columns, lengths).cost
+
+    return cost(first.length, second.length) < cost(first.length) + cost(second.length)
+
+
+def widest_band(profiles: Sequence[QueryProfile]) -> int:
+    """Most rows of a band of the bound for one query or two: wider bands let too many subjects pass."""
+    n_rows = max(profile.length for profile in profiles)
+    return next((band for band, most_rows in WIDEST_BANDS[len(profiles)] if n_rows <= most_rows), NARROW_BAND)
+
+
+def bound_limit(profile: QueryProfile, floor: int | None) -> int | None:
+    """Lowest result of a bound with which a subject may score ``floor``; None if every result may.
+
+    The floor is lowered to a score that the fast type certainly represents exactly, so that no larger score is missed.
+    """
+    if floor is None:
+        return None
+    certain = min(floor, Arithmetic.FAST.largest_exact(profile.max_score) - profile.max_score)
+    limit = certain - profile.gap.open - BOUND_COLUMNS * profile.gap.extend
+    return limit if limit > 0 else None
+
+
+def first_long(lengths: Lengths, n_residues: int, n_groups: int) -> int:
+    """Index of the first subject that is given a warp of its own, among ascending lengths with the sum ``n_residues``.
+
+    One of ``n_groups`` groups of lanes that run at a time would otherwise end after all others, because its subject is
+    much larger than a group's share of all residues.
+    """
+    limit = max(int(n_residues / max(n_groups, 1) * LONG_SHARE), MIN_LONG_LENGTH)
+    return first_longer(lengths, limit)
+
+
+def first_longer(lengths: Lengths, limit: int) -> int:
+    """Index of the first subject of more than ``limit`` residues, among ascending lengths."""
+    # A limit of another type would make NumPy convert all lengths.
+    return int(np.searchsorted(lengths, lengths.dtype.type(min(limit, np.iinfo(lengths.dtype).max)), side="right"))
+
+
+def chain_limit(n_residues: int, rows: Sequence[int], multiprocessors: int) -> int:
+    """Number of columns from which a listed subject takes longer than the launch of all other subjects.
+
+    ``rows`` are the lengths of the queries that are scored together.
+    """
+    of_launch = n_residues * sum(rows) / (CELLS_PER_CYCLE * multiprocessors)
+    return int(of_launch / (STRIP_CHAIN_CYCLES if max(rows) <= STRIP_CHAIN_ROWS else TEAM_CHAIN_CYCLES))
+
+
+def plan_inter_task(
+    profiles: Sequence[QueryProfile], architecture: int, *, band: int = 0, generic: bool = False
+) -> InterTaskPlan:
+    """Score type and strips of one query or of two, whose gap costs are equal.
+
+    With ``band``, the kernel is the bound in bands of this number of rows if the fast type can represent the gap costs.
+    Generic kernels have one height of bands.
+    """
+    order = tuple(sorted(range(len(profiles)), key=lambda index: profiles[index].length))
+    fast = all(first_arithmetic(profile) is Arithmetic.FAST for profile in profiles)
+    arithmetic = Arithmetic.FAST if fast else Arithmetic.SHORT
+    band = (GENERIC_BAND if generic else band) if fast and band else 0
+    columns = GENERIC_COLUMNS if generic else residue_columns(profiles)
+    lengths = tuple(profiles[index].length for index in order)
+    found = layout(architecture, columns, lengths, band=band, generic=generic)
+    return InterTaskPlan(arithmetic, order, found.strips, found.cost, band, generic)
+
+
+def plan_inter_task_bound(
+    profiles: Sequence[QueryProfile], architecture: int, *, generic: bool = False
+) -> InterTaskPlan:
+    """The bound for one query or two.
+
+    One query takes the bands with the fastest tiles, since those of narrower bands may fit its rows better. Two queries
+    that share words always have a tile that fits, so they take the widest bands, and no time is spent on other plans.
+    """
+    if generic:
+        return plan_inter_task(profiles, architecture, band=GENERIC_BAND, generic=True)
+    widest = widest_band(profiles)
+    bands = [band for band in available_bands(architecture) if band <= widest] if len(profiles) == 1 else [widest]
+    plans = [plan_inter_task(profiles, architecture, band=band) for band in bands]
+    return min(plans, key=lambda plan: plan.cost)
+
+
+def plan_listed_inter_task(profile: QueryProfile, *, generic: bool = False) -> InterTaskPlan:
+    """Strips of a query against the subjects that pass a bound; scores up to 2,047 are exact."""
+    if generic:
+        found = generic_listed_layout(profile.length)
+    else:
+        found = listed_layout(residue_columns([profile]), profile.length)
+    return InterTaskPlan(Arithmetic.FAST, (0,), found.strips, found.cost, generic=generic)
+
+
+def plan_intra_task(
+    profile: QueryProfile, architecture: int, arithmetic: Arithmetic, *, windows: bool = False, generic: bool = False
+) -> Tile:
+    """Tile of the kernel for listed subjects, or of the kernel for windows."""
+    if generic:
+        return list_tile(arithmetic)
+    pairing = Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS
+    entry: IntraTaskEntry = "score_windows" if windows else "intra_task"
+    return choose_intra_task_tile(architecture, pairing, residue_columns([profile]), profile.length, entry)
+
+
+# --- Strips ---
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The strips of one query or of two, from the first row down, and their cost in picoseconds per subject residue.
+
+    Two queries share the first strips; the remaining strips contain rows of the longer query only.
+    """
+
+    strips: tuple[Strip, ...]
+    cost: float
+
+
+@cache
+def layout(
+    architecture: int, columns: int, lengths: tuple[int, ...], *, band: int = 0, generic: bool = False
+) -> Layout:
+    """The cheapest strips for a query of this length, or for two queries, the shorter first.
+
+    ``band`` is the number of rows of a band of the bound. With the tiles of generic kernels, two
+    queries share words down to the end of the longer one.
+
+    Otherwise two queries share words down to the end of the shorter one, to a few rows beyond it, or to the end of the
+    longer one, whichever is cheapest; below these rows the longer one continues in row blocks.
+    """
+    one = _table(architecture, Pairing.TWO_BLOCKS, columns, band, generic)
+    if len(lengths) == 1:
+        return _linked(_cover(one, lengths[0], whole=True))
+    shorter, longer = lengths
+    two = _table(architecture, Pairing.TWO_QUERIES, columns, band, generic)
+    reach = two.shapes[-1].tile.rows
+    found = [_cover(two, longer, whole=True)]
+    for rows in range(shorter, min(longer, shorter + (0 if generic else reach)), ROW_UNIT):
+        shared = _cover(two, rows, whole=False)
+        left = max(longer - sum(shape.tile.rows for shape in shared), 0)
+        found.append(shared + _cover(one, left, whole=False))
+    return _linked(min(found, key=_cost))
+
+
+@cache
+def listed_layout(columns: int, n_rows: int) -> Layout:
+    """Strips for a query against a list of subjects, one warp per subject.
+
+    A list is short, and long subjects pass a bound most often, so the time of a launch is that of one long subject:
+    many lanes per subject, which compute a column in few instructions, count for more than the columns by which they
+    lag.
+    """
+    n_strips = -(-n_rows // (2 * WARP * LISTED_WORDS))
+    words = -(-n_rows // (2 * WARP * n_strips))
+    tile = Tile(Pairing.TWO_BLOCKS, WARP, words, columns)
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * n_strips)
+
+
+@cache
+def generic_listed_layout(n_rows: int) -> Layout:
+    """Strips of a generic kernel for a query against a list of subjects, one warp per subject."""
+    tile = min(listed_tiles(), key=lambda tile: (tile.strips(n_rows) * (tile.words + STEP_WORDS), tile.rows))
+    return _linked([TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS)] * tile.strips(n_rows))
+
+
+def _cost(shapes: Sequence[TunedTile]) -> float:
+    """The time of these tiles; a single one has no boundary."""
+    if len(shapes) == 1:
+        return shapes[0].alone
+    return sum(shape.edges for shape in shapes)
+
+
+def _linked(shapes: Sequence[TunedTile]) -> Layout:
+    """Convert tiles, from the first row down, to strips that pass their boundaries to the strips below."""
+    strips: list[Strip] = []
+    first_row = 0
+    for index, shape in enumerate(shapes):
+        has_strip_above, has_strip_below = index > 0, index + 1 < len(shapes)
+        edges = BoundaryMode.OWN if has_strip_above or has_strip_below else BoundaryMode.NONE
+        if has_strip_above and shapes[index - 1].tile.pairing is not shape.tile.pairing:
+            edges = BoundaryMode.READS_PAIR
+        strips.append(Strip(shape, first_row, edges, has_strip_above, has_strip_below))
+        first_row += shape.tile.rows
+    return Layout(tuple(strips), _cost(shapes))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The cheapest tiles for few rows, and the tile for all rows beyond them.
+
+    ``single`` is the cheapest single tile without boundaries, and ``first`` the first tile of the cheapest cover with
+    boundaries, both indexed by rows in units. ``full`` has the lowest cost per row.
+    """
+
+    shapes: tuple[TunedTile, ...]
+    single: tuple[TunedTile, ...]
+    first: tuple[TunedTile, ...]
+    full: TunedTile
+
+
+def _units(rows: int) -> int:
+    return -(-rows // ROW_UNIT)
+
+
+@cache
+def _table(architecture: int, pairing: Pairing, columns: int, band: int, generic: bool) -> _Table:
+    shapes = generic_tiles(architecture, pairing, band) if generic else tiles(architecture, pairing, columns, band)
+    full = min(shapes, key=lambda shape: shape.edges / shape.tile.rows)
+    single = [
+        min((s for s in shapes if _units(s.tile.rows) >= units), key=lambda shape: shape.alone)
+        for units in range(_units(shapes[-1].tile.rows) + 1)
+    ]
+    # A command plans its first batch before the device begins, and needs several tables for it: no loop over the tiles.
+    heights = np.array([_units(shape.tile.rows) for shape in shapes])
+    edges = np.array([shape.edges for shape in shapes])
+    costs, first = np.zeros(TABLE_TILES * _units(full.tile.rows) + 1), [full]
+    for units in range(1, len(costs)):
+        choices = edges + costs[np.maximum(units - heights, 0)]
+        chosen = int(choices.argmin())
+        costs[units] = choices[chosen]
+        first.append(shapes[chosen])
+    return _Table(shapes, tuple(single), tuple(first), full)
+
+
+def _cover(table: _Table, n_rows: int, *, whole: bool) -> tuple[TunedTile, ...]:
+    """The cheapest tiles for ``n_rows`` rows; ``whole``: these are all rows, so that a single tile has no boundary."""
+    chosen = []
+    units = _units(n_rows)
+    while units >= len(table.first):
+        chosen.append(table.full)
+        units -= _units(table.full.tile.rows)
+    while units > 0:
+        chosen.append(table.first[units])
+        units -= _units(chosen[-1].tile.rows)
+    if whole and _units(n_rows) < len(table.single):
+        alone = table.single[_units(n_rows)]
+        if alone.alone <= sum(shape.edges for shape in chosen):
+            chosen = [alone]
+    return tuple(chosen)
+
+
+# --- Known plans ---
 
 
 def _shape(request: ScoreRequest) -> Hashable:

@@ -22,16 +22,17 @@ from swsearch.database.format import SUBJECT_ALIGNMENT, TAIL_PADDING
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.search.plan import BOUND_SPEEDUP, Thresholds
-from swsearch.engine.cuda.search.planner import SAMPLED, floor_ranges
-from swsearch.engine.cuda.search.routing import (
+from swsearch.engine.cuda.search.planner import (
     LONG_SHARE,
     MIN_LONG_LENGTH,
+    SAMPLED,
     first_arithmetic,
     first_longer,
+    floor_ranges,
     plan_inter_task,
     plan_intra_task,
 )
-from swsearch.engine.cuda.search.tuning import windows_cost
+from swsearch.engine.cuda.search.tiles import windows_cost
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.hits.score_block import ScoreBlock
 from swsearch.sequences.alphabet import PAD_CODE

@@ -15,7 +15,9 @@ If a checkpoint is still not proven, an alignment may extend across it. Its wind
 scored again, until all checkpoints are proven. Gaps alone can keep H above 0 for score / extend columns after an
 alignment, so the new start lies at least this number of columns before the checkpoint, for the subject's best score so
 far. If the windows to score again would have more columns than the subject itself, the subject is scored without
-windows, by diamonds if they suit the query.
+windows, by diamonds if they suit the query: then its matrix is divided among warps in both directions
+(:mod:`swsearch.engine.cuda.pairs.diamonds`). :func:`score_by_diamonds` also serves queries of so many thousand rows
+that a window would have too many strips.
 
 The engine launches the windows before the inter-task kernel of the other subjects and reads their scores after it. If
 both kernels ran at the same time, they would share multiprocessors and take longer than one after the other.
@@ -40,13 +42,15 @@ from swsearch.engine.cuda.runtime.parameters import COMPARE_CHECKPOINTS, packed
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
 from swsearch.engine.cuda.search.plan import ListedRoute
+from swsearch.engine.cuda.search.planner import suits_diamonds
 from swsearch.engine.cuda.search.profile import profile_strips
 from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
-from swsearch.engine.cuda.search.tiled_subjects import score_by_diamonds, suits_diamonds
 from swsearch.engine.cuda.search.windows import EXTENSION, BestWindows, Size, Windows, cut_in_windows, n_windows
+from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.hits.score_block import ColumnRanges
 from swsearch.query.profile import QueryProfile
+from swsearch.sequences.alphabet import CODE_MASK
 from swsearch.typing import Scores
 
 GROWTH: Final = 2
@@ -413,3 +417,16 @@ def _column_ranges(
 
 def _rounded(columns: int) -> int:
     return -(-columns // SUBJECT_ALIGNMENT) * SUBJECT_ALIGNMENT
+
+
+def score_by_diamonds(sweep: DiamondSweep, profile: QueryProfile, subjects: Partition, timing: Timing) -> Scores:
+    """The subjects' best scores by diamonds; adds the kernel time to ``timing``. The profile must suit diamonds."""
+    problem = AlignmentProblem(
+        True, FreeEnds.ALL, profile.gap.open, profile.gap.extend, table=np.ascontiguousarray(profile.table)
+    )
+    rows = profile.rows.astype(np.uint16)
+    pairs = [(rows, (subjects.codes(index) & CODE_MASK).astype(np.uint16)) for index in range(len(subjects))]
+    before = sweep.seconds
+    ends = sweep.ends(pairs, problem)
+    timing.seconds += sweep.seconds - before
+    return np.array([end.score for end in ends], dtype=np.int32)

@@ -39,8 +39,7 @@ from swsearch.engine.cuda.runtime.kernels import (
     intra_task_kernel,
     sweep_kernel,
 )
-from swsearch.engine.cuda.search.generic import generic_kernels
-from swsearch.engine.cuda.search.tuning import available_bands, choose_intra_task_tile, tiles
+from swsearch.engine.cuda.search.tiles import available_bands, choose_intra_task_tile, generic_kernels, tiles
 from swsearch.engine.pair_arrays import AlignmentProblem, FreeEnds
 from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile

@@ -24,7 +24,7 @@ from swsearch.engine.cuda.runtime.kernel_cache import KernelCache
 from swsearch.engine.cuda.runtime.kernels import COLLECT_KERNEL, COUNT_KERNEL, Arithmetic, KernelSpec
 from swsearch.engine.cuda.runtime.parallel_compile import ParallelCompiler
 from swsearch.engine.cuda.runtime.shipped_kernels import MANIFEST, ShippedKernels, archive_name, write_archive
-from swsearch.engine.cuda.search.generic import generic_kernels, generic_list_kernel
+from swsearch.engine.cuda.search.tiles import generic_kernels, generic_list_kernel
 from swsearch.errors import EngineError, KernelCompileError
 from swsearch.folders import resource_folder
 from tests.compiled import ROOT, compiled, digest_of, unpack

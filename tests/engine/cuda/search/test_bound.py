@@ -25,12 +25,11 @@ from swsearch.engine.cuda.runtime.kernels import (
 )
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.layout import Strip
-from swsearch.engine.cuda.search.plan import Thresholds
+from swsearch.engine.cuda.search.plan import InterTaskPlan, Strip, Thresholds
+from swsearch.engine.cuda.search.planner import plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.profile import pack_strips
-from swsearch.engine.cuda.search.routing import InterTaskPlan, plan_inter_task, plan_inter_task_bound
 from swsearch.engine.cuda.search.subjects import SubjectStore, chunk_bytes
-from swsearch.engine.cuda.search.tuning import TunedTile, available_bands, tiles
+from swsearch.engine.cuda.search.tiles import TunedTile, available_bands, tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import EngineError

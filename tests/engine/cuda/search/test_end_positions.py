@@ -152,7 +152,7 @@ def test_strips_side_by_side_and_in_turn_find_the_same_ends(emulated: MakeDevice
     for shared_bytes, reversed_order, teams in itertools.product((227 * 1024, 24 * 1024), (False, True), (2, 0)):
         device = emulated(shared_bytes=shared_bytes, reversed_order=reversed_order, multiprocessors=max(teams, 1))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("swsearch.engine.cuda.search.routing.FEW_LISTED", 4 * teams)
+            patch.setattr("swsearch.engine.cuda.search.launches.FEW_LISTED", 4 * teams)
             with CudaEngine(device) as engine:
                 found = engine.ends(profile, subjects, scores)
         assert found is not None

@@ -18,11 +18,11 @@ from swsearch.cli.app import main
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.runtime.kernels import CODE_COLUMNS, KernelSpec, Pairing
 from swsearch.engine.cuda.search.engine import CudaEngine
-from swsearch.engine.cuda.search.generic import BAND, SMALL_KERNELS, generic_kernels, generic_tiles
 from swsearch.engine.cuda.search.kernel_choice import KERNEL_COMPILE_SECONDS, VARIABLE, KernelPolicy
-from swsearch.engine.cuda.search.layout import layout
 from swsearch.engine.cuda.search.multi_gpu import CudaDevices
 from swsearch.engine.cuda.search.plan import Thresholds, expected_rate
+from swsearch.engine.cuda.search.planner import layout
+from swsearch.engine.cuda.search.tiles import GENERIC_BAND, SMALL_KERNELS, generic_kernels, generic_tiles
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine
 from swsearch.errors import InputError
@@ -144,7 +144,7 @@ def test_one_kernel_serves_all_gap_costs(emulated: MakeDevice, architecture: int
     if architecture == 90:
         assert {constants["PAIRING"] for constants in inter_task} == {"kTwoBlocks", "kTwoQueries"}
     bands = {dict(spec.constants).get("BAND") for gap in GAPS[:4] for spec in launched[gap]}
-    assert str(BAND) in bands
+    assert str(GENERIC_BAND) in bands
 
 
 def test_a_gap_cost_beyond_the_fast_type_takes_the_intra_task_kernel(emulated: MakeDevice) -> None:
@@ -167,12 +167,12 @@ def test_every_length_is_covered_by_the_generic_tiles(architecture: int) -> None
     shapes = {
         (pairing, band): {shape.tile for shape in generic_tiles(architecture, pairing, band)}
         for pairing in (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
-        for band in (0, BAND)
+        for band in (0, GENERIC_BAND)
     }
     assert all(tile.columns <= CODE_COLUMNS for tiles in shapes.values() for tile in tiles)
     for length in (*range(1, 200, 3), 375, 1_500):
         for lengths in ((length,), (length, length + 7)):
-            for band in (0, BAND):
+            for band in (0, GENERIC_BAND):
                 found = layout(architecture, 28, lengths, band=band, generic=True)
                 pairing = Pairing.TWO_BLOCKS if len(lengths) == 1 else Pairing.TWO_QUERIES
                 assert {strip.shape.tile for strip in found.strips} <= shapes[pairing, band]

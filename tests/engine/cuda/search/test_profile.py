@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from swsearch._native import pack_strips
 from swsearch.engine.cuda.runtime.kernels import Arithmetic, Pairing, Tile
 from swsearch.engine.cuda.search.profile import DNA_COLUMNS, PROTEIN_COLUMNS, pack_profile, residue_columns
 from swsearch.query.profile import QueryProfile, sequence_profile
@@ -64,6 +65,18 @@ def test_wide_words_are_the_scores() -> None:
             np.testing.assert_array_equal(words[1:, lane, k], profile.table[profile.rows[lane * 4 + k], :16])
     assert (words[0] == -128).all()
     assert (words[:, 10:] == -128).all()
+
+
+@pytest.mark.parametrize(("pairing", "arithmetic"), [("kSingle", "Wide"), ("kTwoBlocks", "ByteQuad")])
+def test_an_unknown_name_is_refused(pairing: str, arithmetic: str) -> None:
+    profile = sequence_profile(random_codes(np.random.default_rng(2), 40, 4), default_scheme(DNA))
+    tile = Tile(Pairing.TWO_BLOCKS, 32, 4, DNA_COLUMNS)
+    words = np.empty(tile.strip_units * 4, np.uint32)
+    with pytest.raises(ValueError, match="is not"):
+        pack_strips(
+            profile.rows, profile.table, profile.rows, profile.table, tile.group, tile.words, tile.columns,
+            pairing, arithmetic, 0, 1, words,
+        )  # fmt: skip
 
 
 def test_dna_stages_fewer_columns_than_protein() -> None:

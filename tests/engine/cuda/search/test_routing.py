@@ -20,21 +20,19 @@ from swsearch.engine.cuda.runtime.kernels import (
     max_warps,
 )
 from swsearch.engine.cuda.runtime.pycuda_device import MultiprocessorLimits, fitting_blocks
-from swsearch.engine.cuda.search.layout import ROW_UNIT, layout
-from swsearch.engine.cuda.search.routing import (
+from swsearch.engine.cuda.search.launches import IntraTaskTeams, choose_teams, intra_task_teams, suits_teams
+from swsearch.engine.cuda.search.planner import (
     MIN_LONG_LENGTH,
-    IntraTaskTeams,
+    ROW_UNIT,
     bound_limit,
-    choose_teams,
     first_long,
-    intra_task_teams,
+    layout,
     pair_queries,
     plan_inter_task,
     plan_intra_task,
-    suits_teams,
 )
 from swsearch.engine.cuda.search.subjects import BYTES_PER_SUBJECT, chunk_bytes, chunks
-from swsearch.engine.cuda.search.tuning import tiles
+from swsearch.engine.cuda.search.tiles import tiles
 from swsearch.folders import resource_folder
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.matrix import named_matrix

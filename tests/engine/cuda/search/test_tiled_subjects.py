@@ -13,7 +13,7 @@ import pytest
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.search.engine import CudaEngine
 from swsearch.engine.cuda.search.plan import Thresholds
-from swsearch.engine.cuda.search.routing import chain_limit
+from swsearch.engine.cuda.search.planner import chain_limit
 from swsearch.engine.cuda.search.subjects import chunk_bytes
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.engine.reference import ReferenceEngine

@@ -16,7 +16,7 @@ from swsearch.engine.cuda.runtime.device import DeviceFacts
 from swsearch.engine.cuda.runtime.kernels import Pairing
 from swsearch.engine.cuda.search.plan import PlanOptions, expected_rate
 from swsearch.engine.cuda.search.planner import plan_search
-from swsearch.engine.cuda.search.tuning import available_bands, tiles, tuned_for
+from swsearch.engine.cuda.search.tiles import available_bands, tiles, tuned_for
 from swsearch.engine.protocol import ScoreRequest
 from swsearch.folders import resource_folder
 from swsearch.query.profile import sequence_profile

@@ -1,4 +1,6 @@
-"""Reads the tiles of the kernels and their times from ``cuda/tuning/``, which has one file per family of architectures.
+"""The tiles of the kernels with their times, and the generic kernels, a few tiles for queries of every length.
+
+``cuda/tuning/`` has one file of tiles and times per family of architectures.
 
 A file names its architectures and, for each pairing, lists the tiles: lanes per group, words per lane, threads per
 block, blocks per multiprocessor, and a strip's picoseconds per subject residue, without boundaries (``alone``) and with
@@ -11,6 +13,12 @@ kernel.
 Calculated times increase linearly with the words per lane. So an entry may be a series of tiles: ``words`` are the
 fewest and the most, from each to the next by the rows of a band (by one word without bands), and each time is a pair,
 the picoseconds without words and those per word.
+
+Generic kernels score a search while its own kernels are compiled, or if there is no compiler. The package contains them
+compiled (:mod:`swsearch.engine.cuda.runtime.shipped_kernels`); ``scripts/build_generic_kernels.py`` compiles
+:func:`generic_kernels`. A generic kernel serves all gap costs, which are arguments of its launch, and more than its own
+tile would need: it reads profiles of any alphabet, and has boundaries even if the query has one strip. The module needs
+no device and no NumPy, because the script runs where the package is built.
 """
 
 from __future__ import annotations
@@ -20,7 +28,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from swsearch.engine.cuda.runtime.kernels import WARP, Pairing, Tile
+from swsearch.engine.cuda.runtime.kernels import (
+    COLLECT_KERNEL,
+    COMPARE_CHECKPOINTS_KERNEL,
+    COUNT_KERNEL,
+    OPEN_COUNTERS_KERNEL,
+    WARP,
+    Arithmetic,
+    BoundaryMode,
+    IntraTaskEntry,
+    KernelSpec,
+    Pairing,
+    Tile,
+    inter_task_kernel,
+    intra_task_kernel,
+)
 from swsearch.errors import EngineError
 from swsearch.folders import resource_folder
 
@@ -34,6 +56,24 @@ storing the boundary."""
 WINDOW_WORD_TIME: Final = 7.0
 """Picoseconds per subject residue that ``score_windows`` takes for such a unit, on an H200
 (``benchmarks/benchmark_long_subjects.py``: 6.5 with 4 words per lane, 8.1 with 16)."""
+
+GENERIC_COLUMNS: Final = 28
+"""Profile columns of all generic kernels: those of proteins, which DNA fits as well."""
+EXACT_WORDS: Final = {Pairing.TWO_BLOCKS: (6, 12, 20), Pairing.TWO_QUERIES: (8, 20)}
+"""Words per lane of the tiles that compute every score."""
+GENERIC_BAND: Final = 5
+BOUND_WORDS: Final = (10, 25, 40)
+"""Rows of a band of the generic bound, and words per lane of its tiles, as far as the architecture has them."""
+GENERIC_LISTED_WORDS: Final = (3, 10)
+LISTED_THREADS: Final = 256
+LISTED_BLOCKS: Final = 3
+"""Words per lane of the tiles for the list of subjects that pass a bound, threads per block, and blocks per
+multiprocessor."""
+LIST_WORDS: Final = 4
+"""Words per lane of ``intra_task``, ``score_windows`` and ``end_positions``, in every number type."""
+LIST_ENTRIES: Final[tuple[IntraTaskEntry, ...]] = ("intra_task", "score_windows", "end_positions")
+SMALL_KERNELS: Final = (COLLECT_KERNEL, OPEN_COUNTERS_KERNEL, COUNT_KERNEL, COMPARE_CHECKPOINTS_KERNEL)
+"""Kernels that have no constants, and so serve every search as they are."""
 
 
 @dataclass(frozen=True)
@@ -128,3 +168,58 @@ def choose_intra_task_tile(
 def windows_cost(tile: Tile, query_length: int) -> float:
     """About the picoseconds per subject residue that a query takes in windows, without their overlaps."""
     return tile.strips(query_length) * (tile.words + STEP_WORDS) * WINDOW_WORD_TIME
+
+
+@cache
+def generic_tiles(architecture: int, pairing: Pairing, band: int = 0) -> tuple[TunedTile, ...]:
+    """The tiles of the generic inter-task kernels, ordered by rows; with ``band``, of the bound."""
+    words = BOUND_WORDS if band else EXACT_WORDS[pairing]
+    narrowest: dict[int, TunedTile] = {}
+    for shape in tiles(architecture, pairing, GENERIC_COLUMNS, band):
+        if shape.tile.words in words:
+            narrowest.setdefault(shape.tile.words, shape)  # fewer lanes take fewer instructions per cell
+    return tuple(sorted(narrowest.values(), key=lambda shape: shape.tile.rows))
+
+
+def listed_tiles() -> list[Tile]:
+    """The tiles for the list of subjects that pass a bound: a warp per subject."""
+    return [Tile(Pairing.TWO_BLOCKS, WARP, words, GENERIC_COLUMNS) for words in GENERIC_LISTED_WORDS]
+
+
+def list_tile(arithmetic: Arithmetic) -> Tile:
+    """The tile of the kernels for listed subjects and windows."""
+    return Tile(
+        Pairing.ONE_SCORE if arithmetic is Arithmetic.WIDE else Pairing.TWO_BLOCKS, WARP, LIST_WORDS, GENERIC_COLUMNS
+    )
+
+
+def generic_inter_task_kernel(shape: TunedTile, *, band: int = 0, listed: bool = False) -> KernelSpec:
+    """The generic inter-task kernel of a tile."""
+    return inter_task_kernel(
+        Arithmetic.FAST, shape.tile, None, band=band, listed=listed, edges=BoundaryMode.OWN, threads=shape.threads,
+        blocks=shape.blocks,
+    )  # fmt: skip
+
+
+def generic_list_kernel(arithmetic: Arithmetic, entry: IntraTaskEntry) -> KernelSpec:
+    """The generic kernel for listed subjects, in blocks of one warp."""
+    return intra_task_kernel(arithmetic, list_tile(arithmetic), None, strips=2, warps=1, entry=entry)
+
+
+def generic_kernels(architecture: int) -> list[KernelSpec]:
+    """All generic kernels for a device of this architecture, and the kernels that have no constants."""
+    pairings = (Pairing.TWO_BLOCKS, Pairing.TWO_QUERIES)
+    kernels = [
+        generic_inter_task_kernel(shape) for pairing in pairings for shape in generic_tiles(architecture, pairing)
+    ]
+    kernels += [
+        generic_inter_task_kernel(shape, band=GENERIC_BAND)
+        for pairing in pairings
+        for shape in generic_tiles(architecture, pairing, GENERIC_BAND)
+    ]
+    kernels += [
+        generic_inter_task_kernel(TunedTile(tile, LISTED_THREADS, LISTED_BLOCKS), listed=True)
+        for tile in listed_tiles()
+    ]
+    kernels += [generic_list_kernel(arithmetic, entry) for arithmetic in Arithmetic for entry in LIST_ENTRIES]
+    return [*kernels, *SMALL_KERNELS]
