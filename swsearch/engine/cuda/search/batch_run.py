@@ -118,9 +118,8 @@ class BatchRun:
             for number, query in enumerate(plan.queries)
         ]
         self._inter_task = InterTaskLauncher(
-            plan, subjects, [query.scores for query in self._queries], self._device, resources.scratch, slot,
-            self._selector, launched,
-        )  # fmt: skip
+            plan, subjects, [query.scores for query in self._queries], resources.scratch, self._selector, launched
+        )
 
     # --- Launches ---
 

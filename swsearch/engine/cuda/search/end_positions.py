@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from swsearch.database.partition import Partition
-from swsearch.engine.cuda.runtime.device import Device, OutOfDeviceMemory, Stream
+from swsearch.engine.cuda.runtime.device import OutOfDeviceMemory, Stream
 from swsearch.engine.cuda.runtime.kernels import Arithmetic
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
 from swsearch.engine.cuda.search.launches import IntraTaskLauncher, Listed, address
@@ -49,24 +49,21 @@ def arithmetic_for(profile: QueryProfile, score: int) -> Arithmetic:
 class EndFinder:
     """Finds ends on one device, in memory that no batch uses.
 
-    Groups have ``group_bytes`` of residues, or ``smallest_group`` if memory is short (:class:`Thresholds`).
+    :class:`~swsearch.engine.cuda.search.plan.Thresholds` has the sizes of groups.
     """
 
     def __init__(
         self,
-        device: Device,
         slot: Slot,
         launcher: IntraTaskLauncher,
         choice: KernelChoice,
-        group_bytes: int,
-        smallest_group: int,
     ) -> None:
-        self._device = device
+        self._device = launcher.device
         self._slot = slot
         self._launcher = launcher
         self._choice = choice
-        self._group_bytes = group_bytes
-        self._smallest_group = smallest_group
+        self._group_bytes = choice.options.thresholds.end_group_bytes
+        self._smallest_group = choice.options.thresholds.smallest_end_group_bytes
 
     def ends(self, profile: QueryProfile, subjects: Partition, scores: Scores) -> Ends | None:
         """See :meth:`swsearch.engine.protocol.EndsEngine.ends`.

@@ -108,18 +108,12 @@ class CudaEngine(Closeable):
         smallest = self._device.facts.memory_bytes // SMALLEST_SHARE
         slots = [Slot(self._device, smallest=smallest) for _ in range(IN_FLIGHT)]
         self._lists = IntraTaskLauncher(self._device, self._scratch)
-        self._end_finder = EndFinder(
-            self._device, Slot(self._device), self._lists, self._choice,
-            thresholds.end_group_bytes, thresholds.smallest_end_group_bytes,
-        )  # fmt: skip
+        self._end_finder = EndFinder(Slot(self._device), self._lists, self._choice)
         if memory_limit is None:
             memory_limit = int(self._device.free_bytes() * DATABASE_SHARE)
         self._store = SubjectStore(self._device, memory_limit)
         # This sweep must not free cached memory, because the kernels of the batches in flight use it.
-        self.windows = VerifiedWindows(
-            self._device, self._lists, self._choice, DiamondSweep(self._device), self.timing,
-            thresholds.window_overlap, thresholds.window_stride,
-        )  # fmt: skip
+        self.windows = VerifiedWindows(self._lists, self._choice, DiamondSweep(self._device), self.timing)
         resources = Resources(
             self._device, self._choice, self._scratch, Slot(self._device), self._lists, self.windows,
             self.timing,

@@ -14,13 +14,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Scratch, Stream, Texture
+from swsearch.engine.cuda.runtime.device import Buffer, Scratch, Stream, Texture
 from swsearch.engine.cuda.runtime.kernels import OPEN_COUNTERS_KERNEL, KernelSpec
 from swsearch.engine.cuda.runtime.parameters import INTER_TASK, OPEN_COUNTERS, packed
 from swsearch.engine.cuda.search.launches import address
 from swsearch.engine.cuda.search.plan import BatchPlan, BoundPlan, InterTaskPlan
 from swsearch.engine.cuda.search.selection import ScoreFilter, Selector
-from swsearch.engine.cuda.search.slots import Slot
 from swsearch.engine.cuda.search.subjects import DeviceSubjects
 from swsearch.query.profile import QueryProfile
 
@@ -71,18 +70,16 @@ class InterTaskLauncher:
         plan: BatchPlan,
         subjects: DeviceSubjects,
         scores: Sequence[Buffer],
-        device: Device,
         scratch: Scratch,
-        slot: Slot,
         selector: Selector,
         launched: Callable[[], None],
     ) -> None:
         self._plan = plan
         self._subjects = subjects
         self._scores = scores
-        self._device = device
+        self._device = selector.device
         self._scratch = scratch
-        self._slot = slot
+        self._slot = selector.slot
         self._selector = selector
         self._launched = launched
         self._packed: dict[str, Texture] = {}

@@ -137,7 +137,7 @@ class IntraTaskLauncher:
     """Launches the kernels for listed subjects on one device."""
 
     def __init__(self, device: Device, scratch: Scratch) -> None:
-        self._device = device
+        self.device = device
         self._scratch = scratch
         self._known: dict[tuple[KernelSpec, int, bool], list[tuple[IntraTaskTeams, int]]] = {}
         self._chosen: dict[tuple[KernelSpec, int, bool, int], tuple[IntraTaskTeams, int, KernelSpec]] = {}
@@ -148,13 +148,13 @@ class IntraTaskLauncher:
 
     def all_strips_at_once(self, profile: QueryProfile, tile: Tile) -> bool:
         """Whether a team has a warp per strip of a window, so that it can extend windows (``checkpoints.cuh``)."""
-        return tile.strips(profile.length) <= block_strips(tile, self._device.facts.shared_bytes, "score_windows")
+        return tile.strips(profile.length) <= block_strips(tile, self.device.facts.shared_bytes, "score_windows")
 
     def _choices(
         self, profile: QueryProfile, route: ListedRoute, entry: IntraTaskEntry, *, alone: bool
     ) -> list[tuple[IntraTaskTeams, int]]:
         """Possible blocks, each with the number of subjects that the device then scores at a time."""
-        facts, tile = self._device.facts, route.tile
+        facts, tile = self.device.facts, route.tile
         strips = tile.strips(profile.length)
         key = (route.kernel, strips, alone)
         found = self._known.get(key)
@@ -162,7 +162,7 @@ class IntraTaskLauncher:
             found = self._known[key] = []
             for teams in intra_task_teams(tile, strips, facts.shared_bytes, alone=alone, entry=entry):
                 spec = replace(route.kernel, threads=teams.warps * WARP)
-                blocks = facts.multiprocessors * self._device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
+                blocks = facts.multiprocessors * self.device.resident_blocks(spec, tile.intra_task_bytes(teams.strips))
                 found.append((teams, blocks * teams.teams))
         return found
 
@@ -174,7 +174,7 @@ class IntraTaskLauncher:
         found = self._chosen.get(key)
         if found is None:
             choices = self._choices(profile, route, entry, alone=alone)
-            teams, at_a_time = choose_teams(choices, n_listed, self._device.facts.multiprocessors, entry)
+            teams, at_a_time = choose_teams(choices, n_listed, self.device.facts.multiprocessors, entry)
             if len(self._chosen) == KNOWN_LISTS:
                 self._chosen.clear()
             spec = replace(route.kernel, threads=teams.warps * WARP)
@@ -202,7 +202,7 @@ class IntraTaskLauncher:
         With the addresses of ``Checkpoints`` (``checkpoints.cuh``), the subjects are windows; ``ends`` has the
         addresses of known scores and of their ends. Raises :class:`OutOfDeviceMemory`.
         """
-        device, tile = self._device, route.tile
+        device, tile = self.device, route.tile
         strips = tile.strips(profile.length)
         entry: IntraTaskEntry = (
             "score_windows" if checkpoints is not None else "intra_task" if ends is None else "end_positions"

@@ -66,8 +66,8 @@ class Selector:
     """
 
     def __init__(self, device: Device, slot: Slot, n_downloaded: int) -> None:
-        self._device = device
-        self._slot = slot
+        self.device = device
+        self.slot = slot
         self._n_downloaded = n_downloaded
         self._stream = Stream.FINISH
 
@@ -75,7 +75,7 @@ class Selector:
         self, scores: Buffer, candidates: Sequence[ScoreFilter], name: str, *, with_scores: bool = False
     ) -> Selection:
         """Enqueue the selection of the candidates that reach their limits, into buffers of this name."""
-        device, scratch = self._device, self._slot.scratch
+        device, scratch = self.device, self.slot.scratch
         capacity = max(sum(group.n_candidates for group in candidates), 1)
         n_host = min(capacity, self._n_downloaded)
         found = Selection(
@@ -83,9 +83,9 @@ class Selector:
             scratch.buffer(f"{name} count", 4),
             scratch.buffer(f"{name} scores", capacity * 4) if with_scores else None,
             capacity,
-            self._slot.pinned(1, np.uint32),
-            self._slot.pinned(n_host if with_scores else 0, np.uint32),
-            self._slot.pinned(n_host if with_scores else 0, np.int32),
+            self.slot.pinned(1, np.uint32),
+            self.slot.pinned(n_host if with_scores else 0, np.uint32),
+            self.slot.pinned(n_host if with_scores else 0, np.int32),
         )
         device.clear(found.count, 4, self._stream)
         self._collect(
@@ -112,15 +112,15 @@ class Selector:
                     COLLECT, scores=address(scores), first=group.first, n_candidates=group.n_candidates,
                     limit=group.limit, listed=listed, listed_scores=listed_scores, n_listed=n_listed,
                 )  # fmt: skip
-                grid = min(n_blocks, self._device.facts.multiprocessors * 8)
-                self._device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, parameters, stream)
+                grid = min(n_blocks, self.device.facts.multiprocessors * 8)
+                self.device.launch(COLLECT_KERNEL, grid, COLLECT_BYTES, parameters, stream)
 
     def begin_download(self, found: Selection) -> None:
         """Begin to download the number of selected subjects and the first of them."""
-        self._device.begin_download(found.host_count, found.count, self._stream)
-        self._device.begin_download(found.host_indices, found.indices, self._stream)
+        self.device.begin_download(found.host_count, found.count, self._stream)
+        self.device.begin_download(found.host_indices, found.indices, self._stream)
         if found.values is not None:
-            self._device.begin_download(found.host_values, found.values, self._stream)
+            self.device.begin_download(found.host_values, found.values, self._stream)
 
     def downloaded(self, found: Selection) -> tuple[NDArray[np.intp], Scores]:
         """All selected subjects, ascending, with their scores; waits only if not all were downloaded."""
@@ -129,8 +129,8 @@ class Selector:
         if n > len(indices):
             assert found.values is not None
             indices, values = np.empty(n, np.uint32), np.empty(n, np.int32)
-            self._device.download(indices, found.indices, self._stream)
-            self._device.download(values, found.values, self._stream)
+            self.device.download(indices, found.indices, self._stream)
+            self.device.download(values, found.values, self._stream)
         order = np.argsort(indices)
         return indices[order].astype(np.intp), values[order]
 
@@ -159,15 +159,15 @@ class Selector:
     def _at_least(self, scores: Buffer, n_subjects: int, limit: int, name: str) -> tuple[NDArray[np.intp], Scores]:
         """The subjects that reach a score, ascending, with their scores; waits for the device."""
         found = self.select(scores, [ScoreFilter(0, n_subjects, limit)], f"{name} best", with_scores=True)
-        self._device.download(found.host_count, found.count, self._stream)
+        self.device.download(found.host_count, found.count, self._stream)
         self.begin_download(found)
-        self._device.event(self._stream).wait()
+        self.device.event(self._stream).wait()
         return self.downloaded(found)
 
     def _counts(self, scores: Buffer, n_subjects: int, name: str) -> NDArray[np.int64]:
         """Number of subjects by score, shape (COUNTED_SCORES,); larger scores are counted in the last entry."""
-        device = self._device
-        counts = self._slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
+        device = self.device
+        counts = self.slot.scratch.buffer(f"{name} histogram", COUNTED_SCORES * 4)
         device.clear(counts, counts.n_bytes, self._stream)
         grid = max(1, min(-(-n_subjects // COUNT_KERNEL.threads), device.facts.multiprocessors * 4))
         parameters = packed(

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from swsearch.database.format import SUBJECT_ALIGNMENT
 from swsearch.database.partition import Partition
 from swsearch.engine.cuda.pairs.diamonds import DiamondSweep
-from swsearch.engine.cuda.runtime.device import Buffer, Device, Stream, Timing
+from swsearch.engine.cuda.runtime.device import Buffer, Stream, Timing
 from swsearch.engine.cuda.runtime.kernels import CHECKPOINTS, COMPARE_CHECKPOINTS_KERNEL, WARP
 from swsearch.engine.cuda.runtime.parameters import COMPARE_CHECKPOINTS, packed
 from swsearch.engine.cuda.search.kernel_choice import KernelChoice
@@ -83,29 +83,25 @@ class WindowTable:
 class VerifiedWindows:
     """Scores long subjects in windows on one device.
 
-    Windows overlap by ``overlap`` columns at first and start at least ``min_stride`` apart, both multiples of 16.
     ``n_again`` and ``n_whole`` count the windows that were scored again because a checkpoint was not proven, and the
     subjects that were scored without windows. The time of kernels after the first launch is added to ``timing``.
     """
 
     def __init__(
         self,
-        device: Device,
         launcher: IntraTaskLauncher,
         choice: KernelChoice,
         sweep: DiamondSweep,
         timing: Timing,
-        overlap: int,
-        min_stride: int,
     ) -> None:
-        self.device = device
+        self.device = launcher.device
         self.launcher = launcher
         self.choice = choice
         self.sweep = sweep
         self.timing = timing
-        self._overlap = overlap
-        self._min_stride = min_stride
-        self.full_overlap = overlap + EXTENSION
+        self._overlap = choice.options.thresholds.window_overlap
+        self._min_stride = choice.options.thresholds.window_stride
+        self.full_overlap = self._overlap + EXTENSION
         self.n_again = 0
         self.n_whole = 0
         self._cuts: dict[Hashable, tuple[Partition, Size, Windows]] = {}
@@ -124,6 +120,12 @@ class VerifiedWindows:
 
         ``name`` is unique in the slot of the run's batch. Raises :class:`OutOfDeviceMemory`.
         """
+        return VerifiedWindowsRun(self, profile, route, subjects, first, name, slot)
+
+    def cut(
+        self, profile: QueryProfile, route: ListedRoute, subjects: DeviceSubjects, first: int
+    ) -> tuple[Size, Windows]:
+        """The windows of the subjects from index ``first`` on, and their size."""
         key = (id(subjects.partition), first, profile.length, route)
         if key not in self._cuts:
             if len(self._cuts) == KNOWN_CUTS:
@@ -132,8 +134,7 @@ class VerifiedWindows:
             size = self.size(profile, route, long)
             self._cuts[key] = subjects.partition, size, cut_in_windows(long.lengths, size)
         _, size, windows = self._cuts[key]
-        indices = np.arange(first, len(subjects))
-        return VerifiedWindowsRun(self, profile, route, subjects, indices, size, windows, name, slot)
+        return size, windows
 
     def size(self, profile: QueryProfile, route: ListedRoute, partition: Partition) -> Size:
         """The smallest windows that the device scores all at the same time, within the limits of stride and memory."""
@@ -161,9 +162,7 @@ class VerifiedWindowsRun:
         profile: QueryProfile,
         route: ListedRoute,
         subjects: DeviceSubjects,
-        indices: NDArray[np.intp],
-        size: Size,
-        windows: Windows,
+        first: int,
         name: str,
         slot: Slot,
     ) -> None:
@@ -171,8 +170,8 @@ class VerifiedWindowsRun:
         self._device = of.device
         self._profile = profile
         self._subjects = subjects
-        self._indices = indices
-        self._size = size
+        self._indices = np.arange(first, len(subjects))
+        self._size, windows = of.cut(profile, route, subjects, first)
         self._name = name
         self._slot = slot
         self._downloads: NDArray[np.int32] | None = None
@@ -186,7 +185,7 @@ class VerifiedWindowsRun:
         self._extends: bool
         self._results: Buffer
         self._agreed: int
-        self._prepare(route, np.arange(len(indices)), windows)
+        self._prepare(route, np.arange(len(self._indices)), windows)
 
     def start(self) -> None:
         """Launch the windows and, unless the kernel compares and extends them itself, the comparison of checkpoints."""
