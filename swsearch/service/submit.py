@@ -140,10 +140,11 @@ def search_options(given: Mapping[str, Any], limits: ServerLimits) -> SearchOpti
             raise InputError(f"option {name} names a file, and a server reads no files of its clients; leave it out")
         if name not in OPTIONS:
             raise InputError(f"there is no option {shortened(str(name))!r}; choose from {', '.join(OPTIONS)}")
-        is_text = SEARCH_OPTIONS[name].type is str
+        kind = SEARCH_OPTIONS[name].type
         is_word = (name == "evalue" and value == "inf") or value in SEARCH_OPTIONS[name].words
-        if value is not None and is_text != isinstance(value, str) and not is_word:
-            raise InputError(f"option {name} is {'a text' if is_text else 'a number'}, not {shortened(repr(value))}")
+        if value is not None and (kind is str) != isinstance(value, str) and not is_word:
+            what = {str: "a text", bool: "true or false"}.get(kind, "a number")
+            raise InputError(f"option {name} is {what}, not {shortened(repr(value))}")
     values = {name: value for name, value in given.items() if value is not None}
     if values.get("evalue") == "inf":
         values["evalue"] = float("inf")
