@@ -11,6 +11,8 @@
    the exponential of the mean entropy of these columns; profiles below 2.5 are left out.
 3. The contexts (``swsearch/query/contexts.py``) are those of a mixture: windows of 13 columns, each of which counts as
    many observations as the root of its effective number of sequences.
+
+The file of the program was made by these steps with another choice of random seeds.
 """
 
 from __future__ import annotations
