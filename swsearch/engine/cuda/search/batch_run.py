@@ -176,7 +176,8 @@ class BatchRun:
         listed = self._upload_list(f"long subjects {number}", np.arange(plan.n_direct - 1, plan.n_short - 1, -1))
         counter = address(counters, number * 4)
         profile = self._profile(f"profile long {number}", query, route)
-        return self._plan_launch(query, route, profile, self._listed(*listed, n_listed), counter, SIDES[number])
+        on_list = self._listed(query, *listed, counter, n_listed)
+        return self._plan_launch(query, route, profile, on_list, SIDES[number])
 
     def _score_again(self, number: int, query: _QueryRun) -> None:
         """List the subjects that pass a bound or exceed the type, and score them; the device counts them."""
@@ -231,9 +232,10 @@ class BatchRun:
     ) -> None:
         """Score listed subjects by the intra-task kernel, if their number is between two bounds."""
         if least <= most:
-            listed = self._listed(address(selected.indices), address(selected.count), most, least, most)
             counter = self._zero(f"counter again {least}", Stream.FINISH)
-            self._plan_launch(query, route, profile, listed, counter, Stream.FINISH).start()
+            indices, count = address(selected.indices), address(selected.count)
+            listed = self._listed(query, indices, count, counter, most, least, most)
+            self._plan_launch(query, route, profile, listed, Stream.FINISH).start()
 
     def _zero(self, name: str, stream: Stream) -> int:
         """Address of a word that is 0 before the stream's next launch."""
@@ -250,11 +252,14 @@ class BatchRun:
         """The query's profile as the kernel of a route reads it."""
         return self.slot.profile(name, [profile_strips([query.plan.profile], route.tile, route.arithmetic)], stream)
 
-    def _listed(self, indices: int, count: int, n_listed: int, least: int = 0, most: int = 2**32 - 1) -> Listed:
+    def _listed(
+        self, query: _QueryRun, indices: int, count: int, counter: int, n_listed: int, least: int = 0,
+        most: int = 2**32 - 1,
+    ) -> Listed:  # fmt: skip
         subjects = self._direct
         return Listed(
             address(subjects.residues), address(subjects.starts), address(subjects.lengths),
-            indices, count, n_listed, subjects.longest, least, most,
+            indices, count, n_listed, subjects.longest, address(query.scores), counter, least, most,
         )  # fmt: skip
 
     def _plan_launch(
@@ -263,13 +268,11 @@ class BatchRun:
         route: ListedRoute,
         profile: Texture,
         listed: Listed,
-        counter: int,
         stream: Stream,
     ) -> IntraTaskLaunch:
         return self._resources.lists.plan(
-            query.plan.profile, profile, listed, route=route,
-            scores=address(query.scores), counter=counter, stream=stream, name=f"list {stream.name}",
-        )  # fmt: skip
+            query.plan.profile, profile, listed, route=route, stream=stream, name=f"list {stream.name}"
+        )
 
     def _select(self, number: int, query: _QueryRun) -> None:
         """Select the subjects that reach the floor, or all, and begin to download their scores."""
@@ -397,10 +400,10 @@ class BatchRun:
         device = self._device
         route = self._resources.choice.listed(query.plan.profile, arithmetic)
         profile = self._profile(f"profile listed {number}", query, route)
-        on_device = self._listed(*self._upload_list(f"listed {number}", listed), len(listed))
         counter = self._zero(f"counter listed {number}", Stream.COMPUTE)
+        on_device = self._listed(query, *self._upload_list(f"listed {number}", listed), counter, len(listed))
         with device.timed(Stream.COMPUTE) as seconds:
-            self._plan_launch(query, route, profile, on_device, counter, Stream.COMPUTE).start()
+            self._plan_launch(query, route, profile, on_device, Stream.COMPUTE).start()
         self._resources.timing.seconds += seconds[0]
         scores = np.empty(len(self._subjects), np.int32)
         device.download(scores, query.scores, Stream.COMPUTE)

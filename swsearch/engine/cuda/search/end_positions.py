@@ -139,10 +139,9 @@ class EndFinder:
             profile, on_device,
             Listed(
                 address(residues), address(starts), address(lengths), address(listed), address(counters),
-                n, int(subjects.lengths[-1]),
+                n, int(subjects.lengths[-1]), address(best), address(counters, 4),
             ),
-            route=route, scores=address(best), counter=address(counters, 4),
-            stream=Stream.ENDS, name="ends", ends=(address(wanted), address(positions)),
+            route=route, stream=Stream.ENDS, name="ends", ends=(address(wanted), address(positions)),
         ).start()  # fmt: skip
         found_best, found = np.empty(n, np.int32), np.empty(n, np.uint64)
         device.download(found_best, best, Stream.ENDS)

@@ -42,7 +42,8 @@ class Listed:
 
     ``starts`` (u64) and ``lengths`` (u32) are addresses of each subject's first byte and length. ``n_listed`` and
     ``longest`` are the length of the list and the boundary columns of the longest subject, or upper bounds of both. The
-    kernel does nothing if the list, counted on the device, has fewer than ``least`` or more than ``most`` subjects.
+    kernel does nothing if the list, counted on the device, has fewer than ``least`` or more than ``most`` subjects. It
+    writes to ``scores``, by subject index, and counts its work in ``counter``, the address of a word that is 0.
     """
 
     residues: int
@@ -52,6 +53,8 @@ class Listed:
     count: int
     n_listed: int
     longest: int
+    scores: int
+    counter: int
     least: int = 0
     most: int = 2**32 - 1
 
@@ -188,17 +191,15 @@ class IntraTaskLauncher:
         listed: Listed,
         *,
         route: ListedRoute,
-        scores: int,
-        counter: int,
         stream: Stream,
         name: str,
         checkpoints: tuple[int, ...] | None = None,
         ends: tuple[int, int] | None = None,
     ) -> IntraTaskLaunch:
-        """A launch that writes the scores of the listed subjects to ``scores``, by subject index.
+        """A launch that scores the listed subjects.
 
         ``on_device`` is packed in the tile of ``route``, whose kernel may have blocks of any number of warps.
-        ``counter`` is the address of a word that is 0. The next plan of the same ``name`` reuses its scratch buffers.
+        The next plan of the same ``name`` reuses its scratch buffers.
         With the addresses of ``Checkpoints`` (``checkpoints.cuh``), the subjects are windows; ``ends`` has the
         addresses of known scores and of their ends. Raises :class:`OutOfDeviceMemory`.
         """
@@ -230,8 +231,8 @@ class IntraTaskLauncher:
             boundary_stride=stride,
             counters=address(counts),
             team_size=chosen.team,
-            scores=scores,
-            work_counter=counter,
+            scores=listed.scores,
+            work_counter=listed.counter,
         )  # fmt: skip
         if checkpoints is not None:
             parameters = packed(WINDOWS, windows=parameters, checkpoints=checkpoints)

@@ -336,11 +336,11 @@ class VerifiedWindowsRun:
         listed = Listed(
             address(self._subjects.residues), starts, lengths, indices, count,
             table.n_listed, table.longest + EXTENSION + SUBJECT_ALIGNMENT,
+            address(self._results), address(self._results, 2 * scores_bytes),
         )  # fmt: skip
         self._launch = self._of.launcher.plan(
             self._profile, self._on_device, listed,
-            route=self._route, scores=address(self._results),
-            counter=address(self._results, 2 * scores_bytes), stream=Stream.COMPUTE, name=f"windows {self._name}",
+            route=self._route, stream=Stream.COMPUTE, name=f"windows {self._name}",
             checkpoints=(
                 before, self._at_warmup, n_columns, self._states,
                 address(self._results, reached_at) if self._extends else 0, self._agreed,
