@@ -468,17 +468,18 @@ class SubjectQueries:
     def of(cls, search: PlannedSearch) -> Self:
         """The queries of a search of all against all.
 
-        Raises :class:`InputError` for a translated or iterated search, which does not treat query and subject alike.
+        Raises :class:`InputError` for a translated, iterated or sensitive search, which does not treat query and
+        subject alike.
         """
         options = search.options
         if options.translate is not None:
             raise InputError(
                 f"{option('translate', options.translate)}: all against all compares sequences as they are"
             )
-        if options.iterations > 1:
-            raise InputError(
-                f"{option('iterations', options.iterations)}: all against all is not iterated; leave it out"
-            )
+        for name, usual in (("iterations", 1), ("sensitive", False)):
+            value = getattr(options, name)
+            if value != usual:
+                raise InputError(f"{option(name, value)}: all against all compares sequences as they are; leave it out")
         return cls(search.search_subjects)
 
     @property

@@ -186,7 +186,7 @@ def test_leading_parts_have_the_subjects_before_a_query_and_few_others() -> None
     assert len(cuts) <= STEPS
 
 
-@pytest.mark.parametrize("options", [{"translate": "both"}, {"iterations": 2}])
+@pytest.mark.parametrize("options", [{"translate": "both"}, {"iterations": 2}, {"sensitive": True}])
 def test_searches_that_treat_both_sides_differently_are_refused(folder: Path, options: dict[str, Any]) -> None:
     (refused,) = options
     name = "bases" if refused == "translate" else "proteins"
