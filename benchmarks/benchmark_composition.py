@@ -41,7 +41,7 @@ import numpy as np
 import swsearch
 from swsearch.database.partition import Partition
 from swsearch.engine.cpu.engine import CpuEngine
-from swsearch.hits.traceback import align_hits
+from swsearch.hits.traceback import align_several
 from swsearch.options import option_of
 from swsearch.query.composition_correction import STRENGTH, corrected_profile
 from swsearch.query.masking import mask_record, unknown_where_masked
@@ -118,10 +118,11 @@ def adjusted(
     """The E-values of subjects, by their rows in the partition, adjusted for the composition of what is aligned."""
     adjustment = PairAdjustment.of(SCHEME.matrix, statistics)
     assert adjustment is not None
-    found = align_hits(
+    aligned = align_several(
         record.codes, profile, PROTEIN, residues=subjects.residues, starts=subjects.starts[rows],
         lengths=subjects.lengths[rows], scores=score,
     )  # fmt: skip
+    found = [of_subject[0][1] for of_subject in aligned]
     letters = record.letters
     parts = [letters[one.query_start : one.query_end] for one in found]
     return adjustment.adjusted(evalue, score, parts, [one.subject_letters for one in found])

@@ -31,46 +31,6 @@ MEMORY_BYTES: Final = 64 << 20
 do not depend on this limit."""
 
 
-def align_hits(
-    query: Codes,
-    profile: QueryProfile,
-    alphabet: Alphabet,
-    *,
-    residues: Codes,
-    starts: Offsets,
-    lengths: Lengths,
-    n_threads: int = 1,
-    strand: str = "plus",
-    scores: Scores | None = None,
-    matrix: SubstitutionMatrix | None = None,
-    memory_bytes: int = MEMORY_BYTES,
-    progress: Callable[[int], None] | None = None,
-) -> list[Alignment]:
-    """The optimal local alignment of one query with each of several subjects, in the order of the subjects.
-
-    Parameters and errors are those of :func:`align_several`. In addition, a subject without an alignment with the query
-    (its score is 0) raises an :class:`InputError`.
-    """
-    found = align_several(
-        query,
-        profile,
-        alphabet,
-        residues=residues,
-        starts=starts,
-        lengths=lengths,
-        n_threads=n_threads,
-        strand=strand,
-        scores=scores,
-        matrix=matrix,
-        memory_bytes=memory_bytes,
-        progress=progress,
-    )
-    if [] in found:
-        subject = found.index([])
-        raise InputError(f"subject {subject} does not align with the query: no pair of residues scores above 0")
-    return [of_subject[0][1] for of_subject in found]
-
-
 def align_several(
     query: Codes,
     profile: QueryProfile,

@@ -35,7 +35,7 @@ from swsearch.deterministic import exp, expm1, log
 from swsearch.engine.cpu.engine import CpuEngine
 from swsearch.file_registry import registry
 from swsearch.folders import user_cache
-from swsearch.hits.traceback import align_hits
+from swsearch.hits.traceback import align_several
 from swsearch.query.profile import QueryProfile, sequence_profile
 from swsearch.scoring.extreme_value import ExtremeValueFit, fit_extreme_value
 from swsearch.scoring.karlin_altschul import Statistics
@@ -201,7 +201,7 @@ def _length_per_score(
     aligned_scores: list[int] = []
     for row in range(_N_ALIGNED_QUERIES):
         high = np.flatnonzero(scores[row] > median)
-        alignments = align_hits(
+        aligned = align_several(
             queries[row],
             profiles[row],
             scheme.alphabet,
@@ -209,7 +209,8 @@ def _length_per_score(
             starts=subjects.starts[high],
             lengths=subjects.lengths[high],
         )
-        twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in alignments]
+        best = [of_subject[0][1] for of_subject in aligned]
+        twice_lengths += [one.query_end - one.query_start + one.subject_end - one.subject_start for one in best]
         aligned_scores += scores[row, high].tolist()
     length, score = sum(twice_lengths) / (2 * len(twice_lengths)), sum(aligned_scores) / len(aligned_scores)
     both = 2.0 * scheme.gap.first
