@@ -243,16 +243,12 @@ class SearchOptions:
     def _check_sensitive(self) -> None:
         if not self.sensitive:
             return
-        usual = {"translate": None, "iterations": 1, "mask": "none"}
-        for name, value in usual.items():
-            if getattr(self, name) != value:
+        usual = {"translate": (None,), "iterations": (1,), "mask": ("none",), "composition": ("adjust", "none")}
+        for name, values in usual.items():
+            if getattr(self, name) not in values:
                 raise InputError(
                     f"{self._given(name)} and {option('sensitive', True)} exclude each other; leave one out"
                 )
-        if self.composition == "bias":
-            raise InputError(
-                f"{self._given('composition')} and {option('sensitive', True)} exclude each other; leave one out"
-            )
         if self.max_hsps not in (None, 1):
             raise InputError(f"{self._given('max_hsps')}: {option('sensitive', True)} lists one alignment of a subject")
 

@@ -169,9 +169,8 @@ class PlannedSearch(ABC):
             return
         if self.options.mask != "none" or self.options.composition == "bias" or self.options.sensitive:
             name = f"query {shortened(query.identifier)}" if query.identifier else "the query"
-            unusable = f"{option('mask')} and {option('composition', 'bias')}"
-            if self.options.sensitive:
-                unusable = option("sensitive", True)
+            of_letters = f"{option('mask')} and {option('composition', 'bias')}"
+            unusable = option("sensitive", True) if self.options.sensitive else of_letters
             raise InputError(f"{name} has position-specific scores; leave out {unusable}")
 
     def cells(self, query: SequenceRecord) -> int:
