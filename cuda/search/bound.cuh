@@ -20,7 +20,7 @@
 // Changes. Registers hold E, F and Y with c added ("raised"): g + c is then the maximum of the band's t, without a sum,
 // and subtracting c from Y is a part of the instruction that computes kept. Raised values are at least 0. The sums t
 // are those of FastPair, which rounds beyond 2,047; T is at most 2,047 less the largest profile score (bound_limit in
-// routing.py), and c at most 2,047. Rows past the query's end and columns outside the subject score -128.
+// planner.py), and c at most 2,047. Rows past the query's end and columns outside the subject score -128.
 //
 // Threads and cells are those of strip.cuh, except that both halves of a word are in the same column, even if they
 // belong to one query (row blocks). So lanes are one column apart, and one residue and one sum serve both halves. The

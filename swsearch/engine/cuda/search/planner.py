@@ -336,14 +336,9 @@ def exceeds(profile: QueryProfile, longest: int, arithmetic: Arithmetic) -> bool
 # --- Routes ---
 
 
-def fits_fast(profile: QueryProfile) -> bool:
-    """Whether the fast type can represent the gap costs."""
-    return profile.gap.first <= FAST_GAP_LIMIT
-
-
 def first_arithmetic(profile: QueryProfile) -> Arithmetic:
     """The type in which a query's scores are first computed: the narrowest that can represent its gap costs."""
-    return Arithmetic.FAST if fits_fast(profile) else Arithmetic.SHORT
+    return Arithmetic.FAST if profile.gap.first <= FAST_GAP_LIMIT else Arithmetic.SHORT
 
 
 def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tuple[int, ...]]:
@@ -369,7 +364,7 @@ def pair_queries(profiles: Sequence[QueryProfile], architecture: int) -> list[tu
 
 def _worth_pairing(first: QueryProfile, second: QueryProfile, architecture: int) -> bool:
     """Whether two queries are faster together; ``second`` is not the shorter one."""
-    if first.gap != second.gap or not fits_fast(first):
+    if first.gap != second.gap or first_arithmetic(first) is not Arithmetic.FAST:
         return False
     columns = residue_columns([first, second])
 
