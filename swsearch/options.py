@@ -428,7 +428,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     ),
     Option(
         "gap_open", int, SCORING, (*ALL_SEARCHES, "align"), label="Gap opening",
-        help="A gap of k residues costs open + k * extend. [that of the matrix; BLOSUM62: 11, DNA: 5]",
+        help="A gap of k residues costs open + k * extend. [the matrix's; BLOSUM62: 11, DNA: 5]",
     ),
     Option(
         "gap_extend", int, SCORING, (*ALL_SEARCHES, "align"), label="Gap extension",
