@@ -262,6 +262,10 @@ def _check_consistency(made: Catalogue) -> None:
             ("it has fewer residues than subjects", segment.n_residues < segment.n_subjects),
             ("its shortest subject is longer than its longest one", segment.shortest > segment.longest),
             ("more subjects are removed than it has", segment.n_removed > segment.n_subjects),
+            (
+                "fewer residues are left than subjects",
+                segment.n_residues - segment.n_removed_residues < segment.n_subjects - segment.n_removed,
+            ),
         ):
             if is_there:
                 raise ValueError(f"{CATALOGUE}: {where}, {problem}")

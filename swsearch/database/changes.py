@@ -319,6 +319,7 @@ def _change(folder: Path) -> Iterator[Catalogue]:
             # A new catalogue gets a new digest, so this contradiction would no longer be detected.
             if problems := catalogue_problems(folder, catalogue):
                 raise DatabaseError(f"{folder} is damaged: {'; '.join(problems)}; index its FASTA again")
+            _refuse_links(folder, catalogue)
             _sweep(folder, catalogue)
             try:
                 yield catalogue
@@ -350,6 +351,15 @@ def _publish(
     write_catalogue_file(folder, catalogue)
     sync_folder(folder)
     return catalogue
+
+
+def _refuse_links(folder: Path, catalogue: Catalogue) -> None:
+    """Refuse segments that are symbolic links: a change would write and remove files outside the database."""
+    for entry in catalogue.segments:
+        if (path := folder / entry.name).is_symlink():
+            raise DatabaseError(
+                f"{path} is a symbolic link, and a change would write outside the database; copy it with `cp -rL` first"
+            )
 
 
 def _sweep(folder: Path, catalogue: Catalogue) -> None:

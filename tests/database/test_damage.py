@@ -213,6 +213,18 @@ FIELDS: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("a file less", lambda fields: fields["segments"][0]["files"].pop("order"), "order is no object"),
     ("a number for a text", lambda fields: fields.update(alphabet=7), "alphabet is 7"),
     ("few residues", lambda fields: fields["segments"][0].update(n_residues=1), "fewer residues than subjects"),
+    (
+        "few residues left",
+        lambda fields: fields["segments"][0].update(
+            removed={
+                "name": "removed-000002.bin",
+                "n_subjects": 1,
+                "n_residues": fields["segments"][0]["n_residues"],
+                "file": fields["segments"][0]["files"]["order"],
+            }
+        ),
+        "fewer residues are left than subjects",
+    ),
     ("a long shortest", lambda fields: fields["segments"][0].update(shortest=10**6), "longer than its longest one"),
 ]
 
@@ -328,3 +340,22 @@ def test_a_lock_file_that_is_a_link_is_not_followed(database_path: Path, fasta: 
     with pytest.raises(DatabaseError, match="cannot be written"):
         add_to_database(database_path, fasta)
     assert precious.read_text() == "keep"
+
+
+def test_a_segment_that_is_a_link_is_read_but_not_changed(database_path: Path, fasta: Path, tmp_path: Path) -> None:
+    """A change removes the files of interrupted ones, and must not remove files of the same name behind a link."""
+    segment = database_path / "segment-000001"
+    elsewhere = segment.rename(tmp_path / "elsewhere")
+    segment.symlink_to(elsewhere)
+    (elsewhere / "removed-999999.bin").write_text("keep")
+    before = sorted(path.name for path in elsewhere.iterdir())
+    for change in (
+        lambda: add_to_database(database_path, fasta),
+        lambda: remove_from_database(database_path, ["P3"]),
+        lambda: compact_database(database_path),
+    ):
+        with pytest.raises(DatabaseError, match="segment-000001 is a symbolic link"):
+            change()
+    assert sorted(path.name for path in elsewhere.iterdir()) == before
+    with open_database(database_path) as database:
+        assert database.n_subjects == sum(line.startswith(">") for line in fasta.read_text().splitlines())

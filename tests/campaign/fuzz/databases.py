@@ -197,7 +197,8 @@ def _replace(rng: random.Random, work: Path) -> bool:
     if kind == 0:
         path.mkdir()
     elif kind == 1:
-        os.mkfifo(path)
+        if path != database:  # a pipe is a source of sequences, and is waited for until somebody writes them
+            os.mkfifo(path)
     elif kind == 2:
         path.symlink_to(rng.choice(["/dev/null", "/dev/zero", "/dev/full", "/nonexistent", path.name, "..", "/"]))
     elif kind == 3:
