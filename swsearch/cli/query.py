@@ -26,7 +26,7 @@ from swsearch.cli.command import is_on_command_line
 from swsearch.cli.command_run import asked_report, command_run, must_store, named_by_share, named_store
 from swsearch.cli.searchers import gpu_processes, open_searcher, warm_up
 from swsearch.command_log import append
-from swsearch.errors import InputError, UsageError
+from swsearch.errors import DatabaseError, InputError, UsageError
 from swsearch.options import MACHINE
 from swsearch.words import counted
 
@@ -194,7 +194,7 @@ def execute(
         _ = arguments.asked
     are_many = partial(_are_many, paths, arguments.query_format)
     with (
-        gpu_processes(arguments, _about_subjects(databases), query_residues, are_many) as processes,
+        gpu_processes(arguments, about_subjects(databases), query_residues, are_many) as processes,
         open_databases(databases, threads=arguments.threads, quiet=arguments.quiet) as subjects,
     ):
         from swsearch.search.queries import QueryFiles
@@ -291,15 +291,17 @@ def _about_residues(paths: list[str]) -> int:
     return n_bytes
 
 
-def _about_subjects(databases: list[str]) -> int:
-    """About the number of residues of packed databases, from the sizes of their files; 0 for others.
+def about_subjects(databases: list[str]) -> int:
+    """The number of residues of packed databases, from their catalogues; 0 for others.
 
-    A database need not be open for it, so that GPUs can start before.
+    A database need not be open for it, so that GPUs can start before. Other files may vanish while it is changed.
     """
-    folders = [Path(database) for database in databases]
-    if not all(folder.is_dir() for folder in folders):
+    from swsearch.database.opening import load_catalogue
+
+    try:
+        return sum(load_catalogue(Path(database)).n_residues for database in databases)
+    except DatabaseError:  # which the opening reports, if it is one
         return 0
-    return sum(file.stat().st_size for folder in folders for file in folder.rglob("*") if file.is_file())
 
 
 def _are_many(paths: list[str], query_format: str, n_queries: int) -> bool:

@@ -223,6 +223,11 @@ def translated(url: URL) -> Iterator[None]:
         raise StoreError(_message(error, url)) from error
     except UnicodeDecodeError as error:  # raised by the driver for a message of SQLite that quotes damaged bytes
         raise StoreError(f"{display_name(url)}: {_DAMAGED}") from error
+    except AssertionError as error:
+        # SIGTERM or Ctrl-C within a commit leaves SQLAlchemy's transaction open, which it asserts not to happen.
+        if isinstance(error.__context__, (SystemExit, KeyboardInterrupt)):
+            raise error.__context__ from None
+        raise
     except (ValueError, TypeError, RecursionError) as error:  # raised by the conversion of columns to values
         if isinstance(error, SwSearchError):
             raise

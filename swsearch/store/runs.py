@@ -20,6 +20,7 @@ from swsearch.errors import RunNotFound, RunTaken, StoreError
 from swsearch.file_registry import registry
 from swsearch.hits.result import DatabaseInfo, RunInfo
 from swsearch.hits.shards import AskedQueries, Shard
+from swsearch.sequences.alphabet import ALPHABETS
 from swsearch.store.models import (
     FAILURES,
     FINISHED,
@@ -429,6 +430,12 @@ def stored_run(row: Row[Any]) -> StoredRun:
     parameters = _from_json(row, "parameters")
     if not isinstance(parameters, dict):
         raise ValueError("table runs, column parameters: no JSON object")
+    if row.database_alphabet not in ALPHABETS:
+        raise ValueError(f"table runs, column database_alphabet: {row.database_alphabet[:40]!r} is no alphabet")
+    if len({value is None for value in (row.shard_index, row.shard_count, row.asked_n_queries, row.asked_digest)}) > 1:
+        raise ValueError("table runs: of shard_index, shard_count, asked_n_queries and asked_digest, some are empty")
+    if isinstance(row.n_hits, float):
+        raise ValueError("table queries, column n_hits: no whole numbers")
     database = DatabaseInfo(
         paths=_texts(row, "database_paths"),
         digests=_texts(row, "database_digests"),

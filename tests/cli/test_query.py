@@ -9,6 +9,8 @@ import subprocess
 import pytest
 
 from swsearch.cli.app import main
+from swsearch.cli.query import about_subjects
+from swsearch.database.builder import build_database
 from swsearch.errors import SwSearchError
 from tests.cli.conftest import DATA
 
@@ -26,6 +28,15 @@ def test_hits_are_printed_and_stored_and_printed_again_to_the_byte(swsearch, use
         stored = swsearch("report", "latest", "--format", name)
         assert again.code == 0, again.err
         assert stored.out == again.out, name
+
+
+def test_the_size_of_a_database_is_asked_of_its_catalogue_alone(tmp_path):
+    """A compaction removes segments while a search starts: it used to end with "No such file or directory"."""
+    (tmp_path / "two.fa").write_text(">P1\nMKVLL\n>P2\nWYR\n")
+    build_database(tmp_path / "two.fa", tmp_path / "db")
+    (tmp_path / "db" / "segment-000001").rename(tmp_path / "gone")
+    assert about_subjects([str(tmp_path / "db")]) == 8
+    assert about_subjects([str(tmp_path / "db"), str(tmp_path / "gone")]) == 0
 
 
 @pytest.fixture(scope="module")

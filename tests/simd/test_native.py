@@ -116,6 +116,13 @@ def run(*command: object) -> str:
     return done.stdout
 
 
+@needs_gcc
+@pytest.mark.parametrize("source", sorted(Path(__file__).parent.glob("*.cpp")), ids=lambda path: path.name)
+def test_every_program_of_this_folder_compiles(source: Path) -> None:
+    """The suite runs only some of them."""
+    run("g++", "-std=c++17", "-w", "-fsyntax-only", f"-I{SIMD}", source)
+
+
 @needs_x86
 @needs_gcc
 @pytest.mark.parametrize(("part", "n_cases"), [("score", 12), ("align", 150), ("context", 20), ("pair", 12)])

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from swsearch.errors import StoreError
 from swsearch.store.schema import upgrade
@@ -147,6 +148,21 @@ def test_a_full_disk_loses_nothing_that_was_committed(tmp_path):
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+def test_a_stop_within_a_commit_is_told_as_a_stop(tmp_path):
+    """SIGTERM raises SystemExit at any moment; within a commit, SQLAlchemy then asserts that its transaction ended."""
+
+    def stop(_connection: object) -> None:
+        raise SystemExit(143)
+
+    with Store(tmp_path / "hits.sqlite", create=True) as store:
+        event.listen(store._engine, "commit", stop)
+        for ask in (store.runs.all, lambda: store.runs.start(RUN)):
+            with pytest.raises(SystemExit):
+                ask()
+        event.remove(store._engine, "commit", stop)
+        assert store.runs.all() == []
 
 
 READER = """
